@@ -87,6 +87,7 @@ RULES = {
     "H2": "the number of instructions is capped",
     "H4": "the HBM a kernel allocates fits what is emulated",
     "H3": "a kernel's parameters and results agree with its manifest",
+    "H6": "cores share results only, allocated alike; neither uses what the other writes",
     "H5": "an element of a result is stored once; an updated argument's is read in between",
 }
 

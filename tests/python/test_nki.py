@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tdsl.nki: folders of tdslc --target=trn2 as functions, in the emulator and through stand-ins of the frameworks of a Neuron host."""
+import contextlib
 import os
 import shutil
 import subprocess
@@ -81,7 +82,7 @@ class Nki(unittest.TestCase):
         """A Neuron host with these frameworks."""
         import importlib.util
         folder = os.path.join(RUNTIME, "fake_neuron", "nki")
-        stack = __import__("contextlib").ExitStack()
+        stack = contextlib.ExitStack()
         self.addCleanup(stack.close)
         fake = {}
         for name, file in (("nki", "__init__"), ("nki.isa", "isa"), ("nki.language", "language")):
@@ -214,6 +215,18 @@ class Nki(unittest.TestCase):
                 np.testing.assert_array_equal(got, ten[first:first + size])
         with self.assertRaisesRegex(RuntimeError, "elements 4 to 8"):
             _nki_dispatch.piece(device, pieces[:2], 2, 6)
+
+    def test_two_cores(self):
+        folder = os.path.join(self.folder, "two_cores")
+        subprocess.run([_tools.tdslc(), self.kernels, "--target=trn2", "-w", "--lnc=2", "-Dm=40", "-Dk=30", "-Dn=50", "-o", folder], check=True)
+        a, b = integers(40, 30), integers(30, 50)
+        for frameworks, backend in ((None, "emulator"), ((), "nki"), (("jax",), "nki"), (("torch", "torch_neuronx"), "nki")):
+            os.environ.pop("NEURON_LOGICAL_NC_CONFIG", None)
+            _nki_dispatch.found.__init__()
+            with self.host(*frameworks) if frameworks is not None else contextlib.nullcontext():
+                product = tdsl.nki.load(folder, backend=backend).product
+                np.testing.assert_array_equal(product(a, b), a @ b)
+                self.assertEqual(product.last.backend, backend)
 
     def test_wrong_arguments(self):
         p, both = tdsl.nki.load(self.k40, backend="emulator"), tdsl.nki.load(self.k40, self.k9, backend="emulator")

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend/ctext/names.h"
+#include "backend/nki/cores.h"
 #include "backend/nki/part.h"
 
 /* ---- manifest ---- */
@@ -96,9 +97,9 @@ void nki_print_manifest(const Kernel *k, const NkiCost *cost, const NkiPart *par
         put_parts(k, part, out);
     }
     text_printf(out,
-                "  \"target\": \"%s\",\n  \"dialect\": \"0.3.0 to 0.6.0\",\n  \"grid\": 1,\n  "
-                "\"lnc\": 1,\n",
-                k->target);
+                "  \"target\": \"%s\",\n  \"dialect\": \"0.3.0 to 0.6.0\",\n  \"grid\": %d,\n  "
+                "\"lnc\": %d,\n",
+                k->target, nki_lnc(k), nki_lnc(k));
     text_printf(out, "  \"instructions\": %lld,\n", (long long)c.instructions);
     text_printf(out, "  \"matmul_macs\": %lld,\n", (long long)c.matmul_macs);
     text_printf(out, "  \"multiply_adds\": %lld,\n", (long long)kernel_multiply_adds(k, NULL));
@@ -187,11 +188,11 @@ static void put_names(const Kernel *k, bool outputs, Text *out)
 static void put_config(const Kernel *k, const char *target, Text *out)
 {
     text_printf(out,
-                "{\"func_name\": \"%s\", \"grid\": 1, \"has_collectives\": false, "
+                "{\"func_name\": \"%s\", \"grid\": %d, \"has_collectives\": false, "
                 "\"kernel_format\": \"bir\", "
                 "\"kernel_version\": 1, \"klir_binary\": {\"aliases\": [], \"binary\": \"\", "
                 "\"input_names\": [",
-                nki_function(k));
+                nki_function(k), nki_lnc(k));
     put_names(k, false, out);
     text_put(out, "], \"output_names\": [");
     put_names(k, true, out);

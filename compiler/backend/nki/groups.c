@@ -28,7 +28,7 @@ static void find_loops(Groups *g, Stmt *const *body, uint32_t n, const Stmt **lo
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
         if (s->kind == STMT_FOR || s->kind == STMT_BLOCK) {
-            bool more = s->kind == STMT_FOR && depth < NKI_GROUP_LOOPS;
+            bool more = s->kind == STMT_FOR && !s->parallel && depth < NKI_GROUP_LOOPS;
             if (more) {
                 loop[depth] = s;
             }

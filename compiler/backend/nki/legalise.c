@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TILED -> LEGAL for NKI: one device program where that is short enough, else several; then
  * loops are made of what was unrolled. */
+#include "backend/nki/cores.h"
 #include "backend/nki/lower.h"
 
 static void begin(Lower *l, const Kernel *k)
@@ -212,7 +213,7 @@ static void lower_whole(const Lower *first, const Kernel *k, bool stay, Lowered 
     }
 }
 
-Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
+static Kernel *legalise_one(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
     const NkiChip *chip = nki_chip(target->name);
     Lower first = {.ctx = ctx, .arena = arena, .target = target, .chip = chip, .from = k};
@@ -254,4 +255,10 @@ Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel 
         spill_warn_all(&best->l);
     }
     return best->kernel;
+}
+
+Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
+{
+    return target->machine->cores > 1 ? lower_cores(target, ctx, arena, k, legalise_one)
+                                      : legalise_one(target, ctx, arena, k);
 }

@@ -6,7 +6,7 @@
  * iteration. A group of matmuls is opened by a `fill` of its PSUM tile, a reduction by a fill
  * right before it; such a fill is no instruction (the first matmul of a group overwrites, a
  * reduction overwrites). Nor is a sum of all rows that a function has left in f32, right after it, with its fill: the
- * function's instruction adds them up. */
+ * function's instruction adds them up. A kernel for two cores is a loop over them: cores.h. */
 #ifndef BACKEND_NKI_NKI_H
 #define BACKEND_NKI_NKI_H
 
@@ -127,7 +127,11 @@ bool instr_walk(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
 bool instr_walk_brief(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
                       const char **why);
 
-/* What a kernel does and costs, from its statements alone. */
+/* The same of all cores (cores.h), one after the other; the walks above are those of the first. */
+bool instr_walk_cores(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
+                      const char **why);
+
+/* What a kernel does and costs (on one core, where it is for two), from its statements alone. */
 typedef struct NkiCost {
     int64_t instructions, matmul_macs;
     int64_t cycles[4]; /* tensor, vector, scalar, gpsimd */
@@ -208,6 +212,10 @@ void nki_print_hlo(const Kernel *k, const char *target, const NkiChip *chip, Tex
 /* table.c: the C table of the forms of a module, whose list is called `list`_forms. */
 const char *nki_table_name(Arena *arena, const char *source, const char *target);
 void nki_print_table(Ctx *, const KernelModule *m, const char *list, Text *out);
+/* plan.c: heads of modules; `(2, 3)`; asserts about arguments and cores */
+void nki_print_plan(const Kernel *k, const NkiCost *cost, Text *out);
+void nki_print_shape(const Kernel *k, BufRef buf, Text *out);
+void nki_print_asserts(const Kernel *k, Text *out);
 void nki_print_ranges(const Kernel *k, Text *out);
 const char *nki_function(const Kernel *k);
 const char *nki_param(const Kernel *k, BufRef buf);

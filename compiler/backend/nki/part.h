@@ -23,6 +23,8 @@ typedef struct NkiPart {
 } NkiPart;
 
 void nki_part(Arena *arena, SymTable *syms, const Kernel *k, uint32_t number, NkiPart *out);
+/* The dimension of which a part has consecutive rows. */
+uint32_t nki_row_dim(const Buffer *b);
 /* Does each part read, of a tensor that it writes and of inout arguments, only the rows that are
  * its own? */
 bool nki_parts_sound(const Kernel *k);

@@ -3,6 +3,7 @@
  * instruction; partitions, start partitions, tile limits, spaces and types of each;
  * accumulation groups that begin with an overwrite and end before they are read; capacity of
  * SBUF and PSUM with live ranges; the number of instructions. */
+#include "backend/nki/cores.h"
 #include "backend/nki/part.h"
 
 #include <math.h>
@@ -377,6 +378,14 @@ bool nki_verify(const Target *target, Ctx *ctx, const Kernel *k)
     if (chip == NULL || k->dims.list.n > 0) {
         diag_unsupported(&ctx->diags, E_TARGET, k->span,
                          "'%s' is no legal kernel of this target", k->name->text);
+        return false;
+    }
+    if (!nki_cores_sound(k) || (nki_lnc(k) > 1 && chip->gen < 3)) {
+        diag_unsupported(
+            &ctx->diags, E_TARGET, k->span,
+            "rule H6 of target '%s' is broken in '%s': a loop over cores is all of "
+            "a program, of generation 3 or later",
+            k->target, k->name->text);
         return false;
     }
     if (nki_parts(k) < 2) {

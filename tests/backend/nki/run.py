@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels printed for the device: compiled, run as text in the emulator, compared.
 
-    run.py programs|split|einsum|refused|golden|judge --bin DIR --build-dir DIR [--only NAME] [--bless]
+    run.py programs|split|cores|einsum|refused|golden|judge --bin DIR --build-dir DIR [--only NAME] [--bless]
 
 programs  tests/backend/nki/programs.tdsl against `tdsl-run --target=interp`, for each generation
 einsum    cases of tests/data/einsum.json against NumPy, exactly
 split     the same programs as several device programs
+cores     the same for two cores
 refused   what the device does not have is refused with a code, and says so
 golden    the text of a few kernels
 judge     the programs before the second judge (tests/judge); 77 where it cannot be had
@@ -210,6 +211,31 @@ def split(options):
     return failed
 
 
+# Of these one core does all: single numbers, odd extents, and an index that meets itself.
+ALONE = {
+    "matmul_small", "dot", "long_update", "mp2_energy", "mp2_loops", "eri_ao_to_mo", "outer_product_mean", "trace_and_diagonal",
+    "update_read_in_part", "update_of_what_is_read", "columns_of_16_bits", "diagonal_of_a_block", "remembered_by_place", "odd_last_position",
+    "rows_over_two_chunks", "a_strip_of_a_longer_row", "long_vectors", "sums", "extremes",
+}
+
+
+def cores(options):
+    failed = 0
+    for case in share(cases(), 10):
+        name = case[0]
+        if options.only and options.only != name:
+            continue
+        try:
+            cores_used = [len(p) > 0 for p in check_program(options, case, "trn2", "--lnc=2").programs]
+            if cores_used != [True, name not in ALONE]:
+                raise RuntimeError(f"cores that have something to do: {cores_used}")
+            print(f"passed {name}")
+        except (RuntimeError, Broken, OSError, ValueError, KeyError) as error:
+            failed += 1
+            print(f"FAILED {name}: {error}")
+    return failed
+
+
 def einsum(options):
     return einsum_cases(options.bin, "f32", (1,), options.space, options.only)
 
@@ -289,7 +315,7 @@ def judge(options):
 
 def main():
     parser = argparse.ArgumentParser(description="Printed kernels in the emulator.")
-    parser.add_argument("part", choices=("programs", "split", "einsum", "refused", "golden", "judge"))
+    parser.add_argument("part", choices=("programs", "split", "cores", "einsum", "refused", "golden", "judge"))
     parser.add_argument("--bin", required=True)
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--only")
