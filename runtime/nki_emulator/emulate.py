@@ -14,7 +14,7 @@ import numpy as np
 from . import dtype as dtypes
 from .api import Kernel, installed
 from .capacity import check_capacity
-from .cost import cost_report
+from .cost import DESCRIPTORS, cost_report, copy_beyond
 from .errors import FileError, RuleError, UsageError, broken
 from .machine import machine_named
 from .manifest import Argument, Manifest
@@ -218,6 +218,11 @@ def emulate(text, arrays, manifest=None, function=None, target="trn2", path="<ke
         sum(v.tensor.row_bytes * v.tensor.shape[0] for v in results)
     costs = [cost_report(s.records, machine, compulsory) for s in sessions]
     cost = costs[0]
+    for session, found in zip(sessions, costs):
+        most = found["dma"]["descriptors"]
+        if most > DESCRIPTORS:
+            broken("D11", f"{most} DMA descriptors, limit {DESCRIPTORS}", op="nisa.dma_copy",
+                   line=copy_beyond(session.records, DESCRIPTORS)["line"], path=path)
     if cores > 1:
         cost["predicted_us_by_core"] = [c["predicted_us"] for c in costs]
         cost["predicted_us"] = max(cost["predicted_us_by_core"])

@@ -64,6 +64,7 @@ RULES = {
     "D8": "indirect access takes one kind of offset",
     "D9": "no zero-stride partition dimension of size 1",
     "D10": "a kernel's parameters are read only",
+    "D11": "DMA descriptors of a program fit one queue: 2^24 - 16",
     "P1": "an expression outside the subset",
     "P2": "a statement outside the subset",
     "P3": "`is` and `in` are not in the subset",

@@ -230,6 +230,11 @@ WHOLE = [
     ("A4", "a grid of two dimensions", "", {"lnc": 2},
      filled("t", (8, 8)) + RESULT + "core = nl.program_id(axis=<<1||0>>)\n"
      "nisa.dma_copy(dst=o[4 * core:4 * core + 4, 0:8], src=t[0:4, 0:8])\nreturn o\n"),
+    ("D11", "more single elements are copied than a queue has descriptors", "a:float32:128x1024", {},
+     tile("t", (128, 512)) + "for i in range(<<256||255>>):\n"
+     "    nisa.dma_copy(dst=t[...], src=a[0:128, 0:1024:2])  #!\n" +
+     "o = nl.ndarray(shape=(128, 512), dtype=nl.float32, buffer=nl.shared_hbm)\n"
+     "nisa.dma_copy(dst=o[0:128, 0:512], src=t[...])\nreturn o\n"),
     ("H2", "too many instructions", "", {"max_instructions": 10},
      filled("t", (1, 1)) + "for i in range(<<10||8>>):\n    nisa.memset(dst=t[...], value=2.0)"
      "  #!\no = nl.ndarray(shape=(1, 1), dtype=nl.float32, buffer=nl.shared_hbm)\n"

@@ -3,6 +3,7 @@
  * loops are made of what was unrolled. */
 #include "backend/nki/cores.h"
 #include "backend/nki/lower.h"
+#include "backend/nki/part.h"
 
 static void begin(Lower *l, const Kernel *k)
 {
@@ -213,7 +214,9 @@ static void lower_whole(const Lower *first, const Kernel *k, bool stay, Lowered 
     }
 }
 
-static Kernel *legalise_one(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
+/* `descriptors`: are programs short for their sake? */
+static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k,
+                             bool descriptors)
 {
     const NkiChip *chip = nki_chip(target->name);
     Lower first = {.ctx = ctx, .arena = arena, .target = target, .chip = chip, .from = k};
@@ -221,6 +224,7 @@ static Kernel *legalise_one(const Target *target, Ctx *ctx, Arena *arena, const 
         return NULL;
     }
     first.task.most = target->machine->max_instructions;
+    first.task.descriptors = descriptors;
     Lowered flat, loops = {.kernel = NULL};
     lower_whole(&first, k, false, &flat);
     bool few = flat.kernel != NULL && flat.cost.instructions <= FEW && !has_loops(k) &&
@@ -255,6 +259,29 @@ static Kernel *legalise_one(const Target *target, Ctx *ctx, Arena *arena, const 
         spill_warn_all(&best->l);
     }
     return best->kernel;
+}
+
+#define DESCRIPTOR_TRIES 4
+
+/* Programs whose copies take more descriptors than a queue holds are made shorter. */
+static Kernel *legalise_one(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
+{
+    Machine machine = *target->machine;
+    Target shorter = *target;
+    shorter.machine = &machine;
+    Diags before = ctx->diags;
+    Kernel *made = legalise_once(target, ctx, arena, k, false);
+    for (uint32_t i = 0; made != NULL && i < DESCRIPTOR_TRIES; i++) {
+        NkiCost most = nki_most_descriptors(made, nki_chip(target->name));
+        if (most.descriptors <= NKI_DESCRIPTORS) {
+            break;
+        }
+        double share = (double)NKI_DESCRIPTORS / (double)most.descriptors;
+        machine.max_instructions = (int64_t)((double)most.instructions * share);
+        ctx->diags = before;
+        made = legalise_once(&shorter, ctx, arena, k, true);
+    }
+    return made;
 }
 
 Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)

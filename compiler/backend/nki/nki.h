@@ -18,6 +18,9 @@
 #define NKI_PSUM_BANK    2048
 #define NKI_PSUM_BANKS   8
 #define NKI_INSTRUCTIONS 20000
+/* DMA descriptors of a program, which the runtime may write into a queue before the program starts: a queue of the public Neuron
+ * driver holds 2^24 of 16 bytes, less 256 bytes for its alignment (rule D11). */
+#define NKI_DESCRIPTORS  (((int64_t)1 << 24) - 16)
 #define NKI_TENSOR_BYTES ((int64_t)1 << 32) /* a tensor in HBM has less */
 
 /* What differs between generations, as numbers; rates in Gcycles/s and GB/s. */

@@ -253,3 +253,20 @@ void nki_part(Arena *arena, SymTable *syms, const Kernel *k, uint32_t number, Nk
     StmtCopy copy = {.arena = arena, .from = k, .buf = same, .var = var, .shift = shift};
     p->body = stmts_copy(&copy, block->body, block->n_body);
 }
+
+NkiCost nki_most_descriptors(const Kernel *k, const NkiChip *chip)
+{
+    NkiCost most = {0}, cost;
+    uint32_t parts = nki_parts(k);
+    for (uint32_t i = 0; i < parts; i++) {
+        Kernel part = *k;
+        if (parts > 1) {
+            part.body = part_block(k, i)->body;
+            part.n_body = part_block(k, i)->n_body;
+        }
+        if (nki_cost(&part, chip, &cost) && cost.descriptors > most.descriptors) {
+            most = cost;
+        }
+    }
+    return most;
+}

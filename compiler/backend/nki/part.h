@@ -31,4 +31,7 @@ bool nki_parts_sound(const Kernel *k);
 /* The temporaries that parts hand to each other, in order; false past the last. */
 bool nki_temporary(const Kernel *k, uint32_t i, BufRef *out);
 
+/* The cost of the program with most DMA descriptors. */
+NkiCost nki_most_descriptors(const Kernel *k, const NkiChip *chip);
+
 #endif

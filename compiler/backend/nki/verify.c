@@ -2,7 +2,7 @@
 /* The device's rules on a LEGAL kernel, before anything is printed: every statement is an
  * instruction; partitions, start partitions, tile limits, spaces and types of each;
  * accumulation groups that begin with an overwrite and end before they are read; capacity of
- * SBUF and PSUM with live ranges; the number of instructions. */
+ * SBUF and PSUM with live ranges; the numbers of instructions and of DMA descriptors. */
 #include "backend/nki/cores.h"
 #include "backend/nki/part.h"
 
@@ -357,6 +357,9 @@ static bool verify_instructions(Ctx *ctx, const Kernel *k, const NkiChip *chip)
     if (cost.sbuf_peak > chip->sbuf_bytes) {
         return refuse(ctx, k, "G3", "bytes of a partition of SBUF live at once", cost.sbuf_peak,
                       chip->sbuf_bytes);
+    }
+    if (cost.descriptors > NKI_DESCRIPTORS) {
+        return refuse(ctx, k, "D11", "DMA descriptors", cost.descriptors, NKI_DESCRIPTORS);
     }
     return cost.psum_peak <= NKI_PSUM_BANKS ||
            refuse(ctx, k, "G4", "PSUM banks live at once", cost.psum_peak, NKI_PSUM_BANKS);
