@@ -3,7 +3,8 @@
 
 Fields read here (any other field is ignored, so that a compiler may say more):
 
-    {"kernel":   "mm",                     # optional, a name for messages
+    {"format":   1,                        # optional; what has another is refused
+     "kernel":   "mm",                     # optional, a name for messages
      "file":     "mm.py",                  # optional: the module, relative to the manifest
      "function": "mm",                     # the @nki.jit function
      "target":   "trn2",                   # optional: trn1, trn2 or trn3
@@ -41,6 +42,9 @@ import numpy as np
 from .dtype import TYPES
 from .errors import FileError, UsageError
 from .machine import machine_named
+
+
+FORMAT = 1
 
 
 class Argument:
@@ -164,6 +168,9 @@ def manifest_from(data):
     """A Manifest of parsed JSON; UsageError says which field is wrong."""
     if not isinstance(data, dict) or not isinstance(data.get("args"), list):
         raise UsageError("manifest: an object with a list 'args' is needed")
+    if data.get("format", FORMAT) != FORMAT:
+        raise UsageError(f"manifest: format {data['format']!r}, made by "
+                         f"{data.get('compiler', 'an unknown compiler')}; this emulator reads format {FORMAT}")
     parts, temporaries = _parts(data)
     function = data.get("kernel" if parts else "function")
     if not isinstance(function, str) or not function.isidentifier():

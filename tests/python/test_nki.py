@@ -351,6 +351,12 @@ class Nki(unittest.TestCase):
                     f.write(text)
                 with self.assertRaisesRegex(tdsl.Error, "x.json"):
                     tdsl.nki.load(folder)
+            with open(os.path.join(self.k40, "product.json"), encoding="utf-8") as f:
+                newer = f.read().replace('"format": 1', '"format": 2').replace('"compiler": "tdslc', '"compiler": "tdslc 9, not')
+            with open(os.path.join(folder, "x.json"), "w", encoding="utf-8") as f:
+                f.write(newer)
+            with self.assertRaisesRegex(tdsl.Error, "x.json is of format 2, by tdslc 9, not .*; this version reads format 1"):
+                tdsl.nki.load(folder)
         again = shutil.copytree(self.k40, os.path.join(self.folder, "again"))
         self.assertIn("again", tdsl.nki.load(self.k40, again).product._dispatch.find(()).path)  # the latest
         p = tdsl.nki.load(self.k40, program=self.kernels)

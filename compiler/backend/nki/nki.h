@@ -206,10 +206,11 @@ bool nki_emit(const Target *, Ctx *, const KernelModule *, const EmitOptions *, 
 /* `note`: a line for the head, or null. */
 void nki_print_kernel(const Kernel *k, const NkiCost *cost, const EmitOptions *o,
                       const char *note, Text *out);
-struct NkiPart; /* part.h */
-/* `part`: its parts, where there are several, or null. */
+struct NkiPart;      /* part.h */
+#define NKI_FORMAT 1 /* of manifests: grows when a member goes or means something else */
+/* `part`: its parts, where there are several, or null; then `module` is its text. */
 void nki_print_manifest(const Kernel *k, const NkiCost *cost, const struct NkiPart *part,
-                        Text *out);
+                        const EmitOptions *o, const Text *module, Text *out);
 void nki_print_build_script(Text *out); /* script.c */
 void nki_print_hlo(const Kernel *k, const char *target, const NkiChip *chip, Text *out);
 /* table.c: the C table of the forms of a module, whose list is called `list`_forms. */

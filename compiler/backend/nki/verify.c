@@ -6,6 +6,7 @@
 #include "backend/nki/cores.h"
 #include "backend/nki/part.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -261,13 +262,14 @@ static bool check_positions(Verifier *v, const Instr *i)
     return most < INT32_MAX || broken(v, i, "E8", "a position that int32 does not hold");
 }
 
-/* The text has words for finite numbers alone. */
+/* The text has words for numbers that f32 holds alone: no infinities, no NaN. */
 static bool check_numbers(Verifier *v, const Instr *i)
 {
-    bool fine = (i->kind != INSTR_MEMSET && i->kind != INSTR_AFFINE) || isfinite(i->value);
+    bool fine =
+        (i->kind != INSTR_MEMSET && i->kind != INSTR_AFFINE) || fabs(i->value) <= FLT_MAX;
     const ScalarOperand *s[2] = {&i->s0, &i->s1};
     for (int k = 0; k < 2; k++) {
-        fine &= !s[k]->given || s[k]->is_tile || isfinite(s[k]->number);
+        fine &= !s[k]->given || s[k]->is_tile || fabs(s[k]->number) <= FLT_MAX;
     }
     return fine || broken(v, i, "P8", "a number that is not finite");
 }

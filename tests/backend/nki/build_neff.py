@@ -188,6 +188,22 @@ int main(void)
         self.assertEqual((call["environment"]["NEURON_LOGICAL_NC_CONFIG"], call["cores"]), ("2", 2))
         self.assertEqual(self.config("matmul")["grid"], 2)
 
+    def test_what_somebody_changed_is_said_and_what_another_version_made_is_refused(self):
+        manifest = json.loads(self.file("json.json"))
+        self.assertRegex(manifest["compiler"], r"^tdslc \d+\.\d+")
+        code = self.file("json.py").partition(b"\nimport nki\n")[2]
+        self.assertEqual(manifest["sha256"], hashlib.sha256(b"import nki\n" + code).hexdigest())
+        with open(os.path.join(self.out, "json.py"), "a") as stream:
+            stream.write("# by hand\n")
+        manifest["format"] = 2
+        with open(os.path.join(self.out, "matmul.json"), "w") as stream:
+            json.dump(manifest, stream)
+        done = self.run_it("json", "matmul")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("note: json.py is not as tdslc wrote it", done.stderr)
+        self.assertIn("matmul.json is of format 2, by tdslc", done.stderr)
+        self.assertEqual(sorted(self.calls), ["json"])
+
     def test_the_custom_call_has_the_documented_fields(self):
         text = self.file("json.hlo.txt").decode()
         self.assertIn('custom_call_target="AwsNeuronCustomNativeKernel"', text)
