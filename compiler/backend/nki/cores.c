@@ -241,6 +241,18 @@ static double price(Ctx *ctx, Arena *a, const Kernel *k, const NkiChip *chip)
     return us;
 }
 
+/* Is it seen that no core writes what the other uses? */
+static bool lies_apart(Ctx *ctx, const Kernel *k, const char **why)
+{
+    Diags before = ctx->diags;
+    bool apart = loop_verify(ctx, k, "legal");
+    if (!apart) {
+        ctx->diags = before;
+        *why = "it is not seen that halves lie apart";
+    }
+    return apart;
+}
+
 static Kernel *both_halves(const Target *target, Ctx *ctx, Arena *a, const Kernel *k,
                            LowerOne *one, const char **why)
 {
@@ -259,6 +271,7 @@ static Kernel *both_halves(const Target *target, Ctx *ctx, Arena *a, const Kerne
             ctx->diags.list.n; /* what is said now goes into a list of its own */
         const Kernel *made = one(target, ctx, a, half.kernel);
         Kernel *placed = made == NULL ? NULL : place_halves(ctx, a, k, &half, made, &here);
+        placed = placed != NULL && lies_apart(ctx, placed, &here) ? placed : NULL;
         *why = *why == NULL ? here : *why;
         double us = placed == NULL ? 0 : price(ctx, a, placed, nki_chip(target->name));
         if (us > 0 && (best == NULL || us < least * LESS)) {

@@ -4,25 +4,26 @@
  * written, to other values that have it, until nothing is added. Values without it both cores compute for themselves.
  *
  * The half is lowered like any kernel; cores.c then says where in memory each core's half lies. Blocks on chip and in the
- * workspace have half of the extent. A parameter is read at the index or without it (A of A[i,k] * A[j,k] at both): where there
- * are several ways, all but the plain one get a parameter of their own, which is the same tensor. */
+ * workspace have half of the extent. A parameter is read at the index or without it (A of A[i,k] * A[j,k] both ways): each way but
+ * the first reads a parameter of its own, which is the same tensor. */
 #include "backend/nki/halve.h"
 
 #include <string.h>
 
 #include "loop/walk.h"
 
-/* A loop, or a statement with its indices: which of them are halved, and what they are in the half. */
+/* A loop or a statement. */
 typedef struct Item {
     const Stmt *stmt;
-    bool loop;
-    bool *index;
+    bool loop;   /* is it one that is halved? */
+    bool *index; /* [n_index] are these? */
+    /* what it has in the half */
     Range range;
     const TileIndex *half;
     const Expr *value;
 } Item;
 
-/* One way in which a parameter is read. */
+/* One way in which a parameter is read: how far the halves of what is read lie from each other, by dimension. */
 typedef struct Way {
     BufRef buf, own; /* own: in the half */
     int64_t apart[NKI_DIMS];
@@ -588,6 +589,12 @@ bool lower_halve(Ctx *ctx, Arena *arena, const Kernel *k, uint32_t dim, Halved *
                  const char **why)
 {
     Halving h = {.ctx = ctx, .arena = arena, .k = k};
+    for (uint32_t b = 0; b < k->bufs.n; b++) {
+        if (k->bufs.at[b].rank > NKI_DIMS) {
+            *why = "a value has too many dimensions";
+            return false;
+        }
+    }
     BufRef result = first_result(k);
     h.open = (Item **)arena_array(arena, k->vars.n + 1, sizeof *h.open);
     h.depth = ARENA_ARRAY(arena, k->bufs.n + 1, uint32_t);
