@@ -241,9 +241,13 @@ static double price(Ctx *ctx, Arena *a, const Kernel *k, const NkiChip *chip)
     return us;
 }
 
-/* Is it seen that no core writes what the other uses? */
+/* Is it seen that no core writes what the other uses? And are there few enough runs of memory, which halves of rows have more of? */
 static bool lies_apart(Ctx *ctx, const Kernel *k, const char **why)
 {
+    if (nki_most_descriptors(k, nki_chip(k->target)).descriptors > NKI_DESCRIPTORS) {
+        *why = "halves would take more DMA descriptors than a queue holds";
+        return false;
+    }
     Diags before = ctx->diags;
     bool apart = loop_verify(ctx, k, "legal");
     if (!apart) {
