@@ -11,8 +11,8 @@
 #include "loop/walk.h"
 
 #define CORES 2
-#define LESS                                                                                   \
-    0.99 /* of the time of an earlier dimension, whose halves are longer runs of memory */
+/* A later dimension must take so much of the time of an earlier one, whose halves are longer runs of memory. */
+#define LESS 0.99
 
 const Stmt *nki_core_loop(Stmt *const *body, uint32_t n)
 {
@@ -82,9 +82,10 @@ typedef struct Placing {
     Arena *arena;
     Kernel *to;
     VarRef core;
-    BufRef *buf; /* [bufs] of the lowered half: in the whole */
-    const int64_t **
-        apart; /* [bufs] how far halves lie from each other, by dimension; or null: they are in no shared memory */
+    /* [bufs] of the lowered half: which one it is in the whole, and how far halves lie from each other in each dimension (null: each
+     * core has its own). */
+    BufRef *buf;
+    const int64_t **apart;
 } Placing;
 
 static const Affine *placed(const Placing *p, BufRef buf, const Affine *at)
