@@ -32,7 +32,7 @@ static void find_loops(Groups *g, Stmt *const *body, uint32_t n, NkiGroup around
             continue;
         }
         NkiGroup inside = around;
-        if (s->kind == STMT_FOR && around.n < NKI_GROUP_LOOPS) {
+        if (s->kind == STMT_FOR && !s->parallel && around.n < NKI_GROUP_LOOPS) {
             inside.loop[inside.n] = s;
             inside.start[inside.n++] = s->range.start.base;
         }

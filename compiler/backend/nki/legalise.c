@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TILED -> LEGAL for NKI: one device program where that is short enough, else several; then
  * loops are made of what was unrolled. */
+#include "backend/nki/cores.h"
 #include "backend/nki/lower.h"
+#include "backend/nki/part.h"
 
 static void begin(Lower *l, const Kernel *k)
 {
@@ -213,7 +215,9 @@ static void lower_whole(const Lower *first, const Kernel *k, bool stay, Lowered 
     }
 }
 
-Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
+/* `descriptors`: are programs short for their sake? */
+static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k,
+                             bool descriptors)
 {
     const NkiChip *chip = nki_chip(target->name);
     Lower first = {.ctx = ctx, .arena = arena, .target = target, .chip = chip, .from = k};
@@ -221,6 +225,7 @@ Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel 
         return NULL;
     }
     first.task.most = target->machine->max_instructions;
+    first.task.descriptors = descriptors;
     Lowered flat, loops = {.kernel = NULL};
     lower_whole(&first, k, false, &flat);
     bool stay = !has_parts(k) && (flat.kernel != NULL || flat.l.tried.too_many);
@@ -253,4 +258,33 @@ Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel 
         spill_warn_all(&best->l);
     }
     return best->kernel;
+}
+
+#define DESCRIPTOR_TRIES 4
+
+/* Programs whose copies take more descriptors than a queue holds are made shorter. */
+static Kernel *legalise_one(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
+{
+    Machine machine = *target->machine;
+    Target shorter = *target;
+    shorter.machine = &machine;
+    Diags before = ctx->diags;
+    Kernel *made = legalise_once(target, ctx, arena, k, false);
+    for (uint32_t i = 0; made != NULL && i < DESCRIPTOR_TRIES; i++) {
+        NkiCost most = nki_most_descriptors(made, nki_chip(target->name));
+        if (most.descriptors <= NKI_DESCRIPTORS) {
+            break;
+        }
+        double share = (double)NKI_DESCRIPTORS / (double)most.descriptors;
+        machine.max_instructions = (int64_t)((double)most.instructions * share);
+        ctx->diags = before;
+        made = legalise_once(&shorter, ctx, arena, k, true);
+    }
+    return made;
+}
+
+Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
+{
+    return target->machine->cores > 1 ? lower_cores(target, ctx, arena, k, legalise_one)
+                                      : legalise_one(target, ctx, arena, k);
 }

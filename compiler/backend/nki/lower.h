@@ -121,6 +121,7 @@ typedef struct Task {
     const Limit *limits;
     const bool *crossing; /* [from->bufs], or null */
     int64_t most;         /* instructions */
+    bool descriptors;     /* so few, since there would be too many of these */
 } Task;
 
 /* What a block on chip cannot give a statement, that a DMA from HBM can. */

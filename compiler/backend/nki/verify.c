@@ -2,9 +2,11 @@
 /* The device's rules on a LEGAL kernel, before anything is printed: every statement is an
  * instruction; partitions, start partitions, tile limits, spaces and types of each;
  * accumulation groups that begin with an overwrite and end before they are read; capacity of
- * SBUF and PSUM with live ranges; the number of instructions. */
+ * SBUF and PSUM with live ranges; the numbers of instructions and of DMA descriptors. */
+#include "backend/nki/cores.h"
 #include "backend/nki/part.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -269,13 +271,14 @@ static bool check_positions(Verifier *v, const Instr *i)
     return most < INT32_MAX || broken(v, i, "E8", "a position that int32 does not hold");
 }
 
-/* The text has words for finite numbers alone. */
+/* The text has words for numbers that f32 holds alone: no infinities, no NaN. */
 static bool check_numbers(Verifier *v, const Instr *i)
 {
-    bool fine = (i->kind != INSTR_MEMSET && i->kind != INSTR_AFFINE) || isfinite(i->value);
+    bool fine =
+        (i->kind != INSTR_MEMSET && i->kind != INSTR_AFFINE) || fabs(i->value) <= FLT_MAX;
     const ScalarOperand *s[2] = {&i->s0, &i->s1};
     for (int k = 0; k < 2; k++) {
-        fine &= !s[k]->given || s[k]->is_tile || isfinite(s[k]->number);
+        fine &= !s[k]->given || s[k]->is_tile || fabs(s[k]->number) <= FLT_MAX;
     }
     return fine || broken(v, i, "P8", "a number that is not finite");
 }
@@ -366,6 +369,9 @@ static bool verify_instructions(Ctx *ctx, const Kernel *k, const NkiChip *chip)
         return refuse(ctx, k, "G3", "bytes of a partition of SBUF live at once", cost.sbuf_peak,
                       chip->sbuf_bytes);
     }
+    if (cost.descriptors > NKI_DESCRIPTORS) {
+        return refuse(ctx, k, "D11", "DMA descriptors", cost.descriptors, NKI_DESCRIPTORS);
+    }
     return cost.psum_peak <= NKI_PSUM_BANKS ||
            refuse(ctx, k, "G4", "PSUM banks live at once", cost.psum_peak, NKI_PSUM_BANKS);
 }
@@ -386,6 +392,14 @@ bool nki_verify(const Target *target, Ctx *ctx, const Kernel *k)
     if (chip == NULL || k->dims.list.n > 0) {
         diag_unsupported(&ctx->diags, E_TARGET, k->span,
                          "'%s' is no legal kernel of this target", k->name->text);
+        return false;
+    }
+    if (!nki_cores_sound(k) || (nki_lnc(k) > 1 && chip->gen < 3)) {
+        diag_unsupported(
+            &ctx->diags, E_TARGET, k->span,
+            "rule H6 of target '%s' is broken in '%s': a loop over cores is all of "
+            "a program, of generation 3 or later",
+            k->target, k->name->text);
         return false;
     }
     if (nki_parts(k) < 2) {
