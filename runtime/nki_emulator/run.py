@@ -175,6 +175,7 @@ def _types(pairs):
 def _run_parts(options, manifest):
     from nki_emulator.cost import cost_text
     from nki_emulator.errors import UsageError
+    from nki_emulator.manifest import as_caller
     from nki_emulator.parts import emulate_parts
     if options.max_instructions < 1:
         raise UsageError("--max-instructions is at least 1")
@@ -190,7 +191,8 @@ def _run_parts(options, manifest):
     trace = {"kernel": result.kernel, "parts": [
         {"kernel": r.kernel, "results": r.result_serials, "calls": r.records}
         for r in result.results]}
-    return _deliver(options, result, result.outputs, report, trace)
+    outputs = [as_caller(x, a) if a.words else x for x, a in zip(result.outputs, manifest.outputs)]
+    return _deliver(options, result, outputs, report, trace)
 
 
 def _deliver(options, result, outputs, report, trace):
@@ -239,8 +241,8 @@ def _run(options):
     result = emulate(text, arrays, manifest, options.function, target, path,
                      _types(options.types), options.max_instructions, options.ranges)
     outputs = result.outputs
-    if whole:
-        outputs = [as_caller(x, a) for x, a in zip(outputs, manifest.outputs)]
+    if manifest is not None:
+        outputs = [as_caller(x, a) if whole or a.words else x for x, a in zip(outputs, manifest.outputs)]
     report = ""
     if options.report == "json":
         report = json.dumps(result.report(), indent=1) + "\n"

@@ -5,6 +5,7 @@
 
 static void begin(Lower *l, const Kernel *k)
 {
+    k = double_words(l->ctx, l->arena, k, &l->words_why, &l->words_where);
     l->from = k;
     pair_find(l);
     l->tried.away = ARENA_ARRAY(l->arena, k->bufs.n + 1, bool);
@@ -216,6 +217,7 @@ Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel 
 {
     const NkiChip *chip = nki_chip(target->name);
     Lower first = {.ctx = ctx, .arena = arena, .target = target, .chip = chip, .from = k};
+    begin(&first, k);
     if (!lower_check(&first)) {
         return NULL;
     }

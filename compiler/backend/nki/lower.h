@@ -6,6 +6,7 @@
 #ifndef BACKEND_NKI_LOWER_H
 #define BACKEND_NKI_LOWER_H
 
+#include "backend/nki/double_word.h"
 #include "backend/nki/nki.h"
 #include "loop/walk.h"
 
@@ -199,6 +200,8 @@ typedef struct Lower {
     const NkiChip *chip;
     /* the TILED kernel and what is known of it */
     const Kernel *from;
+    const char *words_why; /* f64 results cannot be double words: why, or null */
+    Span words_where;
     uint64_t *batch;  /* [from->bufs]: bits of dimensions that are batches */
     const bool *pair; /* [from->bufs]: the last dimension holds parts */
     const Turn *turn; /* [from->bufs] */

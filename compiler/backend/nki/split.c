@@ -422,7 +422,7 @@ static bool plan(Split *s)
     l.value = ARENA_ARRAY(s->arena, k->vars.n + 1, int64_t);
     l.loops.moves = ARENA_ARRAY(s->arena, k->vars.n + 1, Affine);
     for (uint32_t i = 0; i < k->args.n; i++) {
-        if (k->args.at[i].whole != DTYPE_NONE) {
+        if (dtype_is_complex(k->args.at[i].whole)) {
             s->why = "it has complex arguments";
             return false;
         }
