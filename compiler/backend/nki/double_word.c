@@ -19,7 +19,7 @@ void words_emit(Words *w, Stmt *s)
     vec_push(w->arena, w->out, s);
 }
 
-static void allocate(Words *w, BufRef buf, Span span)
+void words_allocate(Words *w, BufRef buf, Span span)
 {
     Stmt *s = ARENA_NEW(w->arena, Stmt);
     *s = (Stmt){.kind = STMT_ALLOC, .span = span, .buf = buf};
@@ -31,7 +31,7 @@ BufRef words_tile(Words *w, const char *hint, uint32_t rank, const Dim *extent)
     BufRef buf =
         kernel_buffer(w->to, &w->ctx->syms, hint, DTYPE_F32, SPACE_TILE, rank, extent);
     w->to->bufs.at[buf].span = w->now->span;
-    allocate(w, buf, w->now->span);
+    words_allocate(w, buf, w->now->span);
     return buf;
 }
 
@@ -348,29 +348,81 @@ static void allocate_words(Words *w, BufRef buf, Span span)
         w->to->bufs.at[made].span = b.span;
         w->to->bufs.at[made].may_spill = b.may_spill;
         (word ? w->lo : w->hi)[buf] = made;
-        allocate(w, made, span);
+        words_allocate(w, made, span);
     }
+}
+
+static void body_words(Words *w, Stmt *const *body, uint32_t n);
+
+static void inside_words(Words *w, const Stmt *s)
+{
+    WordList list = {0}, *around = w->out;
+    Stmt *copy = arena_copy(w->arena, s, sizeof *s);
+    w->out = &list;
+    body_words(w, s->body, s->n_body);
+    w->out = around;
+    copy->body = list.at;
+    copy->n_body = list.n;
+    words_emit(w, copy);
+}
+
+/* The one statement of the loop that adds to a number, which is 0 before; null: there are others, or none. */
+static const Stmt *find_late(const Words *w, const Stmt *fill, const Stmt *loop)
+{
+    if (fill->kind != STMT_TILE || loop->kind != STMT_FOR || !w->wide[fill->dst] ||
+        w->from->bufs.at[fill->dst].rank > 0 || fill->fold != OP_COPY ||
+        fill->value->kind != EXPR_CONST || fabs(fill->value->value.re) > 0) {
+        return NULL;
+    }
+    const Stmt *found = NULL;
+    uint32_t uses = 0;
+    StmtWalk walk;
+    for (const Stmt *s = tile_first(&walk, loop->body, loop->n_body); s != NULL;
+         s = tile_next(&walk)) {
+        found = s->dst == fill->dst ? s : found;
+        uses += (s->dst == fill->dst) + expr_count_loads(s->value, fill->dst);
+    }
+    bool adds = uses == 1 && found != NULL && found->fold == OP_SUM && !found->begins;
+    return adds && found->value->kind != EXPR_LOAD ? found : NULL;
+}
+
+/* The number is made behind the loop. */
+static void late_words(Words *w, const Stmt *fill, const Stmt *loop, const Stmt *late)
+{
+    WordList list = {0}, *around = w->out;
+    w->out = &list;
+    w->lanes.n = 0;
+    w->late = late;
+    inside_words(w, loop);
+    w->late = NULL;
+    w->out = around;
+    w->now = fill;
+    for (uint32_t i = 0; i < w->lanes.n; i++) {
+        const Lanes *l = &w->lanes.at[i];
+        words_allocate(w, l->x.hi, fill->span);
+        words_allocate(w, l->x.lo, fill->span);
+        words_zero(w, l->n, l->index, l->x);
+    }
+    words_emit(w, list.at[0]);
+    w->now = late;
+    words_fold_lanes(w, words_of(w, fill->dst, fill->at));
 }
 
 static void body_words(Words *w, Stmt *const *body, uint32_t n)
 {
     for (uint32_t i = 0; i < n && w->why == NULL; i++) {
         const Stmt *s = body[i];
-        if (s->kind == STMT_TILE) {
+        const Stmt *late = i + 1 < n ? find_late(w, s, body[i + 1]) : NULL;
+        if (late != NULL) {
+            late_words(w, s, body[++i], late);
+        } else if (s->kind == STMT_TILE) {
             tile_words(w, s);
         } else if (s->kind == STMT_ALLOC && w->wide[s->buf]) {
             allocate_words(w, s->buf, s->span);
         } else if (s->kind == STMT_ALLOC) {
             words_emit(w, arena_copy(w->arena, s, sizeof *s));
         } else {
-            WordList list = {0}, *around = w->out;
-            Stmt *copy = arena_copy(w->arena, s, sizeof *s);
-            w->out = &list;
-            body_words(w, s->body, s->n_body);
-            w->out = around;
-            copy->body = list.at;
-            copy->n_body = list.n;
-            words_emit(w, copy);
+            inside_words(w, s);
         }
     }
 }

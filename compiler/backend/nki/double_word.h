@@ -35,6 +35,14 @@ typedef struct DoubleWord {
     const Affine *at;
 } DoubleWord;
 
+/* A number that loops add up: what joins it there are double words of their own for each row, column and block, which are added up
+ * behind the loops, so that no engine waits for another in each iteration. One of these for each join of the statement. */
+typedef struct Lanes {
+    DoubleWord x;
+    uint32_t n;
+    TileIndex *index; /* over its positions, from 0 */
+} Lanes;
+
 typedef struct Words {
     Ctx *ctx;
     Arena *arena;
@@ -52,6 +60,8 @@ typedef struct Words {
         Stmt *loop;
     } open[LOOP_DEPTH_LIMIT];
     const Stmt *now;
+    const Stmt *late; /* the statement in the loops that has lanes, or null */
+    VEC(Lanes) lanes;
     const char *why; /* it cannot be done, or null */
     Span where;
 } Words;
@@ -82,6 +92,7 @@ void words_begin(Words *w, uint32_t n, const TileIndex *index, DoubleWord x, con
 /* x += hi, without an error, and then lo, if it is given. */
 void words_add(Words *w, uint32_t n, const TileIndex *index, DoubleWord x, const Expr *hi,
                const Expr *lo);
+void words_allocate(Words *w, BufRef buf, Span span);
 const Expr *words_number(Words *w, double x);
 const Expr *words_two(Words *w, Op op, const Expr *x, const Expr *y);
 const Expr *words_load(Words *w, BufRef buf, const Affine *at);
@@ -91,6 +102,8 @@ void words_deliver(Words *w, uint32_t n, const TileIndex *index, DoubleWord x);
 const Expr *words_term(Words *w, const Expr *e);
 
 /* ---- double_word_sum.c ---- */
+/* The number that w->lanes are, to the double word. */
+void words_fold_lanes(Words *w, DoubleWord x);
 void words_sum(Words *w);
 
 #endif

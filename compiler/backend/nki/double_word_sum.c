@@ -30,7 +30,7 @@ typedef struct Indices {
  * ranges of `folded` move with the numbers of blocks; those of `rows` with the first block alone, if `rows_move`. */
 typedef struct Terms {
     const Expr *value;
-    Indices kept, folded, blocks;
+    Indices kept, folded, columns, blocks;
     bool has_rows, rows_move;
     TileIndex rows;
 } Terms;
@@ -60,6 +60,13 @@ static void push(Indices *x, TileIndex index)
 {
     CHECK(x->n < LOOP_DEPTH_LIMIT);
     x->at[x->n++] = index;
+}
+
+static void push_all(Indices *x, const Indices *y)
+{
+    for (uint32_t i = 0; i < y->n; i++) {
+        push(x, y->at[i]);
+    }
 }
 
 static TileIndex index_of(Words *w, const char *hint, int64_t n)
@@ -142,9 +149,8 @@ static void add_terms(Words *w, const Terms *t, BufRef part, const Affine *at)
     if (t->has_rows) {
         push(&all, t->rows);
     }
-    for (uint32_t i = 0; i < t->folded.n; i++) {
-        push(&all, t->folded.at[i]);
-    }
+    push_all(&all, &t->columns);
+    push_all(&all, &t->folded);
     if (is_product(value, &x, &y) && !is_contraction(w, t)) { /* of rows, element by element */
         BufRef term = words_tile_of(w, "term", all.n, all.at);
         const Affine *place = words_at(w, all.n, all.at);
@@ -158,7 +164,7 @@ static void add_terms(Words *w, const Terms *t, BufRef part, const Affine *at)
 static void open_groups(Words *w, Terms *t, Sum *sum)
 {
     Indices left = {0};
-    int64_t room = BLOCKS, group[LOOP_DEPTH_LIMIT];
+    int64_t room = BLOCKS / count_all(&t->columns), group[LOOP_DEPTH_LIMIT];
     for (uint32_t i = t->blocks.n; i-- > 0;) {
         int64_t n = words_count(&t->blocks.at[i]);
         bool alone = (i == 0 && t->rows_move) || room < 2;
@@ -219,6 +225,50 @@ static void fold_parts(Words *w, const Indices *parts, uint32_t kept, const Expr
     }
 }
 
+/* Lanes for such parts. */
+static DoubleWord add_lanes(Words *w, const Indices *parts)
+{
+    Lanes l = {.n = parts->n, .index = ARENA_ARRAY(w->arena, parts->n + 1, TileIndex)};
+    Dim *extent = ARENA_ARRAY(w->arena, parts->n + 1, Dim);
+    for (uint32_t i = 0; i < parts->n; i++) {
+        int64_t n = words_count(&parts->at[i]);
+        extent[i] = dim_fixed(n);
+        l.index[i] = index_of(w, w->to->vars.at[parts->at[i].var].name->text, n);
+    }
+    l.x.hi = kernel_buffer(w->to, &w->ctx->syms, "sums_hi", DTYPE_F32, SPACE_TILE, parts->n,
+                           extent);
+    l.x.lo = kernel_buffer(w->to, &w->ctx->syms, "sums_lo", DTYPE_F32, SPACE_TILE, parts->n,
+                           extent);
+    l.x.at = words_at(w, l.n, l.index);
+    vec_push(w->arena, &w->lanes, l);
+    return (DoubleWord){l.x.hi, l.x.lo, words_at(w, parts->n, parts->at)};
+}
+
+void words_fold_lanes(Words *w, DoubleWord x)
+{
+    for (uint32_t i = 0; i < w->lanes.n; i++) {
+        const Lanes *l = &w->lanes.at[i];
+        Indices lanes = {0};
+        for (uint32_t d = 0; d < l->n; d++) {
+            push(&lanes, l->index[d]);
+        }
+        const Expr *hi = words_load(w, l->x.hi, l->x.at), *lo = words_load(w, l->x.lo, l->x.at);
+        if (l->n > 0) {
+            const Expr *rest = NULL;
+            BufRef sum = words_tile_of(w, "rest", 0, NULL);
+            const Affine *none = words_at(w, 0, NULL);
+            words_set(w, l->n, l->index, sum, none, OP_SUM, lo);
+            fold_parts(w, &lanes, 0, &hi, &rest);
+            lo = words_two(w, OP_ADD, rest, words_load(w, sum, none));
+        }
+        if (i == 0) {
+            words_begin(w, 0, NULL, x, hi, lo);
+        } else {
+            words_add(w, 0, NULL, x, hi, lo);
+        }
+    }
+}
+
 static void join(Words *w, Terms t, Sum *sum)
 {
     uint32_t depth = w->depth;
@@ -227,9 +277,8 @@ static void join(Words *w, Terms t, Sum *sum)
     if (t.has_rows) {
         push(&parts, t.rows);
     }
-    for (uint32_t i = 0; i < t.blocks.n; i++) {
-        push(&parts, t.blocks.at[i]);
-    }
+    push_all(&parts, &t.columns);
+    push_all(&parts, &t.blocks);
     BufRef part = words_tile_of(w, "part", parts.n, parts.at);
     const Affine *read = words_at(w, parts.n, parts.at);
     Affine *at = ARENA_ARRAY(w->arena, parts.n + 1, Affine);
@@ -245,6 +294,11 @@ static void join(Words *w, Terms t, Sum *sum)
     add_terms(w, &t, part, at);
     words_close(w, around);
     const Expr *hi = words_load(w, part, read), *lo = NULL;
+    if (w->late == w->now) {
+        words_add(w, parts.n, parts.at, add_lanes(w, &parts), hi, NULL);
+        words_close(w, depth);
+        return;
+    }
     if (parts.n > t.kept.n) {
         fold_parts(w, &parts, t.kept.n, &hi, &lo);
     }
@@ -305,12 +359,16 @@ static void sum_blocks(Words *w, Terms t, Sum *sum)
     uint32_t rows = count_all(&t.folded) > ROW && count_all(&t.kept) < KEPT
                         ? choose_rows(&t.folded)
                         : t.folded.n;
-    int64_t room = product ? CONTRACTED : ROW, step[LOOP_DEPTH_LIMIT];
+    int64_t room = product ? CONTRACTED : ROW, columns = 1, step[LOOP_DEPTH_LIMIT];
+    bool column[LOOP_DEPTH_LIMIT] = {false};
     for (uint32_t i = t.folded.n; i-- > 0;) {
         int64_t n = words_count(&t.folded.at[i]), most = i == rows ? ROWS : room;
         step[i] = n <= most ? n : is_whole(&t.folded.at[i]) ? most : 1;
-        room = i == rows || step[i] < 1 ? room : room / step[i];
-        room = room < 1 ? 1 : room;
+        column[i] = !product && i != rows && n > most && room < ROW && n * columns <= BLOCKS;
+        step[i] = column[i] ? n : step[i];
+        columns *= column[i] ? n : 1;
+        room = column[i] ? 1 : i == rows || step[i] < 1 ? room : room / step[i];
+        room = room < 1 ? 1 : room; /* before a column there are columns, or loops */
     }
     Indices all = t.folded;
     t.folded.n = 0;
@@ -320,7 +378,9 @@ static void sum_blocks(Words *w, Terms t, Sum *sum)
         t.rows_move = t.blocks.n > 0;
     }
     for (uint32_t i = 0; i < all.n; i++) {
-        if (i != rows) {
+        if (column[i]) {
+            push(&t.columns, all.at[i]);
+        } else if (i != rows) {
             push(&t.folded, cut(w, &t, all.at[i], step[i]));
         }
     }
