@@ -317,7 +317,8 @@ void lower_parts(Lower *l, const Stmt *re, const Stmt *im)
 /* ---- with a fold ---- */
 
 /* The fold of each part by itself, side by side. */
-static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box);
+static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
+                          const TileView *into);
 static TileView fold_parts(Lower *l, const Stmt *s, const Shape *shape, Box *box)
 {
     int64_t np = labels_count(shape->p, box), nk = labels_count(shape->keep, box);
@@ -327,7 +328,7 @@ static TileView fold_parts(Lower *l, const Stmt *s, const Shape *shape, Box *box
         box->n[l->now.part] = 1;
         TileView half = view_part(acc, r, nk / 2);
         half.step = 2;
-        make_copy(l, half, fold_free(l, s, shape, box));
+        make_copy(l, half, fold_free(l, s, shape, box, NULL));
     }
     box->s[l->now.part] = 0;
     box->n[l->now.part] = 2;
@@ -383,15 +384,25 @@ static void fold_steps(const Lower *l, const Stmt *s, const Shape *shape, int64_
     box_steps(shape->fold, &l->now.full, most < 1 || few_terms(l, shape, nk) ? 1 : most, step);
 }
 
-/* One column per position of `keep`: the fold over the boxes of the reduced labels. */
-static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
+/* Is the tile one that may be read in place of a copy? */
+static bool is_f32_tile(const Lower *l, TileView v)
+{
+    return view_dtype(l, v) == DTYPE_F32 && view_space(l, v) == SPACE_TILE;
+}
+
+/* One column per position of `keep`: the fold over the boxes of the reduced labels; in the tile `into`, if it is given. */
+static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
+                          const TileView *into)
 {
     int64_t np = labels_count(shape->p, box), nk = labels_count(shape->keep, box);
     if (l->now.part >= 0 && box->n[l->now.part] == 2 &&
         labels_count(shape->fold, &l->now.full) > 1) {
         return fold_parts(l, s, shape, box);
     }
-    TileView acc = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
+    TileView acc =
+        into != NULL ? *into : tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
+    bool alone = into == NULL && l->now.flat == 0 &&
+                 labels_count(shape->fold, &l->now.full) == 1; /* not joined by others */
     bool any = false; /* has a box been folded? */
     Labels f = free_labels(shape);
     int64_t step[LABELS];
@@ -409,6 +420,9 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
         TileView v = evaluate(&ev, s->value, DTYPE_F32, NULL);
         l->now.memo.n = 0;
         int64_t nr = labels_count(shape->fold, box);
+        if (alone && opens && is_f32_tile(l, v)) {
+            return v;
+        }
         for (int64_t k = 0; k < nk && nr > 1 && !l->tried.failed; k++) {
             make_reduce(l, view_part(part, k, 1), fold_f32(s->fold), view_part(v, k * nr, nr));
         }
@@ -445,6 +459,14 @@ static TileView fold_rows(Lower *l, Op fold, TileView acc)
 static void fold_store(Lower *l, const Stmt *s, const Place *dst, Labels p, Labels keep,
                        const Box *box, TileView v, bool overwrite)
 {
+    TileView into;
+    Shape shape = {.p = p, .keep = keep};
+    bool plain = l->from->bufs.at[dst->buf].dtype == DTYPE_F32 && l->now.part < 0;
+    if (!overwrite && plain && direct_target(l, dst, &shape, box, &into)) {
+        join(l, s->fold, into, v);
+        l->home[dst->buf].version++;
+        return;
+    }
     if (!overwrite) {
         TileView old = view_of(l, dst, p, keep, box);
         TileView sum = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, v.np, v.nf);
@@ -516,7 +538,7 @@ static void fold_over_partitions(Lower *l, const Stmt *s, const Place *dst, cons
     bool sum = s->fold == OP_SUM, columns = adds_in_loops(l, s, overwrite);
     for (bool a = true; box_next(shape->p, &l->now.full, pstep, box, a) && !l->tried.failed;
          a = false) {
-        TileView acc = fold_free(l, s, shape, box);
+        TileView acc = fold_free(l, s, shape, box, NULL);
         if (columns) {
             column_add(l, s->dst, acc);
             continue;
@@ -630,8 +652,16 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
         }
         for (bool a = true;
              box_next(shape->p, &l->now.full, pstep, &box, a) && !l->tried.failed; a = false) {
-            TileView acc = fold_free(l, s, shape, &box);
-            fold_store(l, s, dst, shape->p, shape->keep, &box, acc, overwrite);
+            TileView into;
+            bool direct = overwrite && l->now.part < 0 &&
+                          l->from->bufs.at[dst->buf].dtype == DTYPE_F32 &&
+                          direct_target(l, dst, shape, &box, &into);
+            TileView acc = fold_free(l, s, shape, &box, direct ? &into : NULL);
+            if (direct) {
+                l->home[dst->buf].version++;
+            } else {
+                fold_store(l, s, dst, shape->p, shape->keep, &box, acc, overwrite);
+            }
         }
     }
 }
@@ -730,7 +760,7 @@ static void flat_fold(Lower *l, const Stmt *s, const Shape *shape, int64_t end, 
     TileView acc = {0}, total;
     for (bool first = true; flat_next(l, end) && !l->tried.failed; first = false) {
         Box box = l->now.full;
-        TileView part = fold_free(l, s, shape, &box);
+        TileView part = fold_free(l, s, shape, &box, NULL);
         if (first) {
             acc = part;
         } else {
