@@ -95,7 +95,7 @@ static Graph *collapse_real(Ctx *ctx, Arena *arena, Graph *g)
     }
     for (uint32_t r = 0; r < g->results.n; r++) {
         const Node *made = graph_node(g, g->results.at[r].node);
-        pairs |= made->dtype == DTYPE_F64 && made->rank > 0;
+        pairs |= made->dtype == DTYPE_F64 && made->rank > 0; /* the machine has no f64 either */
     }
     return pairs ? g : opt_collapse(ctx, arena, g);
 }
