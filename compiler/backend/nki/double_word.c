@@ -225,9 +225,7 @@ static const Expr *narrow_value(Words *w, const Expr *e)
             words_refuse(w, "it is computed in f64, of more than one sum");
             return e;
         }
-        DoubleWord of = words_of(w, x->buf, x->at);
-        x = words_two(w, OP_ADD, words_load(w, of.hi, of.at), words_load(w, of.lo, of.at));
-        return expr_cast(w->arena, x, e->dtype);
+        return expr_cast(w->arena, words_term(w, x), e->dtype);
     }
     const Expr **arg = ARENA_ARRAY(w->arena, e->n_args, const Expr *);
     bool same = true;
@@ -248,6 +246,13 @@ const Expr *words_term(Words *w, const Expr *e)
     }
     if (e->kind == EXPR_CONST) {
         return expr_const(w->arena, number_cast(e->value, DTYPE_F32));
+    }
+    if (e->kind == EXPR_LOAD && w->wide[e->buf]) {
+        DoubleWord of = words_of(w, e->buf, e->at);
+        return words_two(w, OP_ADD, words_load(w, of.hi, of.at), words_load(w, of.lo, of.at));
+    }
+    if (e->kind == EXPR_LOAD) {
+        return words_load(w, e->buf, e->at);
     }
     bool cast = e->kind == EXPR_OP && e->op == OP_CAST;
     if (!cast && (e->kind != EXPR_OP || (e->op != OP_MUL && e->op != OP_NEG))) {
@@ -333,7 +338,7 @@ static void tile_words(Words *w, const Stmt *s)
     w->now = s;
     if (!w->wide[s->dst]) {
         Stmt *copy = arena_copy(w->arena, s, sizeof *s);
-        copy->value = narrow_value(w, s->value);
+        copy->value = w->narrow[s->dst] ? words_term(w, s->value) : narrow_value(w, s->value);
         words_emit(w, copy);
     } else if (s->fold == OP_COPY && s->value->kind == EXPR_CONST) {
         fill_words(w);
@@ -450,13 +455,28 @@ static uint32_t count_uses(const Kernel *k, BufRef buf, const Stmt **writer)
     return n;
 }
 
+/* Is an f64 value read by terms of sums alone, which are computed in f32? */
+static bool is_of_terms(const Kernel *k, BufRef buf)
+{
+    bool terms = k->bufs.at[buf].dtype == DTYPE_F64 && k->bufs.at[buf].param < 0, any = false;
+    StmtWalk w;
+    for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
+        bool reads = expr_load_of(s->value, buf) != NULL;
+        bool sum = k->bufs.at[s->dst].dtype == DTYPE_F64 && s->fold == OP_SUM;
+        terms &= !reads || (sum && s->value->kind != EXPR_LOAD);
+        any |= reads;
+    }
+    return terms && any;
+}
+
 /* f64 results; false: it has none, or f64 arguments. */
 static bool find_wide(Words *w)
 {
     const Kernel *k = w->from;
     bool any = false;
     for (uint32_t b = 0; b < k->bufs.n; b++) {
-        w->wide[b] = k->bufs.at[b].dtype == DTYPE_F64;
+        w->narrow[b] = is_of_terms(k, b);
+        w->wide[b] = k->bufs.at[b].dtype == DTYPE_F64 && !w->narrow[b];
     }
     for (uint32_t i = 0; i < k->args.n; i++) {
         const Arg *a = &k->args.at[i];
@@ -479,7 +499,7 @@ static void widen_results(Words *w)
 {
     Kernel *to = w->to;
     for (uint32_t b = 0; b < to->bufs.n; b++) { /* of others nothing is left but the number */
-        to->bufs.at[b].dtype = w->wide[b] ? DTYPE_F32 : to->bufs.at[b].dtype;
+        to->bufs.at[b].dtype = w->wide[b] || w->narrow[b] ? DTYPE_F32 : to->bufs.at[b].dtype;
     }
     for (uint32_t i = 0; i < to->args.n; i++) {
         Arg *a = &to->args.at[i];
@@ -532,6 +552,7 @@ const Kernel *double_words(Ctx *ctx, Arena *arena, const Kernel *k, const char *
                .from = k,
                .to = kernel_like(arena, k),
                .wide = ARENA_ARRAY(arena, k->bufs.n + 1, bool),
+               .narrow = ARENA_ARRAY(arena, k->bufs.n + 1, bool),
                .direct = ARENA_ARRAY(arena, k->bufs.n + 1, bool),
                .hi = ARENA_ARRAY(arena, k->bufs.n + 1, BufRef),
                .lo = ARENA_ARRAY(arena, k->bufs.n + 1, BufRef),

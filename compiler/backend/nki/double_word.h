@@ -48,7 +48,8 @@ typedef struct Words {
     Arena *arena;
     const Kernel *from;
     Kernel *to;    /* buffers of `from` have the same numbers here */
-    bool *wide;    /* [from->bufs]: f64 */
+    bool *wide;    /* [from->bufs]: f64, here double words */
+    bool *narrow;  /* [from->bufs]: f64 that only terms read, here f32 */
     bool *direct;  /* [from->bufs]: a result that one statement makes, and none reads */
     BufRef *hi;    /* [from->bufs]: of others */
     BufRef *lo;    /* likewise */

@@ -452,16 +452,6 @@ static void sum_words(Words *w, const Terms *t, const Expr *load, Sum *sum)
 
 /* ---- the statement ---- */
 
-static bool reads_words(const Words *w, const Expr *value)
-{
-    ExprWalk walk;
-    bool reads = false;
-    for (const Expr *e = load_first(&walk, value); e != NULL; e = load_next(&walk)) {
-        reads |= w->wide[e->buf];
-    }
-    return reads;
-}
-
 /* Loops over positions of the result, so that its double words stay on chip. */
 static void open_kept(Words *w, Indices *kept)
 {
@@ -480,10 +470,6 @@ static void sum_terms(Words *w, Terms *t, Sum *sum)
     bool load = value->kind == EXPR_LOAD && w->wide[value->buf] && !w->direct[value->buf];
     if (load) {
         sum_words(w, t, value, sum);
-        return;
-    }
-    if (reads_words(w, value)) {
-        words_refuse(w, "its terms are f64");
         return;
     }
     t->value = words_term(w, value);
