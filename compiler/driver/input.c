@@ -70,7 +70,8 @@ bool input_narrow(Ctx *ctx, const Options *o, FrontNarrow *narrow)
     *narrow = to == NULL ? NARROW_NONE : sums ? NARROW_BUT_RESULTS : NARROW_ALL;
     if (to != NULL && !sums && strcmp(to, "f32") != 0) {
         diag_error(&ctx->diags, E_BAD_TYPE, (Span){0},
-                   "'--f64=%s': f64 is read as f32 or not at all; --f64=sums leaves results", to);
+                   "'--f64=%s': f64 is read as f32 or not at all; --f64=sums leaves results",
+                   to);
         return false;
     }
     return true;

@@ -78,7 +78,7 @@ typedef struct Ast {
     bool damaged;       /* something did not parse: missing names may be due to that */
     bool too_deep;      /* reported */
     FrontNarrow narrow;
-    AstId too_large;    /* the broken node that stands for all past AST_LIMIT; 0: not reached */
+    AstId too_large; /* the broken node that stands for all past AST_LIMIT; 0: not reached */
 } Ast;
 
 void ast_init(Ast *a, Arena *arena);

@@ -366,12 +366,14 @@ static bool *result_types(Ast *a, uint32_t first)
     bool *is = ARENA_ARRAY(a->arena, a->nodes.n, bool);
     for (uint32_t k = first; k < a->nodes.n; k++) {
         const AstNode *kernel = &a->nodes.at[k];
-        const AstNode *list = kernel->kind == AST_KERNEL && kernel->n > 1 ? ast_node(a, kernel->child[1]) : NULL;
+        const AstNode *list =
+            kernel->kind == AST_KERNEL && kernel->n > 1 ? ast_node(a, kernel->child[1]) : NULL;
         for (uint32_t r = 0; list != NULL && r < list->n; r++) {
             const AstNode *param = ast_node(a, list->child[r]);
             AstId type = param->kind == AST_PARAM && param->n > 0 ? param->child[0] : 0;
             const AstNode *n = ast_node(a, type);
-            is[type] = n->kind == AST_TYPE && n->name != NULL && strcmp(n->name->text, "f64") == 0;
+            is[type] =
+                n->kind == AST_TYPE && n->name != NULL && strcmp(n->name->text, "f64") == 0;
         }
     }
     return is;

@@ -61,6 +61,7 @@ def _parser():
     parser.add_argument("--out", dest="outputs", action="append", default=[], metavar="R.npy")
     parser.add_argument("--raw", action="store_true")
     parser.add_argument("--synthetic", action="store_true")
+    parser.add_argument("--as-device", action="store_true", help="float64 results stay two float32 each")
     parser.add_argument("--report", choices=("text", "json"))
     parser.add_argument("--report-file")
     parser.add_argument("--trace")
@@ -191,7 +192,7 @@ def _run_parts(options, manifest):
     trace = {"kernel": result.kernel, "parts": [
         {"kernel": r.kernel, "results": r.result_serials, "calls": r.records}
         for r in result.results]}
-    outputs = [as_caller(x, a) if a.words else x for x, a in zip(result.outputs, manifest.outputs)]
+    outputs = [as_caller(x, a) if a.words and not options.as_device else x for x, a in zip(result.outputs, manifest.outputs)]
     return _deliver(options, result, outputs, report, trace)
 
 
@@ -242,7 +243,7 @@ def _run(options):
                      _types(options.types), options.max_instructions, options.ranges)
     outputs = result.outputs
     if manifest is not None:
-        outputs = [as_caller(x, a) if whole or a.words else x for x, a in zip(outputs, manifest.outputs)]
+        outputs = [as_caller(x, a) if whole or (a.words and not options.as_device) else x for x, a in zip(outputs, manifest.outputs)]
     report = ""
     if options.report == "json":
         report = json.dumps(result.report(), indent=1) + "\n"

@@ -28,8 +28,7 @@ void words_allocate(Words *w, BufRef buf, Span span)
 
 BufRef words_tile(Words *w, const char *hint, uint32_t rank, const Dim *extent)
 {
-    BufRef buf =
-        kernel_buffer(w->to, &w->ctx->syms, hint, DTYPE_F32, SPACE_TILE, rank, extent);
+    BufRef buf = kernel_buffer(w->to, &w->ctx->syms, hint, DTYPE_F32, SPACE_TILE, rank, extent);
     w->to->bufs.at[buf].span = w->now->span;
     words_allocate(w, buf, w->now->span);
     return buf;
@@ -73,8 +72,8 @@ const Affine *words_at(Words *w, uint32_t n, const TileIndex *index)
 {
     Affine *at = ARENA_ARRAY(w->arena, n + 1, Affine);
     for (uint32_t i = 0; i < n; i++) {
-        at[i] = affine_add(w->arena, affine_var(w->arena, index[i].var), -1,
-                           index[i].range.start);
+        at[i] =
+            affine_add(w->arena, affine_var(w->arena, index[i].var), -1, index[i].range.start);
     }
     return at;
 }
@@ -156,8 +155,8 @@ const Expr *words_two(Words *w, Op op, const Expr *x, const Expr *y)
 }
 
 /* dst[at] += value: in place. */
-static void update(Words *w, uint32_t n, const TileIndex *index, BufRef dst,
-                         const Affine *at, const Expr *value)
+static void update(Words *w, uint32_t n, const TileIndex *index, BufRef dst, const Affine *at,
+                   const Expr *value)
 {
     words_set(w, n, index, dst, at, OP_SUM, value);
     w->out->at[w->out->n - 1]->begins = false;
@@ -172,7 +171,8 @@ void words_add(Words *w, uint32_t n, const TileIndex *index, DoubleWord x, const
     words_set(w, n, index, sum, at, OP_COPY, words_two(w, OP_ADD, old, hi));
     const Expr *b = words_two(w, OP_SUB, s, old);
     const Expr *error =
-        words_two(w, OP_ADD, words_two(w, OP_SUB, old, words_two(w, OP_SUB, s, b)), words_two(w, OP_SUB, hi, b));
+        words_two(w, OP_ADD, words_two(w, OP_SUB, old, words_two(w, OP_SUB, s, b)),
+                  words_two(w, OP_SUB, hi, b));
     error = lo == NULL ? error : words_two(w, OP_ADD, error, lo);
     BufRef e = words_tile_of(w, "e", n, index);
     words_set(w, n, index, e, at, OP_COPY, error);
@@ -191,8 +191,7 @@ static void deliver_result(Words *w, BufRef buf, uint32_t n, const TileIndex *in
             to[d] = at[d];
         }
         to[rank - 1] = affine_const(word);
-        words_set(w, n, index, buf, to, OP_COPY,
-                  words_load(w, word == 0 ? x.hi : x.lo, x.at));
+        words_set(w, n, index, buf, to, OP_COPY, words_load(w, word == 0 ? x.hi : x.lo, x.at));
     }
 }
 
@@ -280,53 +279,13 @@ static void fill_words(Words *w)
     words_set(w, s->n_index, s->index, to.lo, to.at, OP_COPY, words_number(w, x - hi));
 }
 
-static bool is_power_of_two(double x)
-{
-    int e = 0;
-    double m = fabs(frexp(x, &e));
-    return !(m < 0.5) && !(m > 0.5) && e > -60 && e < 60;
-}
-
-static const Expr *scaled(Words *w, const Expr *x, double by)
-{
-    return by == 1.0 ? x : words_two(w, OP_MUL, x, words_number(w, by));
-}
-
-/* x += by * e, where e is made of sums by addition; *sums counts these. */
-static void add_linear(Words *w, DoubleWord x, const Expr *e, double by, uint32_t *sums)
-{
-    const Stmt *s = w->now;
-    if (e->kind == EXPR_LOAD && w->wide[e->buf] && !w->direct[e->buf]) {
-        DoubleWord of = words_of(w, e->buf, e->at);
-        words_add(w, s->n_index, s->index, x, scaled(w, words_load(w, of.hi, of.at), by),
-                  scaled(w, words_load(w, of.lo, of.at), by));
-        (*sums)++;
-        return;
-    }
-    bool op = e->kind == EXPR_OP;
-    if (op && (e->op == OP_ADD || e->op == OP_SUB)) {
-        add_linear(w, x, e->arg[0], by, sums);
-        add_linear(w, x, e->arg[1], e->op == OP_SUB ? -by : by, sums);
-    } else if (op && e->op == OP_NEG) {
-        add_linear(w, x, e->arg[0], -by, sums);
-    } else if (op && e->op == OP_MUL && e->arg[0]->kind == EXPR_CONST &&
-               is_power_of_two(e->arg[0]->value.re)) {
-        add_linear(w, x, e->arg[1], by * e->arg[0]->value.re, sums);
-    } else if (op && e->op == OP_CAST && e->arg[0]->dtype != DTYPE_F64) {
-        words_add(w, s->n_index, s->index, x, scaled(w, words_term(w, e), by), NULL);
-    } else {
-        words_refuse(w, "it is computed in f64: sums are added and subtracted, times a power of "
-                        "two; other factors go into the sum");
-    }
-}
-
 static void map_words(Words *w)
 {
     const Stmt *s = w->now;
     uint32_t sums = 0;
     DoubleWord x = words_new(w, s->n_index, s->index);
     words_zero(w, s->n_index, s->index, x);
-    add_linear(w, x, s->value, 1.0, &sums);
+    words_add_linear(w, x, s->value, 1.0, &sums);
     if (sums == 0) {
         words_refuse(w, "it is no sum");
     }
@@ -357,8 +316,8 @@ static void allocate_words(Words *w, BufRef buf, Span span)
     Space space = b.space == SPACE_WORKSPACE ? SPACE_WORKSPACE : SPACE_TILE;
     for (int word = 0; word < 2; word++) {
         const char *hint = str_format(w->arena, "%s_%s", b.name->text, word ? "lo" : "hi");
-        BufRef made = kernel_buffer(w->to, &w->ctx->syms, hint, DTYPE_F32, space, b.rank,
-                                    b.extent);
+        BufRef made =
+            kernel_buffer(w->to, &w->ctx->syms, hint, DTYPE_F32, space, b.rank, b.extent);
         w->to->bufs.at[made].span = b.span;
         w->to->bufs.at[made].may_spill = b.may_spill;
         (word ? w->lo : w->hi)[buf] = made;
@@ -480,15 +439,15 @@ static bool find_wide(Words *w)
     }
     for (uint32_t i = 0; i < k->args.n; i++) {
         const Arg *a = &k->args.at[i];
-        if (w->wide[a->buf] && (a->role != ARG_RESULT || a->whole != DTYPE_NONE ||
-                                a->shape != NULL)) {
+        if (w->wide[a->buf] &&
+            (a->role != ARG_RESULT || a->whole != DTYPE_NONE || a->shape != NULL)) {
             return false;
         }
         const Stmt *writer = NULL;
         bool one = w->wide[a->buf] && count_uses(k, a->buf, &writer) == 1;
-        w->direct[a->buf] =
-            one && writer->n_first == 0 && (writer->begins || writer->fold == OP_COPY) &&
-            writer->value->kind != EXPR_CONST;
+        w->direct[a->buf] = one && writer->n_first == 0 &&
+                            (writer->begins || writer->fold == OP_COPY) &&
+                            writer->value->kind != EXPR_CONST;
         any |= w->wide[a->buf];
     }
     return any;

@@ -102,6 +102,10 @@ void words_deliver(Words *w, uint32_t n, const TileIndex *index, DoubleWord x);
 /* What the engines compute of a term: in f32. */
 const Expr *words_term(Words *w, const Expr *e);
 
+/* ---- double_word_linear.c ---- */
+/* x += by * e, over the indices of the statement at hand; counts the sums of which e is made. */
+void words_add_linear(Words *w, DoubleWord x, const Expr *e, double by, uint32_t *sums);
+
 /* ---- double_word_sum.c ---- */
 /* The number that w->lanes are, to the double word. */
 void words_fold_lanes(Words *w, DoubleWord x);

@@ -235,10 +235,10 @@ static DoubleWord add_lanes(Words *w, const Indices *parts)
         extent[i] = dim_fixed(n);
         l.index[i] = index_of(w, w->to->vars.at[parts->at[i].var].name->text, n);
     }
-    l.x.hi = kernel_buffer(w->to, &w->ctx->syms, "sums_hi", DTYPE_F32, SPACE_TILE, parts->n,
-                           extent);
-    l.x.lo = kernel_buffer(w->to, &w->ctx->syms, "sums_lo", DTYPE_F32, SPACE_TILE, parts->n,
-                           extent);
+    l.x.hi =
+        kernel_buffer(w->to, &w->ctx->syms, "sums_hi", DTYPE_F32, SPACE_TILE, parts->n, extent);
+    l.x.lo =
+        kernel_buffer(w->to, &w->ctx->syms, "sums_lo", DTYPE_F32, SPACE_TILE, parts->n, extent);
     l.x.at = words_at(w, l.n, l.index);
     vec_push(w->arena, &w->lanes, l);
     return (DoubleWord){l.x.hi, l.x.lo, words_at(w, parts->n, parts->at)};

@@ -399,11 +399,10 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
         labels_count(shape->fold, &l->now.full) > 1) {
         return fold_parts(l, s, shape, box);
     }
-    TileView acc =
-        into != NULL ? *into : tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
+    TileView acc = into != NULL ? *into : tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
     bool alone = into == NULL && l->now.flat == 0 &&
                  labels_count(shape->fold, &l->now.full) == 1; /* not joined by others */
-    bool any = false; /* has a box been folded? */
+    bool any = false;                                          /* has a box been folded? */
     Labels f = free_labels(shape);
     int64_t step[LABELS];
     fold_steps(l, s, shape, nk, step);
