@@ -154,14 +154,6 @@ const Expr *words_two(Words *w, Op op, const Expr *x, const Expr *y)
     return expr_op(w->arena, op, DTYPE_F32, 2, arg);
 }
 
-/* dst[at] += value: in place. */
-static void update(Words *w, uint32_t n, const TileIndex *index, BufRef dst, const Affine *at,
-                   const Expr *value)
-{
-    words_set(w, n, index, dst, at, OP_SUM, value);
-    w->out->at[w->out->n - 1]->begins = false;
-}
-
 void words_add(Words *w, uint32_t n, const TileIndex *index, DoubleWord x, const Expr *hi,
                const Expr *lo)
 {
@@ -176,8 +168,10 @@ void words_add(Words *w, uint32_t n, const TileIndex *index, DoubleWord x, const
     error = lo == NULL ? error : words_two(w, OP_ADD, error, lo);
     BufRef e = words_tile_of(w, "e", n, index);
     words_set(w, n, index, e, at, OP_COPY, error);
-    update(w, n, index, x.lo, x.at, words_load(w, e, at));
-    update(w, n, index, x.hi, x.at, hi);
+    words_set(w, n, index, x.lo, x.at, OP_COPY,
+              words_two(w, OP_ADD, words_load(w, x.lo, x.at), words_load(w, e, at)));
+    words_set(w, n, index, x.hi, x.at, OP_COPY,
+              words_two(w, OP_ADD, old, hi)); /* s, in place */
 }
 
 /* The two words of an element of a result. */

@@ -467,6 +467,8 @@ TileView evaluate(Evaluation *ev, const Expr *e, DType t, const TileView *into);
 void evaluate_narrow(Evaluation *ev, const Expr *e);
 /* Can it be evaluated? */
 bool evaluate_has(Op op);
+/* evaluate_in_place.c: may the statement's value be computed where it is kept, though it reads it? */
+bool evaluate_in_place(const Stmt *s);
 
 /* ---- spill.c: -Wspill ---- */
 void spill_warn_crossing(const Lower *l, BufRef buf); /* of a kernel of several programs */

@@ -222,8 +222,7 @@ static TileView assign_box(Lower *l, const Stmt *s, const Place *dst, const Shap
 {
     DType t = l->from->bufs.at[dst->buf].dtype;
     TileView into;
-    bool direct =
-        expr_load_of(s->value, dst->buf) == NULL && direct_target(l, dst, shape, box, &into);
+    bool direct = evaluate_in_place(s) && direct_target(l, dst, shape, box, &into);
     Evaluation ev = {l, shape->p, shape->keep, box, LOWER_NONE, {0}, false};
     memo_begin(l, s->value, NULL);
     TileView v = evaluate(&ev, s->value, t, direct ? &into : NULL);
@@ -384,13 +383,7 @@ static void fold_steps(const Lower *l, const Stmt *s, const Shape *shape, int64_
     box_steps(shape->fold, &l->now.full, most < 1 || few_terms(l, shape, nk) ? 1 : most, step);
 }
 
-/* Is the tile one that may be read in place of a copy? */
-static bool is_f32_tile(const Lower *l, TileView v)
-{
-    return view_dtype(l, v) == DTYPE_F32 && view_space(l, v) == SPACE_TILE;
-}
-
-/* One column per position of `keep`: the fold over the boxes of the reduced labels; in the tile `into`, if it is given. */
+/* One column per position of `keep`: the fold over the boxes of the reduced labels, in `into` if that is given. */
 static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
                           const TileView *into)
 {
@@ -400,9 +393,7 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
         return fold_parts(l, s, shape, box);
     }
     TileView acc = into != NULL ? *into : tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
-    bool alone = into == NULL && l->now.flat == 0 &&
-                 labels_count(shape->fold, &l->now.full) == 1; /* not joined by others */
-    bool any = false;                                          /* has a box been folded? */
+    bool any = false; /* has a box been folded? */
     Labels f = free_labels(shape);
     int64_t step[LABELS];
     fold_steps(l, s, shape, nk, step);
@@ -419,9 +410,6 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
         TileView v = evaluate(&ev, s->value, DTYPE_F32, NULL);
         l->now.memo.n = 0;
         int64_t nr = labels_count(shape->fold, box);
-        if (alone && opens && is_f32_tile(l, v)) {
-            return v;
-        }
         for (int64_t k = 0; k < nk && nr > 1 && !l->tried.failed; k++) {
             make_reduce(l, view_part(part, k, 1), fold_f32(s->fold), view_part(v, k * nr, nr));
         }
@@ -458,14 +446,6 @@ static TileView fold_rows(Lower *l, Op fold, TileView acc)
 static void fold_store(Lower *l, const Stmt *s, const Place *dst, Labels p, Labels keep,
                        const Box *box, TileView v, bool overwrite)
 {
-    TileView into;
-    Shape shape = {.p = p, .keep = keep};
-    bool plain = l->from->bufs.at[dst->buf].dtype == DTYPE_F32 && l->now.part < 0;
-    if (!overwrite && plain && direct_target(l, dst, &shape, box, &into)) {
-        join(l, s->fold, into, v);
-        l->home[dst->buf].version++;
-        return;
-    }
     if (!overwrite) {
         TileView old = view_of(l, dst, p, keep, box);
         TileView sum = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, v.np, v.nf);
@@ -654,6 +634,7 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
             TileView into;
             bool direct = overwrite && l->now.part < 0 &&
                           l->from->bufs.at[dst->buf].dtype == DTYPE_F32 &&
+                          expr_load_of(s->value, dst->buf) == NULL &&
                           direct_target(l, dst, shape, &box, &into);
             TileView acc = fold_free(l, s, shape, &box, direct ? &into : NULL);
             if (direct) {
