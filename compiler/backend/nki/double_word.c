@@ -321,6 +321,26 @@ static void allocate_words(Words *w, BufRef buf, Span span)
 
 static void body_words(Words *w, Stmt *const *body, uint32_t n);
 
+/* What a statement of the kernel's own body becomes stays in one device program, but for a loop over rows of a result. */
+static void together(Words *w, const Stmt *s)
+{
+    WordList list = {0}, *around = w->out;
+    if (around != w->root || !w->wide[s->dst]) {
+        tile_words(w, s);
+        return;
+    }
+    w->out = &list;
+    tile_words(w, s);
+    w->out = around;
+    if (list.n == 1) {
+        words_emit(w, list.at[0]);
+    } else if (list.n > 1) {
+        Stmt *block = ARENA_NEW(w->arena, Stmt);
+        *block = (Stmt){.kind = STMT_BLOCK, .span = s->span, .body = list.at, .n_body = list.n};
+        words_emit(w, block);
+    }
+}
+
 static void inside_words(Words *w, const Stmt *s)
 {
     WordList list = {0}, *around = w->out;
@@ -383,7 +403,7 @@ static void body_words(Words *w, Stmt *const *body, uint32_t n)
         if (late != NULL) {
             late_words(w, s, body[++i], late);
         } else if (s->kind == STMT_TILE) {
-            tile_words(w, s);
+            together(w, s);
         } else if (s->kind == STMT_ALLOC && w->wide[s->buf]) {
             allocate_words(w, s->buf, s->span);
         } else if (s->kind == STMT_ALLOC) {
@@ -509,6 +529,7 @@ const Kernel *double_words(Ctx *ctx, Arena *arena, const Kernel *k, const char *
                .direct = ARENA_ARRAY(arena, k->bufs.n + 1, bool),
                .hi = ARENA_ARRAY(arena, k->bufs.n + 1, BufRef),
                .lo = ARENA_ARRAY(arena, k->bufs.n + 1, BufRef),
+               .root = &list,
                .out = &list};
     *why = NULL;
     if (!find_wide(&w)) {

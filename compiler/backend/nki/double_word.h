@@ -47,13 +47,14 @@ typedef struct Words {
     Ctx *ctx;
     Arena *arena;
     const Kernel *from;
-    Kernel *to;    /* buffers of `from` have the same numbers here */
-    bool *wide;    /* [from->bufs]: f64, here double words */
-    bool *narrow;  /* [from->bufs]: f64 that only terms read, here f32 */
-    bool *direct;  /* [from->bufs]: a result that one statement makes, and none reads */
-    BufRef *hi;    /* [from->bufs]: of others */
-    BufRef *lo;    /* likewise */
-    WordList *out; /* where statements go */
+    Kernel *to;     /* buffers of `from` have the same numbers here */
+    bool *wide;     /* [from->bufs]: f64, here double words */
+    bool *narrow;   /* [from->bufs]: f64 that only terms read, here f32 */
+    bool *direct;   /* [from->bufs]: a result that one statement makes, and none reads */
+    BufRef *hi;     /* [from->bufs]: of others */
+    BufRef *lo;     /* likewise */
+    WordList *out;  /* where statements go */
+    WordList *root; /* of the kernel's body */
     uint32_t depth;
     struct {
         WordList list;

@@ -108,6 +108,13 @@ static const Expr *find_factor(const Words *w, const Expr *e, const Expr **other
     return NULL;
 }
 
+/* 0 + x, which the graph has for a sum of one term. */
+static bool is_one_term(const Words *w, const Expr *e)
+{
+    return e->kind == EXPR_OP && e->op == OP_ADD && e->arg[0]->kind == EXPR_CONST &&
+           !(fabs(e->arg[0]->value.re) > 0) && !reads_sums(w, e->arg[1]);
+}
+
 void words_add_linear(Words *w, DoubleWord x, const Expr *e, double by, uint32_t *sums)
 {
     const Stmt *s = w->now;
@@ -117,6 +124,10 @@ void words_add_linear(Words *w, DoubleWord x, const Expr *e, double by, uint32_t
         DoubleWord of = words_of(w, e->buf, e->at);
         words_add(w, s->n_index, s->index, x, scaled(w, words_load(w, of.hi, of.at), by),
                   scaled(w, words_load(w, of.lo, of.at), by));
+        (*sums)++;
+    } else if (is_one_term(w, e)) {
+        const Expr *term = scaled(w, words_term(w, e->arg[1]), by);
+        words_add(w, s->n_index, s->index, x, tile(w, "term", term), NULL);
         (*sums)++;
     } else if (e->kind == EXPR_CONST) {
         double value = by * e->value.re, hi = (double)(float)value;
