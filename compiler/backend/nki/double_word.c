@@ -277,6 +277,10 @@ static void map_words(Words *w)
 {
     const Stmt *s = w->now;
     uint32_t sums = 0;
+    if (s->value->kind == EXPR_LOAD && w->wide[s->value->buf]) {
+        words_deliver(w, s->n_index, s->index, words_of(w, s->value->buf, s->value->at));
+        return;
+    }
     DoubleWord x = words_new(w, s->n_index, s->index);
     words_zero(w, s->n_index, s->index, x);
     words_add_linear(w, x, s->value, 1.0, &sums);
@@ -516,8 +520,21 @@ static void flush_results(Words *w)
     }
 }
 
-const Kernel *double_words(Ctx *ctx, Arena *arena, const Kernel *k, const char **why,
-                           Span *where)
+/* Words of sums are sums. */
+static const bool *sums_with_words(Words *w, const bool *sums)
+{
+    bool *out = ARENA_ARRAY(w->arena, w->to->bufs.n + 1, bool);
+    for (uint32_t b = 0; sums != NULL && b < w->from->bufs.n; b++) {
+        out[b] |= sums[b];
+        if (w->wide[b] && sums[b]) {
+            out[w->hi[b]] = out[w->lo[b]] = true;
+        }
+    }
+    return sums == NULL ? NULL : out;
+}
+
+const Kernel *double_words(Ctx *ctx, Arena *arena, const Kernel *k, const bool **sums,
+                           const char **why, Span *where)
 {
     WordList list = {0};
     Words w = {.ctx = ctx,
@@ -553,5 +570,6 @@ const Kernel *double_words(Ctx *ctx, Arena *arena, const Kernel *k, const char *
     }
     w.to->body = list.at;
     w.to->n_body = list.n;
+    *sums = sums_with_words(&w, *sums);
     return w.to;
 }

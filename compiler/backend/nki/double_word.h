@@ -18,9 +18,9 @@
 #include "loop/walk.h"
 
 /* The kernel with its f64 results, and the f64 values that they are made of, as double words; k itself where it has none, or
- * something that is no sum: then *why says what, and *where. */
-const Kernel *double_words(Ctx *ctx, Arena *arena, const Kernel *k, const char **why,
-                           Span *where);
+ * something that is no sum: then *why says what, and *where. *sums: as of a Lower, also of what is returned. */
+const Kernel *double_words(Ctx *ctx, Arena *arena, const Kernel *k, const bool **sums,
+                           const char **why, Span *where);
 
 /* ---- inside ---- */
 

@@ -5,7 +5,7 @@
 
 static void begin(Lower *l, const Kernel *k)
 {
-    k = double_words(l->ctx, l->arena, k, &l->words_why, &l->words_where);
+    k = double_words(l->ctx, l->arena, k, &l->sums, &l->words_why, &l->words_where);
     l->from = k;
     pair_find(l);
     l->tried.away = ARENA_ARRAY(l->arena, k->bufs.n + 1, bool);
@@ -25,8 +25,8 @@ static Kernel *lower_pieces_of(Lower *first, const Kernel *k, int64_t n, uint32_
     if (*none) {
         return NULL;
     }
-    begin(first, pieces);
     first->sums = sums;
+    begin(first, pieces);
     return lower_split(first, false);
 }
 

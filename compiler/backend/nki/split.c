@@ -320,9 +320,10 @@ static bool reads_sums(const Split *s, const Part *item)
 {
     bool reads = false;
     for (uint32_t b = 0; s->start->sums != NULL && b < s->from->bufs.n; b++) {
-        for (uint32_t i = 0; i < item->body.n && s->start->sums[b]; i++) {
-            const Stmt *t = item->body.at[i];
-            reads |= t->kind == STMT_TILE && expr_load_of(t->value, b) != NULL;
+        StmtWalk w;
+        const Stmt *t = s->start->sums[b] ? tile_first(&w, item->body.at, item->body.n) : NULL;
+        for (; t != NULL; t = tile_next(&w)) {
+            reads |= expr_load_of(t->value, b) != NULL;
         }
     }
     return reads;

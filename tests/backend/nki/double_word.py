@@ -123,14 +123,14 @@ def exact(bin_):
     if beyond < 1000:
         raise Failure(f"only {beyond} sums that f32 cannot hold")
     programs = 0
-    for kernel, sizes, limit in (("all", dict(n=700, m=1100), 60), ("rows", dict(n=300, m=3000), 60), ("pairs", dict(o=6, v=130, x=9), 200),
-                                 ("product", dict(n=300, m=530, k=700), 40), ("plus", dict(n=900, m=700), 60)):
+    for kernel, sizes, limit in (("pairs", dict(o=16, v=128, x=3), 400), ("rows", dict(n=300, m=3000), 60),
+                                 ("product", dict(n=300, m=1100, k=700), 150)):
         kernel = next(k for k in kernels if k.name == kernel)
         try:
             programs += check_exact(bin_, kernel, sizes, "trn2", f"--max-instructions={limit}")[1] - 1
         except Refused as error:
             raise Failure(f"{kernel.name} in programs of {limit} instructions: {error}") from None
-    if programs < 4:
+    if programs < 6:
         raise Failure(f"only {programs} cuts between programs")
     print(f"double words: {sum(map(len, SIZES.values()))} kernels exact, {beyond} sums beyond f32, {programs} cuts between programs")
 
@@ -159,7 +159,7 @@ def bounded(bin_):
         plain = abs(float(np.cumsum(x, dtype=np.float32)[-1]) - true)
         if error["f64"] > BOUND * scale:
             raise Failure(f"n={n} spread={spread}: off by {error['f64']}, the bound is {BOUND * scale}")
-        if error["f64"] > UNIT / 8 * scale:
+        if error["f64"] > 2 * UNIT * scale:
             raise Failure(f"n={n} spread={spread}: off by {error['f64'] / scale / UNIT:.3} units, which are f32's")
         if plain < 20 * error["f64"]:
             raise Failure(f"n={n} spread={spread}: f32 one after the other is off by {plain}, as good: the case says nothing")
@@ -198,8 +198,8 @@ def readme(bin_):
 FAULTS = [
     ("the second word is dropped", r"nisa\.\w+\(dst=e_tile\[0:1, 1:2\].*\)", "nisa.memset(dst=e_tile[0:1, 1:2], value=0.0)"),
     ("the first word is stored twice", r"(nisa\.\w+\(dst=e_tile\[0:1, 1:2\].*(?:data|src)=)\w+\)", r"\g<1>E_hi)"),
-    ("the double word begins in each iteration", r"(\n    for (\w+) in range\(\d+\):\n)(?=(?:        .*\n)*?        nisa.tensor_tensor\(dst=s, )",
-     r"\1        nisa.memset(dst=sums_hi, value=0.0)\n        nisa.memset(dst=sums_lo, value=0.0)\n"),
+    ("the double word begins in each iteration", r"(\n        )(s2 = nl\.ndarray)",
+     r"\1nisa.memset(dst=sums_hi, value=0.0)\1nisa.memset(dst=sums_lo, value=0.0)\1\2"),
     ("the error is subtracted", r"(nisa\.tensor_tensor\(dst=sums_lo, .*op=nl\.)add", r"\1subtract"),
     ("the error is lost", r"        nisa\.tensor_tensor\(dst=sums_lo, .*\n", ""),
     ("the sum is not kept", r"        nisa\.tensor_tensor\(dst=sums_hi, .*\n", ""),
@@ -208,9 +208,9 @@ FAULTS = [
 
 def faults(bin_):
     """Each planted fault changes the result; without one it is exact."""
-    o, v, x = 8, 128, 9
+    o, v, x = 16, 128, 3
     rng = np.random.default_rng(3)
-    B = rng.integers(-3, 9, (o, v, x)).astype(float)
+    B = rng.integers(7, 10, (o, v, x)).astype(float)            # rows are below 2^24, four of them are not
     eo, ev = rng.integers(-3, 9, o).astype(float), rng.integers(-3, 9, v).astype(float)
     true = float(wanted("pairs", [B, eo, ev])[0])
     with tempfile.TemporaryDirectory() as folder:
