@@ -30,7 +30,8 @@ input and a result of the same one are an argument that the kernel updates, and 
 result may be stored again after it was read (H5). A row may say that its elements are the parts of complex numbers,
 along a last dimension of 2: "of": {"dtype": "complex64", "shape": [300]} beside "float32" and
 "shape": [300, 2] ([1, 2] for a single number). The device has no complex numbers; who has the
-array as complex64 gives and gets it so (as_device, as_caller). Where there is no manifest, one
+array as complex64 gives and gets it so (as_device, as_caller). A result may have "of": {"dtype": "float64", ..}
+in the same way: the last dimension has two float32 whose sum, in float64, is the caller's number. Where there is no manifest, one
 is made from the arrays given.
 """
 
@@ -50,7 +51,8 @@ FORMAT = 1
 class Argument:
     def __init__(self, name, role, dtype, shape, whole=None, number=None):
         self.name, self.role, self.dtype, self.shape = name, role, dtype, tuple(shape)
-        self.whole = whole              # the shape in complex numbers, or None
+        self.whole = whole              # the shape in complex numbers or float64, or None
+        self.words = False              # float64, as sums of two float32
         self.number = number            # of the caller's argument, or None
 
     def __str__(self):
@@ -101,16 +103,18 @@ def _argument(at, row):
     number = row.get("argument")
     if number is not None:
         _whole_number(number, f"'argument' of '{name}'")
-    return Argument(name, role, TYPES[dtype], shape, _whole(name, dtype, shape, row.get("of")),
-                    number)
+    made = Argument(name, role, TYPES[dtype], shape, _whole(name, role, dtype, shape, row.get("of")), number)
+    made.words = made.whole is not None and row["of"]["dtype"] == "float64"
+    return made
 
 
-def _whole(name, dtype, shape, of):
-    """The shape in complex numbers of a row that has "of"."""
+def _whole(name, role, dtype, shape, of):
+    """The shape in complex numbers or float64 of a row that has "of"."""
     if of is None:
         return None
     whole = of.get("shape") if isinstance(of, dict) else None
-    if (not isinstance(whole, list) or of.get("dtype") != "complex64" or dtype != "float32" or
+    known = ("complex64", "float64") if role == "output" else ("complex64",)
+    if (not isinstance(whole, list) or of.get("dtype") not in known or dtype != "float32" or
             shape != (whole or [1]) + [2]):
         raise UsageError(f"manifest: '{name}' does not hold the parts of {of!r}")
     return tuple(whole)
@@ -128,10 +132,12 @@ def as_device(array, argument):
 
 
 def as_caller(array, argument):
-    """What a kernel delivers for the parts of complex numbers, as complex numbers."""
+    """What a kernel delivers for the parts of complex numbers, as complex numbers; for two words, their sums."""
     if argument.whole is None:
         return array
     single = np.ascontiguousarray(array, np.float32)
+    if argument.words:
+        return single.astype(np.float64).sum(axis=-1).reshape(argument.whole)
     return single.reshape(-1).view(np.complex64).reshape(argument.whole)
 
 

@@ -61,6 +61,7 @@ def _parser():
     parser.add_argument("--out", dest="outputs", action="append", default=[], metavar="R.npy")
     parser.add_argument("--raw", action="store_true")
     parser.add_argument("--synthetic", action="store_true")
+    parser.add_argument("--as-device", action="store_true", help="float64 results stay two float32 each")
     parser.add_argument("--report", choices=("text", "json"))
     parser.add_argument("--report-file")
     parser.add_argument("--trace")
@@ -176,6 +177,7 @@ def _types(pairs):
 def _run_parts(options, manifest):
     from nki_emulator.cost import cost_text
     from nki_emulator.errors import UsageError
+    from nki_emulator.manifest import as_caller
     from nki_emulator.parts import emulate_parts
     if options.max_instructions < 1:
         raise UsageError("--max-instructions is at least 1")
@@ -191,7 +193,8 @@ def _run_parts(options, manifest):
     trace = {"kernel": result.kernel, "parts": [
         {"kernel": r.kernel, "results": r.result_serials, "calls": r.records}
         for r in result.results]}
-    return _deliver(options, result, result.outputs, report, trace)
+    outputs = [as_caller(x, a) if a.words and not options.as_device else x for x, a in zip(result.outputs, manifest.outputs)]
+    return _deliver(options, result, outputs, report, trace)
 
 
 def _deliver(options, result, outputs, report, trace):
@@ -241,8 +244,8 @@ def _run(options):
                      _types(options.types), options.max_instructions, options.ranges,
                      options.lnc)
     outputs = result.outputs
-    if whole:
-        outputs = [as_caller(x, a) for x, a in zip(outputs, manifest.outputs)]
+    if manifest is not None:
+        outputs = [as_caller(x, a) if whole or (a.words and not options.as_device) else x for x, a in zip(outputs, manifest.outputs)]
     report = ""
     if options.report == "json":
         report = json.dumps(result.report(), indent=1) + "\n"

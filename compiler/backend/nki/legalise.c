@@ -7,6 +7,7 @@
 
 static void begin(Lower *l, const Kernel *k)
 {
+    k = double_words(l->ctx, l->arena, k, &l->sums, &l->words_why, &l->words_where);
     l->from = k;
     pair_find(l);
     l->tried.away = ARENA_ARRAY(l->arena, k->bufs.n + 1, bool);
@@ -26,8 +27,8 @@ static Kernel *lower_pieces_of(Lower *first, const Kernel *k, int64_t n, uint32_
     if (*none) {
         return NULL;
     }
-    begin(first, pieces);
     first->sums = sums;
+    begin(first, pieces);
     return lower_split(first, false);
 }
 
@@ -221,6 +222,7 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
 {
     const NkiChip *chip = nki_chip(target->name);
     Lower first = {.ctx = ctx, .arena = arena, .target = target, .chip = chip, .from = k};
+    begin(&first, k);
     if (!lower_check(&first)) {
         return NULL;
     }

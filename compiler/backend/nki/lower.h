@@ -6,6 +6,7 @@
 #ifndef BACKEND_NKI_LOWER_H
 #define BACKEND_NKI_LOWER_H
 
+#include "backend/nki/double_word.h"
 #include "backend/nki/nki.h"
 #include "loop/walk.h"
 
@@ -200,6 +201,8 @@ typedef struct Lower {
     const NkiChip *chip;
     /* the TILED kernel and what is known of it */
     const Kernel *from;
+    const char *words_why; /* f64 results cannot be double words: why, or null */
+    Span words_where;
     uint64_t *batch;  /* [from->bufs]: bits of dimensions that are batches */
     const bool *pair; /* [from->bufs]: the last dimension holds parts */
     const Turn *turn; /* [from->bufs] */
@@ -467,6 +470,8 @@ TileView evaluate(Evaluation *ev, const Expr *e, DType t, const TileView *into);
 void evaluate_narrow(Evaluation *ev, const Expr *e);
 /* Can it be evaluated? */
 bool evaluate_has(Op op);
+/* evaluate_in_place.c: may the statement's value be computed where it is kept, though it reads it? */
+bool evaluate_in_place(const Stmt *s);
 
 /* ---- spill.c: -Wspill ---- */
 void spill_warn_crossing(const Lower *l, BufRef buf); /* of a kernel of several programs */

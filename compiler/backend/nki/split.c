@@ -320,9 +320,10 @@ static bool reads_sums(const Split *s, const Part *item)
 {
     bool reads = false;
     for (uint32_t b = 0; s->start->sums != NULL && b < s->from->bufs.n; b++) {
-        for (uint32_t i = 0; i < item->body.n && s->start->sums[b]; i++) {
-            const Stmt *t = item->body.at[i];
-            reads |= t->kind == STMT_TILE && expr_load_of(t->value, b) != NULL;
+        StmtWalk w;
+        const Stmt *t = s->start->sums[b] ? tile_first(&w, item->body.at, item->body.n) : NULL;
+        for (; t != NULL; t = tile_next(&w)) {
+            reads |= expr_load_of(t->value, b) != NULL;
         }
     }
     return reads;
@@ -422,7 +423,7 @@ static bool plan(Split *s)
     l.value = ARENA_ARRAY(s->arena, k->vars.n + 1, int64_t);
     l.loops.moves = ARENA_ARRAY(s->arena, k->vars.n + 1, Affine);
     for (uint32_t i = 0; i < k->args.n; i++) {
-        if (k->args.at[i].whole != DTYPE_NONE) {
+        if (dtype_is_complex(k->args.at[i].whole)) {
             s->why = "it has complex arguments";
             return false;
         }

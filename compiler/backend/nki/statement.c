@@ -222,8 +222,7 @@ static TileView assign_box(Lower *l, const Stmt *s, const Place *dst, const Shap
 {
     DType t = l->from->bufs.at[dst->buf].dtype;
     TileView into;
-    bool direct =
-        expr_load_of(s->value, dst->buf) == NULL && direct_target(l, dst, shape, box, &into);
+    bool direct = evaluate_in_place(s) && direct_target(l, dst, shape, box, &into);
     Evaluation ev = {l, shape->p, shape->keep, box, LOWER_NONE, {0}, false};
     memo_begin(l, s->value, NULL);
     TileView v = evaluate(&ev, s->value, t, direct ? &into : NULL);
@@ -317,7 +316,8 @@ void lower_parts(Lower *l, const Stmt *re, const Stmt *im)
 /* ---- with a fold ---- */
 
 /* The fold of each part by itself, side by side. */
-static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box);
+static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
+                          const TileView *into);
 static TileView fold_parts(Lower *l, const Stmt *s, const Shape *shape, Box *box)
 {
     int64_t np = labels_count(shape->p, box), nk = labels_count(shape->keep, box);
@@ -327,7 +327,7 @@ static TileView fold_parts(Lower *l, const Stmt *s, const Shape *shape, Box *box
         box->n[l->now.part] = 1;
         TileView half = view_part(acc, r, nk / 2);
         half.step = 2;
-        make_copy(l, half, fold_free(l, s, shape, box));
+        make_copy(l, half, fold_free(l, s, shape, box, NULL));
     }
     box->s[l->now.part] = 0;
     box->n[l->now.part] = 2;
@@ -383,15 +383,16 @@ static void fold_steps(const Lower *l, const Stmt *s, const Shape *shape, int64_
     box_steps(shape->fold, &l->now.full, most < 1 || few_terms(l, shape, nk) ? 1 : most, step);
 }
 
-/* One column per position of `keep`: the fold over the boxes of the reduced labels. */
-static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
+/* One column per position of `keep`: the fold over the boxes of the reduced labels, in `into` if that is given. */
+static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
+                          const TileView *into)
 {
     int64_t np = labels_count(shape->p, box), nk = labels_count(shape->keep, box);
     if (l->now.part >= 0 && box->n[l->now.part] == 2 &&
         labels_count(shape->fold, &l->now.full) > 1) {
         return fold_parts(l, s, shape, box);
     }
-    TileView acc = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
+    TileView acc = into != NULL ? *into : tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
     bool any = false; /* has a box been folded? */
     Labels f = free_labels(shape);
     int64_t step[LABELS];
@@ -516,7 +517,7 @@ static void fold_over_partitions(Lower *l, const Stmt *s, const Place *dst, cons
     bool sum = s->fold == OP_SUM, columns = adds_in_loops(l, s, overwrite);
     for (bool a = true; box_next(shape->p, &l->now.full, pstep, box, a) && !l->tried.failed;
          a = false) {
-        TileView acc = fold_free(l, s, shape, box);
+        TileView acc = fold_free(l, s, shape, box, NULL);
         if (columns) {
             column_add(l, s->dst, acc);
             continue;
@@ -630,8 +631,17 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
         }
         for (bool a = true;
              box_next(shape->p, &l->now.full, pstep, &box, a) && !l->tried.failed; a = false) {
-            TileView acc = fold_free(l, s, shape, &box);
-            fold_store(l, s, dst, shape->p, shape->keep, &box, acc, overwrite);
+            TileView into;
+            bool direct = overwrite && l->now.part < 0 &&
+                          l->from->bufs.at[dst->buf].dtype == DTYPE_F32 &&
+                          expr_load_of(s->value, dst->buf) == NULL &&
+                          direct_target(l, dst, shape, &box, &into);
+            TileView acc = fold_free(l, s, shape, &box, direct ? &into : NULL);
+            if (direct) {
+                l->home[dst->buf].version++;
+            } else {
+                fold_store(l, s, dst, shape->p, shape->keep, &box, acc, overwrite);
+            }
         }
     }
 }
@@ -730,7 +740,7 @@ static void flat_fold(Lower *l, const Stmt *s, const Shape *shape, int64_t end, 
     TileView acc = {0}, total;
     for (bool first = true; flat_next(l, end) && !l->tried.failed; first = false) {
         Box box = l->now.full;
-        TileView part = fold_free(l, s, shape, &box);
+        TileView part = fold_free(l, s, shape, &box, NULL);
         if (first) {
             acc = part;
         } else {

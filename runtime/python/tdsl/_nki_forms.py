@@ -14,16 +14,18 @@ FORMAT = 1  # of manifests
 _NAME = r"[^\W\d]\w*"
 _HEAD = re.compile(rf"kernel ({_NAME})\(")
 _PARAM = re.compile(rf"({_NAME}): (inout )?\w+(?:\[([^]]*)\])?")
-_TYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "complex64": "c64"}
+_TYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "complex64": "c64", "float64": "f64"}
 
 
 class Row:
-    """A tensor as device programs have it: a number is of shape (1, 1), complex numbers are pairs of f32 along a last axis."""
+    """A tensor as device programs have it: a number is of shape (1, 1), complex numbers are pairs of f32 along a last axis,
+    f64 results (`words`) two f32 whose sums they are."""
 
     def __init__(self, row):
         self.name, self.shape = row["name"], tuple(row["shape"])
         self.type, self.size = _TYPES.get(row["dtype"], row["dtype"]), math.prod(row["shape"])
         self.pairs = "of" in row
+        self.words = self.pairs and row["of"]["dtype"] == "float64"
 
 
 class Operand:

@@ -40,7 +40,7 @@ class NkiKernel(Kernel):
     """A kernel as a function of arrays, as those of `tdsl.load`.
 
     Tensors on a Neuron device (torch, jax) are taken there and results left there, complex numbers as pairs of f32 along a last axis,
-    numbers as tensors without dimensions; `inout` ones of torch are updated in place.
+    f64 results as two f32 whose sums they are, numbers as tensors without dimensions; `inout` ones of torch are updated in place.
     """
 
     def __init__(self, source, head, dispatch):
