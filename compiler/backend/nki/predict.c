@@ -5,7 +5,7 @@
  * two queues that share the bandwidth of the DMA engines. */
 #include <string.h>
 
-#include "backend/nki/nki.h"
+#include "backend/nki/cores.h"
 
 #define DMA_LATENCY_US   1.3
 #define SEMAPHORE_CYCLES 64
@@ -324,7 +324,8 @@ static void place(Timing *s, uint32_t at)
     }
 }
 
-double nki_predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *cost)
+/* When the last instruction of a core is done. */
+static double core_ends(const Kernel *k, const NkiChip *chip, int64_t core)
 {
     Arena scratch;
     arena_init(&scratch, k->arena->budget);
@@ -342,13 +343,23 @@ double nki_predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *cos
     }
     const Stmt *bad = NULL;
     const char *why = NULL;
-    CHECK(instr_walk(k, record, &s, &bad, &why));
+    CHECK(instr_walk_core(k, core, record, &s, &bad, &why));
     for (uint32_t r = 0; r < s.records.n; r++) {
         place(&s, r);
     }
-    double bound = cost->busy_us[cost->bound_by], end = s.end;
+    double end = s.end;
     arena_release(&scratch);
-    return end > bound ? end : bound;
+    return end;
+}
+
+double nki_predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *cost)
+{
+    double end = cost->busy_us[cost->bound_by];
+    for (int64_t core = 0; core < nki_lnc(k); core++) {
+        double own = core_ends(k, chip, core);
+        end = own > end ? own : end;
+    }
+    return end;
 }
 
 bool nki_measure(const Kernel *k, const NkiChip *chip, NkiCost *out)
