@@ -126,18 +126,30 @@ static void place_stmts(Placing *p, Stmt **body, uint32_t n)
     }
 }
 
+/* Of a buffer of the lowered half, which may have a last dimension more (double words). */
+static const Dim *whole_extent(const Placing *p, const Buffer *half, const Buffer *whole)
+{
+    CHECK(half->rank <= whole->rank + 1);
+    Dim *extent = ARENA_ARRAY(p->arena, half->rank + 1, Dim);
+    for (uint32_t d = 0; d < half->rank; d++) {
+        extent[d] = d < whole->rank ? whole->extent[d] : half->extent[d];
+    }
+    return extent;
+}
+
 /* The arguments are those of the whole kernel again. */
 static void place_args(Placing *p, const Kernel *k, const Halved *half)
 {
     Kernel *to = p->to;
     uint32_t n = to->args.n;
+    CHECK(n == half->kernel->args.n);
     for (uint32_t i = 0; i < n; i++) {
         BufRef buf = to->args.at[i].buf, of = half->kernel->args.at[i].buf;
         const Buffer *whole = &k->bufs.at[half->whole[of]];
         p->apart[buf] = half->apart[of];
         p->buf[buf] = to->args.at[whole->param].buf;
         if (i < k->args.n) {
-            to->bufs.at[buf].extent = whole->extent;
+            to->bufs.at[buf].extent = whole_extent(p, &to->bufs.at[buf], whole);
         }
     }
     to->args.n = k->args.n;

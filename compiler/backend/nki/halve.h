@@ -7,7 +7,8 @@
 
 typedef struct Halved {
     Kernel *kernel; /* arguments of the whole, then parameters that stand for some of them */
-    /* [kernel->bufs] which buffer of the whole it is half of, and in each dimension how far the other half lies from this one */
+    /* [kernel->bufs] which buffer of the whole it is half of, and in each dimension, and 0 after the last, how far the other half lies
+     * from this one */
     const BufRef *whole;
     const int64_t *const *apart;
     bool uneven; /* the first half is longer than the second */

@@ -61,6 +61,8 @@ HALVES = [
      convolution, [(16, 34, 34), (24, 16, 3, 3)], [], 1, r"core = nl"),
     ("every second row", "kernel k(x: f32[128,40]) -> (y: f32[64,40]) { y[i,j] = x[2*i,j] + x[2*i+1,j]; }",
      lambda x: x[::2] + x[1::2], [(128, 40)], [], 1, r"core = nl"),
+    ("sums in double words", "kernel k(A: f32[64,1000]) -> (s: f64[64]) { s[i] = sum[j](A[i,j] * A[i,j]); }",
+     lambda a: (a * a).sum(1), [(64, 1000)], [], 1, r"s\[32 \* core"),
     ("uneven rows", "kernel k(A: f32[301,70], B: f32[70,45]) -> (C: f32[301,45]) { T[i,j] = A[i,l] * B[l,j]; C[i,j] = relu(T[i,j]) + A[i,0]; }",
      lambda a, b: np.maximum(a @ b, 0) + a[:, :1], [(301, 70), (70, 45)], [], 1, r"if core == 1:"),
     ("uneven batches", "kernel k(A: f32[5,40,50], B: f32[5,50,31]) -> (C: f32[5,40,31]) { C[b,i,j] = A[b,i,l] * B[b,l,j]; }",
