@@ -21,7 +21,7 @@ from harness import Failure, Refused, compile_for, emulated, generations, kernel
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(HERE, "double_word.tdsl")
 UNIT = 2.0 ** -24
-BOUND = 768 * UNIT   # of the sum of absolute values: docs/trainium.md
+BOUND = 896 * UNIT   # of the sum of absolute values: docs/trainium.md
 
 # Extents: short, about the edges of blocks, long enough for several blocks and groups of them.
 SIZES = {
@@ -165,7 +165,7 @@ def bounded(bin_):
             raise Failure(f"n={n} spread={spread}: f32 one after the other is off by {plain}, as good: the case says nothing")
         worst = max(worst, error["f64"] / scale / UNIT)
         print(f"  {n} terms about {spread:g}: off by {error['f64']:.3g}; as f32 result {error['f32']:.3g}; f32 one by one {plain:.3g}")
-    print(f"double words: at most {worst:.3g} units of 2^-24 of the sum of absolute values (bound 768)")
+    print(f"double words: at most {worst:.3g} units of 2^-24 of the sum of absolute values (bound 896)")
 
 
 def readme(bin_):
@@ -226,8 +226,8 @@ def faults(bin_):
         if run(text) != true:
             raise Failure(f"{run(text)} and not {true}, without a fault")
         for what, pattern, instead in FAULTS:
-            broken, n = re.subn(pattern, instead, text, count=1)
-            if n != 1:
+            broken, n = re.subn(pattern, instead, text)
+            if n == 0:
                 raise Failure(f"no place in the text for the fault: {what}\n{text}")
             got = None
             with contextlib.suppress(Failure):
