@@ -111,6 +111,8 @@ typedef struct Machine {
     bool domains; /* are its functions wrong, without a word, outside of some range? */
     bool online;  /* has it infinities, which maxima over loops begin with? */
     int64_t max_instructions; /* of one device program; longer kernels are cut; 0: no limit */
+    int64_t cores;            /* physical cores that run one program together; */
+    int64_t cores_most;       /* as many as can; 0: a program has one */
 } Machine;
 
 /* Capacity of the level that holds blocks; 0: no limit. */

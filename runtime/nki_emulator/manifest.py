@@ -3,11 +3,13 @@
 
 Fields read here (any other field is ignored, so that a compiler may say more):
 
-    {"kernel":   "mm",                     # optional, a name for messages
+    {"format":   1,                        # optional; what has another is refused
+     "kernel":   "mm",                     # optional, a name for messages
      "file":     "mm.py",                  # optional: the module, relative to the manifest
      "function": "mm",                     # the @nki.jit function
      "target":   "trn2",                   # optional: trn1, trn2 or trn3
-     "instructions": 29,                   # optional: nki.isa calls executed; checked (H3)
+     "lnc": 2,                             # optional: cores that run it together, 1 or 2
+     "instructions": 29,                   # optional: nki.isa calls executed by the first core; checked (H3)
      "matmul_macs": 42000000,              # optional: multiply-adds of nc_matmul; checked (H3)
      "args": [                             # parameters in order, then results in return order
         {"name": "a", "role": "input",  "dtype": "bfloat16", "shape": [300, 200]},
@@ -43,6 +45,9 @@ from .errors import FileError, UsageError
 from .machine import machine_named
 
 
+FORMAT = 1
+
+
 class Argument:
     def __init__(self, name, role, dtype, shape, whole=None, number=None):
         self.name, self.role, self.dtype, self.shape = name, role, dtype, tuple(shape)
@@ -69,7 +74,7 @@ class Part:
 
 
 class Manifest:
-    parts, temporaries, path = (), (), None
+    parts, temporaries, path, lnc = (), (), None, 1
 
     def __init__(self, function, inputs, outputs=None, target=None, file=None, counts=None):
         self.function, self.inputs, self.outputs = function, inputs, outputs
@@ -169,6 +174,9 @@ def manifest_from(data):
     """A Manifest of parsed JSON; UsageError says which field is wrong."""
     if not isinstance(data, dict) or not isinstance(data.get("args"), list):
         raise UsageError("manifest: an object with a list 'args' is needed")
+    if data.get("format", FORMAT) != FORMAT:
+        raise UsageError(f"manifest: format {data['format']!r}, made by "
+                         f"{data.get('compiler', 'an unknown compiler')}; this emulator reads format {FORMAT}")
     parts, temporaries = _parts(data)
     function = data.get("kernel" if parts else "function")
     if not isinstance(function, str) or not function.isidentifier():
@@ -190,6 +198,9 @@ def manifest_from(data):
     made = Manifest(function, [r for r in rows if r.role == "input"],
                     [r for r in rows if r.role == "output"], target, file, counts)
     made.parts, made.temporaries = parts, temporaries
+    made.lnc = data.get("lnc", 1)
+    if made.lnc not in (1, 2) or isinstance(made.lnc, bool):
+        raise UsageError(f"manifest: lnc is {made.lnc!r}, not 1 or 2")
     return made
 
 

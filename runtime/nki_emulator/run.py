@@ -4,7 +4,7 @@
     run.py KERNEL.py [--function NAME] [--manifest M.json] [--target trn2]
            --in A.npy ... [--in-dtype PARAM=bfloat16] --out R.npy ... [--raw] [--synthetic]
            [--report text|json] [--report-file F] [--trace T.json]
-           [--max-instructions N] [--ranges error|warn]
+           [--max-instructions N] [--ranges error|warn] [--lnc 1|2]
 
 Arrays are .npy files, given in the order of parameters and of results. bfloat16 travels as its
 bit pattern in uint16; a manifest (see manifest.py) or --in-dtype says that it is one. Where the
@@ -66,6 +66,7 @@ def _parser():
     parser.add_argument("--report-file")
     parser.add_argument("--trace")
     parser.add_argument("--max-instructions", type=int, default=20000)
+    parser.add_argument("--lnc", type=int, choices=(1, 2), help="cores (default: the manifest's)")
     parser.add_argument("--ranges", choices=("error", "warn"), default="error")
     return parser
 
@@ -240,7 +241,8 @@ def _run(options):
         arrays = [as_device(x, a) for x, a in zip(arrays, manifest.inputs)] + \
             arrays[len(manifest.inputs):]
     result = emulate(text, arrays, manifest, options.function, target, path,
-                     _types(options.types), options.max_instructions, options.ranges)
+                     _types(options.types), options.max_instructions, options.ranges,
+                     options.lnc)
     outputs = result.outputs
     if manifest is not None:
         outputs = [as_caller(x, a) if whole or (a.words and not options.as_device) else x for x, a in zip(outputs, manifest.outputs)]
@@ -250,7 +252,8 @@ def _run(options):
     elif options.report == "text":
         report = cost_text(result.cost, result.memory)
     return _deliver(options, result, outputs, report, {
-        "kernel": result.kernel, "results": result.result_serials, "calls": result.records})
+        "kernel": result.kernel, "results": result.result_serials, "calls": result.records,
+        **({"cores": result.programs} if len(result.programs) > 1 else {})})
 
 
 def _statement(error):

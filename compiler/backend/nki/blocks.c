@@ -235,21 +235,7 @@ static void finish(Plan *p, const Block *b, Bank *bank)
         p->below[p->n_below++] = *bank;
         return;
     }
-    if (c->epilogue != NULL) {
-        Evaluation ev = {l, c->pm, p->result, &box, c->dst.buf, psum, false};
-        DType t = l->from->bufs.at[c->final.buf].dtype;
-        TileView v = evaluate(&ev, c->epilogue_value, t, NULL);
-        view_store(l, &c->final, c->pm, p->result, &box, v);
-        return;
-    }
-    if (!c->overwrite) {
-        TileView old = view_of(l, &c->dst, c->pm, p->result, &box);
-        TileView sum = tile_new(l, "sum", view_dtype(l, old), SPACE_TILE, psum.np, psum.nf);
-        const Expr *pair[2] = {view_load(l, psum, DTYPE_F32), view_load(l, old, DTYPE_F32)};
-        make_map(l, sum, expr_op(l->arena, OP_ADD, DTYPE_F32, 2, pair));
-        psum = sum;
-    }
-    view_store(l, &c->final, c->pm, p->result, &box, psum);
+    contract_finish(c, p->result, &box, psum);
 }
 
 /* Stores the mirror image of the banks below the diagonal. */

@@ -122,6 +122,7 @@ typedef struct Task {
     const Limit *limits;
     const bool *crossing; /* [from->bufs], or null */
     int64_t most;         /* instructions */
+    bool descriptors;     /* so few, since there would be too many of these */
 } Task;
 
 /* What a block on chip cannot give a statement, that a DMA from HBM can. */
@@ -440,6 +441,8 @@ bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)
 bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *fold, bool go);
 /* Can it? Of a statement without levels. */
 bool lower_is_product(Lower *l, const Stmt *s);
+/* The same as loops over all its tiles (panels.c); false, and nothing done, where it is too irregular. */
+bool lower_panels(Lower *l, const Stmt *s, const Stmt *epilogue);
 /* block_loops.c: the same as loops over blocks; false, and nothing done, where it is not to be cut. */
 bool lower_cut(Lower *l, const Stmt *s, const Stmt *epilogue);
 void lower_map(Lower *l, const Stmt *s, bool overwrite);

@@ -33,12 +33,13 @@ static bool refuse_type(Lower *l, const Buffer *b, DType t)
                       l->words_why);
         }
         if (dtype_narrower(t) != t) {
-            diag_help(d,
-                      "--f64=f32 reads %s as %s, arrays too; or write %s in the kernel's head: "
-                      "results then have the accuracy of f32 sums%s",
-                      dtype_name(t), dtype_name(dtype_narrower(t)),
-                      dtype_name(dtype_narrower(t)),
-                      t == DTYPE_F64 ? "; --f64=sums leaves results f64 that are sums" : "");
+            diag_help(
+                d,
+                "--f64=f32 reads %s as %s, arrays too%s; or write %s in the kernel's head: "
+                "results then have the accuracy of f32 sums",
+                dtype_name(t), dtype_name(dtype_narrower(t)),
+                t == DTYPE_F64 ? ", --f64=sums all but f64 results, which may be sums" : "",
+                dtype_name(dtype_narrower(t)));
         }
     }
     l->tried.failed = true;

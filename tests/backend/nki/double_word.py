@@ -245,7 +245,7 @@ REFUSED = [
     ("kernel k(X: f32[9]) -> (E: f64) { E = sum[i](X[i]) * sum[i](X[i]); }", "it is computed in f64"),
     ("kernel k(X: f32[9]) -> (E: f64) { E = sqrt(f64(sum[i](X[i]))); }", "computed in f64"),
     ("kernel k(X: c64[9]) -> (E: c128) { E = sum[i](X[i]); }", "does not have c128"),
-    ("kernel k(X: f64[9]) -> (E: f64) { E = sum[i](X[i]); }", "--f64=sums leaves results f64 that are sums"),
+    ("kernel k(X: f64[9]) -> (E: f64) { E = sum[i](X[i]); }", "--f64=sums all but f64 results"),
     ("kernel k(X: f32[9], E: inout f64) { E += sum[i](X[i]); }", "does not have f64 (of 'E')"),
 ]
 
