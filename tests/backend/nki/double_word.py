@@ -122,6 +122,10 @@ def exact(bin_):
                 beyond += check_exact(bin_, kernel, sizes, target)[0]
     if beyond < 1000:
         raise Failure(f"only {beyond} sums that f32 cannot hold")
+    for kernel in kernels:                     # by the interpreter, pass by pass
+        sizes = [f"-D{d}={n}" for d, n in SIZES[kernel.name][0].items()]
+        with tempfile.TemporaryDirectory() as folder:
+            compile_for(bin_, "trn2", os.path.join(folder, "out"), [SOURCE, f"--kernel={kernel.name}", "--check-each", *sizes])
     programs = 0
     for kernel, sizes, limit in (("pairs", dict(o=16, v=128, x=3), 400), ("rows", dict(n=300, m=3000), 60),
                                  ("product", dict(n=300, m=1100, k=700), 150)):
