@@ -82,7 +82,7 @@ static TileIndex index_of(Words *w, const char *hint, int64_t n)
 
 typedef struct Substitution {
     Arena *arena;
-    const Kernel *k;
+    const Words *w;
     VarRef var;
     Affine by;
 } Substitution;
@@ -90,7 +90,9 @@ typedef struct Substitution {
 static void substitute(void *user, Expr *place)
 {
     const Substitution *s = user;
-    uint32_t n = place->kind == EXPR_LOAD ? s->k->bufs.at[place->buf].rank : 1;
+    const Kernel *k =
+        place->buf < s->w->from->bufs.n ? s->w->from : s->w->to; /* as it was read */
+    uint32_t n = place->kind == EXPR_LOAD ? k->bufs.at[place->buf].rank : 1;
     Affine *at = ARENA_ARRAY(s->arena, n + 1, Affine);
     for (uint32_t d = 0; d < n; d++) {
         at[d] = affine_subst(s->arena, place->at[d], s->var, s->by);
@@ -100,7 +102,7 @@ static void substitute(void *user, Expr *place)
 
 static const Expr *value_with(Words *w, const Expr *value, VarRef v, Affine by)
 {
-    Substitution s = {w->arena, w->to, v, by};
+    Substitution s = {w->arena, w, v, by};
     return expr_with_places(w->arena, value, substitute, &s);
 }
 
