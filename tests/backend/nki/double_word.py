@@ -63,7 +63,7 @@ def wanted(kernel, a):
         "columns": lambda X: [X.sum(0), X.max(1)], "few": lambda X: [X.sum((1, 2))], "dot": lambda X, Y: [(X * Y).sum()],
         "squares": lambda X: [(X * X).sum(1)], "product": lambda X, Y: [X.astype(np.int64) @ Y.astype(np.int64)],
         "chain": lambda X, Y, Z: [X.dot(Y).dot(Z)],
-        "linear": lambda X, Y, c: [c.item() * X.sum() - Fraction(3, 2) * (X * Y).sum() + 7, -3001 * Y.sum() - Fraction(X.sum(), 2)],
+        "linear": lambda X, Y, c: [c.item() * X.sum() - Fraction(3, 2) * (X * Y).sum() + 7, -1000003 * Y.sum() - Fraction(X.sum(), 2)],
         "plus": lambda X, Y: [X.sum() + Y.sum()], "used": lambda X: [X.sum(1), None],
         "triangle": lambda X: [sum(X[i, j] for i in range(len(X)) for j in range(i + 1)),
                                np.array([X[i, :i].sum() for i in range(len(X))])],
@@ -163,7 +163,7 @@ def bounded(bin_):
         plain = abs(float(np.cumsum(x, dtype=np.float32)[-1]) - true)
         if error["f64"] > BOUND * scale:
             raise Failure(f"n={n} spread={spread}: off by {error['f64']}, the bound is {BOUND * scale}")
-        if error["f64"] > 2 * UNIT * scale:
+        if error["f64"] > UNIT / 2 * scale:
             raise Failure(f"n={n} spread={spread}: off by {error['f64'] / scale / UNIT:.3} units, which are f32's")
         if plain < 20 * error["f64"]:
             raise Failure(f"n={n} spread={spread}: f32 one after the other is off by {plain}, as good: the case says nothing")
