@@ -217,6 +217,10 @@ def f64_is_read_as_f32_where_asked():
     assert got.dtype == np.float32 and got[1] == np.float32(fill((3,), 0)[1]) + 2, got
     assert "f32[3]" in tdslc("-e", "i->i", "--shape=3", "--dtype=f64", "--f64=f32", "--dump=graph").text
     assert "f32 or not at all" in tdslc("t.tdsl", "--f64=f16", status=1).messages
+    graph = tdslc("t.tdsl", "--f64=sums", "--dump=graph").text
+    assert '"kernel f(A: f32[n], z: c64, k: i64[n]) -> (R: f64[n], c: c64)"' in graph, graph
+    tdsl_run("t.tdsl", "--f64=sums", "A=a.npy", "k=k.npy", "z=3", "-o", "R=r.npy")
+    assert load("r.npy").dtype == np.float64
 
 
 @test

@@ -3,16 +3,19 @@
  *
  *     for g over groups of blocks:
  *       for v over the blocks of a group:
- *         part[p, v] = sum of a row of terms              ROW of them at most, ROWS rows beside each other
- *       sum = sum of part, over rows and blocks           BLOCKS of these at most
- *       hi, lo += sum                                     without an error
+ *         part[p, c, v] = sum of a row of terms        ROW of them, ROWS rows below each other, COLUMNS beside each other
+ *       sum = sum of part, in two words                BLOCKS of c and v at most
+ *       hi, lo += sum                                  without an error
  *
- * Joining takes seven short instructions, one after the other, so a group is as long as its sum can be without rounding more. */
+ * Joining takes instructions one after the other, so a group is as long as its parts have room. */
 #include "backend/nki/double_word.h"
 
-#define ROW    512
-#define ROWS   128
-#define BLOCKS 64
+#define ROW     128
+#define LONG    512 /* a row that is no multiple of a shorter one */
+#define COLUMNS 16
+#define BLOCKS  256
+#define WHOLE   64 /* columns, where an index is not cut for them */
+#define ROWS    128
 /* Products that a contraction adds up: 128 on partitions, then each sum of these to what is in PSUM. */
 #define CONTRACTED 2048
 /* With so many positions of the result there are rows enough. */
@@ -79,7 +82,7 @@ static TileIndex index_of(Words *w, const char *hint, int64_t n)
 
 typedef struct Substitution {
     Arena *arena;
-    const Kernel *k;
+    const Words *w;
     VarRef var;
     Affine by;
 } Substitution;
@@ -87,7 +90,9 @@ typedef struct Substitution {
 static void substitute(void *user, Expr *place)
 {
     const Substitution *s = user;
-    uint32_t n = place->kind == EXPR_LOAD ? s->k->bufs.at[place->buf].rank : 1;
+    const Kernel *k =
+        place->buf < s->w->from->bufs.n ? s->w->from : s->w->to; /* as it was read */
+    uint32_t n = place->kind == EXPR_LOAD ? k->bufs.at[place->buf].rank : 1;
     Affine *at = ARENA_ARRAY(s->arena, n + 1, Affine);
     for (uint32_t d = 0; d < n; d++) {
         at[d] = affine_subst(s->arena, place->at[d], s->var, s->by);
@@ -97,7 +102,7 @@ static void substitute(void *user, Expr *place)
 
 static const Expr *value_with(Words *w, const Expr *value, VarRef v, Affine by)
 {
-    Substitution s = {w->arena, w->to, v, by};
+    Substitution s = {w->arena, w, v, by};
     return expr_with_places(w->arena, value, substitute, &s);
 }
 
@@ -108,6 +113,10 @@ static Affine open_blocks(Words *w, Terms *t, TileIndex block)
     t->value = value_with(w, t->value, block.var, at);
     for (uint32_t i = 0; i < t->folded.n; i++) {
         Range *r = &t->folded.at[i].range;
+        r->start = affine_subst(w->arena, r->start, block.var, at);
+    }
+    for (uint32_t i = 0; i < t->columns.n; i++) {
+        Range *r = &t->columns.at[i].range;
         r->start = affine_subst(w->arena, r->start, block.var, at);
     }
     if (t->has_rows) {
@@ -269,27 +278,41 @@ void words_fold_lanes(Words *w, DoubleWord x)
     }
 }
 
+/* Where the loops over the blocks are closed, a column is one of those of a block. */
+static Indices outside(Words *w, const Terms *t)
+{
+    Indices parts = t->kept;
+    if (t->has_rows) {
+        push(&parts, t->rows);
+    }
+    push_all(&parts, &t->blocks);
+    for (uint32_t i = 0; i < t->columns.n; i++) {
+        const TileIndex *c = &t->columns.at[i];
+        push(&parts, c->range.start.n == 0 ? *c : index_of(w, "c", words_count(c)));
+    }
+    return parts;
+}
+
 static void join(Words *w, Terms t, Sum *sum)
 {
     uint32_t depth = w->depth;
     open_groups(w, &t, sum);
-    Indices parts = t.kept;
+    Indices inside = t.kept, parts = outside(w, &t), blocks = t.blocks;
     if (t.has_rows) {
-        push(&parts, t.rows);
+        push(&inside, t.rows);
     }
-    push_all(&parts, &t.columns);
-    push_all(&parts, &t.blocks);
+    push_all(&inside, &blocks);
+    push_all(&inside, &t.columns);
     BufRef part = words_tile_of(w, "part", parts.n, parts.at);
     const Affine *read = words_at(w, parts.n, parts.at);
-    Affine *at = ARENA_ARRAY(w->arena, parts.n + 1, Affine);
+    Affine *at =
+        arena_copy(w->arena, words_at(w, inside.n, inside.at), (inside.n + 1) * sizeof *at);
     uint32_t around = w->depth;
-    for (uint32_t i = 0; i < parts.n; i++) {
-        at[i] = read[i];
-    }
-    for (uint32_t i = 0; i < t.blocks.n; i++) {
-        TileIndex b = t.blocks.at[i];
-        uint32_t d = parts.n - t.blocks.n + i;
-        at[d] = affine_subst(w->arena, at[d], b.var, open_blocks(w, &t, b));
+    for (uint32_t i = 0; i < blocks.n; i++) {
+        Affine number = open_blocks(w, &t, blocks.at[i]);
+        for (uint32_t d = 0; d < inside.n; d++) {
+            at[d] = affine_subst(w->arena, at[d], blocks.at[i].var, number);
+        }
     }
     add_terms(w, &t, part, at);
     words_close(w, around);
@@ -353,36 +376,79 @@ static TileIndex cut(Words *w, Terms *t, TileIndex index, int64_t step)
     return index;
 }
 
+/* The largest divisor of n up to `most`. */
+static int64_t divisor(int64_t n, int64_t most)
+{
+    int64_t d = n < most ? n : most;
+    while (n % d != 0) {
+        d--;
+    }
+    return d;
+}
+
+/* A long index as columns of rows, where it is a multiple of a row's length. */
+static void split_long(Words *w, Terms *t)
+{
+    Indices all = t->folded;
+    t->folded.n = 0;
+    for (uint32_t i = 0; i < all.n; i++) {
+        const TileIndex *x = &all.at[i];
+        int64_t n = words_count(x), row = divisor(n, ROW);
+        if (!is_whole(x) || n <= ROW || row < ROW / 4) {
+            push(&t->folded, *x);
+            continue;
+        }
+        TileIndex c = index_of(w, "c", n / row), f = index_of(w, "f", row);
+        Affine at = affine_add(w->arena, x->range.start, row, affine_var(w->arena, c.var));
+        at = affine_add(w->arena, at, 1, affine_var(w->arena, f.var));
+        t->value = value_with(w, t->value, x->var, at);
+        push(&t->folded, c);
+        push(&t->folded, f);
+    }
+}
+
+/* How many values of each index one statement takes; which of them are columns of parts. */
+static void choose_steps(const Terms *t, bool product, int64_t *step, bool *column)
+{
+    int64_t room = product ? CONTRACTED : ROW, columns = 1;
+    for (uint32_t i = t->folded.n; i-- > 0;) {
+        const TileIndex *x = &t->folded.at[i];
+        int64_t n = words_count(x);
+        column[i] = !product && n > room && room < ROW;
+        int64_t at_once = n * columns <= WHOLE ? WHOLE : COLUMNS;
+        int64_t most = column[i] ? at_once / columns : room < ROW || product ? room : LONG;
+        most = most < 1 ? 1 : most;
+        step[i] = n <= most ? n : !is_whole(x) ? 1 : column[i] ? divisor(n, most) : most;
+        columns *= column[i] ? step[i] : 1;
+        room = column[i] ? 0 : room / step[i]; /* before a column there are columns */
+    }
+}
+
 static void sum_blocks(Words *w, Terms t, Sum *sum)
 {
     bool product = is_contraction(w, &t);
-    uint32_t rows = count_all(&t.folded) > ROW && count_all(&t.kept) < KEPT
+    uint32_t rows = count_all(&t.folded) > LONG && count_all(&t.kept) < KEPT
                         ? choose_rows(&t.folded)
                         : t.folded.n;
-    int64_t room = product ? CONTRACTED : ROW, columns = 1, step[LOOP_DEPTH_LIMIT];
-    bool column[LOOP_DEPTH_LIMIT] = {false};
-    for (uint32_t i = t.folded.n; i-- > 0;) {
-        int64_t n = words_count(&t.folded.at[i]), most = i == rows ? ROWS : room;
-        step[i] = n <= most ? n : is_whole(&t.folded.at[i]) ? most : 1;
-        column[i] = !product && i != rows && n > most && room < ROW && n * columns <= BLOCKS;
-        step[i] = column[i] ? n : step[i];
-        columns *= column[i] ? n : 1;
-        room = column[i] ? 1 : i == rows || step[i] < 1 ? room : room / step[i];
-        room = room < 1 ? 1 : room; /* before a column there are columns, or loops */
+    if (rows < t.folded.n) {
+        t.has_rows = true;
+        t.rows = cut(w, &t, t.folded.at[rows], ROWS);
+        t.rows_move = t.blocks.n > 0;
+        t.folded.n--;
+        for (uint32_t i = rows; i < t.folded.n; i++) {
+            t.folded.at[i] = t.folded.at[i + 1];
+        }
     }
+    if (!product) {
+        split_long(w, &t);
+    }
+    int64_t step[LOOP_DEPTH_LIMIT];
+    bool column[LOOP_DEPTH_LIMIT];
+    choose_steps(&t, product, step, column);
     Indices all = t.folded;
     t.folded.n = 0;
-    if (rows < all.n) {
-        t.has_rows = true;
-        t.rows = cut(w, &t, all.at[rows], step[rows]);
-        t.rows_move = t.blocks.n > 0;
-    }
     for (uint32_t i = 0; i < all.n; i++) {
-        if (column[i]) {
-            push(&t.columns, all.at[i]);
-        } else if (i != rows) {
-            push(&t.folded, cut(w, &t, all.at[i], step[i]));
-        }
+        push(column[i] ? &t.columns : &t.folded, cut(w, &t, all.at[i], step[i]));
     }
     join(w, t, sum);
 }
@@ -395,9 +461,14 @@ static void sum_stretch(Words *w, const Terms *all, Sum *sum, int64_t start, int
 {
     Arena *a = w->arena;
     Terms t = *all;
+    int64_t part = row <= ROW ? row : divisor(row, ROW);
     t.folded.n = 1;
-    t.folded.at[0] = index_of(w, "f", row);
+    t.folded.at[0] = index_of(w, "f", part);
     Affine at = affine_add(a, affine_const(start), 1, affine_var(a, t.folded.at[0].var));
+    if (part < row) {
+        push(&t.columns, index_of(w, "c", row / part));
+        at = affine_add(a, at, part, affine_var(a, t.columns.at[0].var));
+    }
     if (rows > 0) {
         t.has_rows = true;
         t.rows = index_of(w, "p", rows);
@@ -411,17 +482,19 @@ static void sum_stretch(Words *w, const Terms *all, Sum *sum, int64_t start, int
     join(w, t, sum);
 }
 
-/* One index, cut into blocks of rows. */
+/* One index, cut into blocks of rows of LONG terms. */
 static void sum_long(Words *w, const Terms *t, Sum *sum)
 {
     int64_t start = t->folded.at[0].range.start.base, n = words_count(&t->folded.at[0]);
-    int64_t blocks = n / (ROWS * ROW);
+    int64_t blocks = n / (ROWS * LONG);
     if (blocks > 0) {
-        sum_stretch(w, t, sum, start, blocks, ROWS, ROW);
-        start += blocks * ROWS * ROW;
-        n -= blocks * ROWS * ROW;
+        sum_stretch(w, t, sum, start, blocks, ROWS, LONG);
+        start += blocks * ROWS * LONG;
+        n -= blocks * ROWS * LONG;
     }
-    int64_t row = (n + ROWS - 1) / ROWS, rows = n > ROW ? n / row : 0;
+    int64_t row = (n + ROWS - 1) / ROWS;
+    row = row > ROW ? (row + 3) / 4 * 4 : row; /* four columns */
+    int64_t rows = n > LONG ? n / row : 0;
     if (rows > 0) {
         sum_stretch(w, t, sum, start, 1, rows, row);
         start += rows * row;
@@ -474,7 +547,7 @@ static void sum_terms(Words *w, Terms *t, Sum *sum)
     }
     t->value = words_term(w, value);
     bool one = t->folded.n == 1 && is_whole(&t->folded.at[0]) &&
-               words_count(&t->folded.at[0]) > ROW && count_all(&t->kept) < KEPT;
+               words_count(&t->folded.at[0]) > LONG && count_all(&t->kept) < KEPT;
     if (one) {
         sum_long(w, t, sum);
     } else {

@@ -21,7 +21,7 @@ from harness import Failure, Refused, compile_for, emulated, generations, kernel
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(HERE, "double_word.tdsl")
 UNIT = 2.0 ** -24
-BOUND = 768 * UNIT   # of the sum of absolute values: docs/trainium.md
+BOUND = 896 * UNIT   # of the sum of absolute values: docs/trainium.md
 
 # Extents: short, about the edges of blocks, long enough for several blocks and groups of them.
 SIZES = {
@@ -63,7 +63,7 @@ def wanted(kernel, a):
         "columns": lambda X: [X.sum(0), X.max(1)], "few": lambda X: [X.sum((1, 2))], "dot": lambda X, Y: [(X * Y).sum()],
         "squares": lambda X: [(X * X).sum(1)], "product": lambda X, Y: [X.astype(np.int64) @ Y.astype(np.int64)],
         "chain": lambda X, Y, Z: [X.dot(Y).dot(Z)],
-        "linear": lambda X, Y, c: [c.item() * X.sum() - Fraction(3, 2) * (X * Y).sum() + 7, -3001 * Y.sum() - Fraction(X.sum(), 2)],
+        "linear": lambda X, Y, c: [c.item() * X.sum() - Fraction(3, 2) * (X * Y).sum() + 7, -1000003 * Y.sum() - Fraction(X.sum(), 2)],
         "plus": lambda X, Y: [X.sum() + Y.sum()], "used": lambda X: [X.sum(1), None],
         "triangle": lambda X: [sum(X[i, j] for i in range(len(X)) for j in range(i + 1)),
                                np.array([X[i, :i].sum() for i in range(len(X))])],
@@ -120,8 +120,12 @@ def exact(bin_):
         for at, sizes in enumerate(SIZES[kernel.name]):
             for target in generations(number + at):
                 beyond += check_exact(bin_, kernel, sizes, target)[0]
-    if beyond < 1000:
+    if beyond < 400:
         raise Failure(f"only {beyond} sums that f32 cannot hold")
+    for kernel in kernels:                     # by the interpreter, pass by pass
+        sizes = [f"-D{d}={n}" for d, n in SIZES[kernel.name][0].items()]
+        with tempfile.TemporaryDirectory() as folder:
+            compile_for(bin_, "trn2", os.path.join(folder, "out"), [SOURCE, f"--kernel={kernel.name}", "--check-each", *sizes])
     programs = 0
     for kernel, sizes, limit in (("pairs", dict(o=16, v=128, x=3), 400), ("rows", dict(n=300, m=3000), 60),
                                  ("product", dict(n=300, m=1100, k=700), 150)):
@@ -159,13 +163,13 @@ def bounded(bin_):
         plain = abs(float(np.cumsum(x, dtype=np.float32)[-1]) - true)
         if error["f64"] > BOUND * scale:
             raise Failure(f"n={n} spread={spread}: off by {error['f64']}, the bound is {BOUND * scale}")
-        if error["f64"] > 2 * UNIT * scale:
+        if error["f64"] > UNIT / 2 * scale:
             raise Failure(f"n={n} spread={spread}: off by {error['f64'] / scale / UNIT:.3} units, which are f32's")
         if plain < 20 * error["f64"]:
             raise Failure(f"n={n} spread={spread}: f32 one after the other is off by {plain}, as good: the case says nothing")
         worst = max(worst, error["f64"] / scale / UNIT)
         print(f"  {n} terms about {spread:g}: off by {error['f64']:.3g}; as f32 result {error['f32']:.3g}; f32 one by one {plain:.3g}")
-    print(f"double words: at most {worst:.3g} units of 2^-24 of the sum of absolute values (bound 768)")
+    print(f"double words: at most {worst:.3g} units of 2^-24 of the sum of absolute values (bound 896)")
 
 
 def readme(bin_):
@@ -226,8 +230,8 @@ def faults(bin_):
         if run(text) != true:
             raise Failure(f"{run(text)} and not {true}, without a fault")
         for what, pattern, instead in FAULTS:
-            broken, n = re.subn(pattern, instead, text, count=1)
-            if n != 1:
+            broken, n = re.subn(pattern, instead, text)
+            if n == 0:
                 raise Failure(f"no place in the text for the fault: {what}\n{text}")
             got = None
             with contextlib.suppress(Failure):

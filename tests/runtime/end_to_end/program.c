@@ -231,6 +231,42 @@ static void chain(char **argv)
     (void)dlclose(stub);
 }
 
+/* An f64 result that stays on the device: two f32 there, f64 when it comes back. */
+static void keep_totals(char **argv)
+{
+    tdsl_context *host = context_make(TDSL_BACKEND_C, argv);
+    tdsl_context *device = context_make(TDSL_BACKEND_NKI, argv);
+    Args args[2];
+    for (int d = 0; d < 2; d++) {
+        tdsl_context *context = d == 0 ? host : device;
+        tdsl_kernel *totals = NULL;
+        args_make(&totals_info, &args[d]);
+        check(tdsl_find(context, "totals", &totals, &report) == TDSL_OK, "totals");
+        tdsl_tensor *rows = &args[d].tensors[3];
+        if (d == 1) {
+            check(tdsl_to_device(device, rows, &report) == TDSL_OK, "to the device");
+        }
+        check(tdsl_call(totals, args[d].tensors, args[d].n, NULL, &report) == TDSL_OK,
+              "totals");
+        if (d == 1) {
+            check(memcmp(args[0].data[3], args[1].data[3], args[0].bytes[3]) != 0,
+                  "the rows are on the device");
+            check(tdsl_from_device(device, rows, &report) == TDSL_OK, "from the device");
+            tdsl_device_free(device, rows);
+        }
+    }
+    for (size_t i = 0; i < args[0].n; i++) {
+        check(memcmp(args[0].data[i], args[1].data[i], args[0].bytes[i]) == 0,
+              "f64 from the device differs");
+    }
+    printf("f64 results of the device: the same as in C\n");
+    for (int d = 0; d < 2; d++) {
+        args_free(&args[d]);
+    }
+    tdsl_context_destroy(host);
+    tdsl_context_destroy(device);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 4) {
@@ -241,5 +277,6 @@ int main(int argc, char **argv)
     compare_all(parts_kernels, argv);
     check(count_parts("twice_wide") > 1, "a kernel of several parts");
     chain(argv);
+    keep_totals(argv);
     return 0;
 }
