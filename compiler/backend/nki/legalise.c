@@ -8,6 +8,7 @@ static void begin(Lower *l, const Kernel *k)
     l->from = k;
     pair_find(l);
     l->tried.away = ARENA_ARRAY(l->arena, k->bufs.n + 1, bool);
+    l->tried.copied = ARENA_ARRAY(l->arena, k->bufs.n + 1, bool);
     l->tried.why = ARENA_ARRAY(l->arena, k->bufs.n + 1, Away);
     l->loops.concrete = ARENA_ARRAY(l->arena, k->vars.n + 1, bool);
     l->task.body = k->body;

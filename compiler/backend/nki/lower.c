@@ -523,8 +523,12 @@ Kernel *lower_all(const Lower *start, Lower *l)
         first.room.tile_elements = 2048 / part;
         made = lower_again(&first, l);
         NkiCost cost;
-        if (made == NULL || !nki_cost(made, l->chip, &cost) ||
-            cost.sbuf_peak <= l->chip->sbuf_bytes) {
+        bool known = made != NULL && nki_cost(made, l->chip, &cost);
+        if (known && cost.psum_peak > NKI_PSUM_BANKS && psum_refuse_all(l)) {
+            made = lower_again(&first, l);
+            known = made != NULL && nki_cost(made, l->chip, &cost);
+        }
+        if (!known || cost.sbuf_peak <= l->chip->sbuf_bytes) {
             break;
         }
     }

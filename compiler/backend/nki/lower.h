@@ -141,9 +141,10 @@ typedef struct Away {
 typedef struct Tried {
     int64_t count; /* instructions so far */
     bool failed, too_many;
-    bool *away; /* [from->bufs]: not to be kept on chip; set by a try, for the next one, */
-    Away *why;  /* [from->bufs] and for what */
-    bool again; /* the try ended for that */
+    bool *copied; /* [from->bufs]: leaves PSUM by a copy; set by a try, for the next one */
+    bool *away;   /* [from->bufs]: not to be kept on chip; likewise, */
+    Away *why;    /* [from->bufs] and for what */
+    bool again;   /* the try ended for that */
 } Tried;
 
 /* A loop that stays one, and the statements before it. */
@@ -262,6 +263,19 @@ void home_in_hbm(Lower *l, BufRef buf);
 void home_make(Lower *l, BufRef buf);
 /* All of these, where an alloc stands; the bytes of a partition. */
 int64_t home_enter(Lower *l, BufRef buf);
+/* ---- psum.c ---- */
+/* May the block, whose layout is known, stay in PSUM, where its matmuls leave it? */
+bool psum_keeps(const Lower *l, BufRef buf);
+/* Is it there? */
+bool psum_has(const Lower *l, BufRef buf);
+/* May one instruction read or write the view of it? */
+bool psum_takes(const Lower *l, TileView v);
+/* The next try copies it to SBUF. */
+void psum_refuse(Lower *l, BufRef buf);
+/* The same of all; were there any? */
+bool psum_refuse_all(Lower *l);
+/* Elements of a row that a statement with this value takes at a time. */
+int64_t psum_row(const Lower *l, const Expr *value);
 /* ---- lower.c ---- */
 /* The instructions of l->task.body, tried again until they need not be, within what SBUF holds; null
  * when that failed, or was too long (`too_many`). */

@@ -253,7 +253,7 @@ static void lower_assign(Lower *l, const Stmt *s, const Place *dst, const Shape 
 {
     int64_t pstep[LABELS], fstep[LABELS];
     box_steps(shape->p, &l->now.full, NKI_PARTITIONS, pstep);
-    box_steps(shape->keep, &l->now.full, l->room.tile_elements, fstep);
+    box_steps(shape->keep, &l->now.full, psum_row(l, s->value), fstep);
     bool inside = turns_rows(l, s, shape); /* the boxes that share rows follow each other */
     const Labels *outer = inside ? &shape->keep : &shape->p,
                  *inner = inside ? &shape->p : &shape->keep;
@@ -375,7 +375,7 @@ static Labels free_labels(const Shape *shape)
 static void fold_steps(const Lower *l, const Stmt *s, const Shape *shape, int64_t nk,
                        int64_t *step)
 {
-    int64_t most = l->room.tile_elements / nk;
+    int64_t most = psum_row(l, s->value) / nk;
     if (whole_is_masked(l, s->value)) { /* what a mask decides costs less */
         most = most < MASKED_ELEMENTS ? most : MASKED_ELEMENTS;
     }
@@ -677,7 +677,7 @@ bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *fold, bool go)
     }
     int64_t pstep[LABELS], fstep[LABELS];
     box_steps(shape.p, &l->now.full, NKI_PARTITIONS, pstep);
-    box_steps(shape.keep, &l->now.full, l->room.tile_elements, fstep);
+    box_steps(shape.keep, &l->now.full, psum_row(l, s->value), fstep);
     Box box = l->now.full;
     for (bool a = true; box_next(shape.p, &l->now.full, pstep, &box, a) && !l->tried.failed;
          a = false) {

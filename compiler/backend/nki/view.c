@@ -581,7 +581,12 @@ static TileView block_view(Lower *l, const Place *x, Labels p, Labels f, const B
     bool misses = !all_there(x, p, box) || !all_there(x, f, box);
     bool across =
         rows > 1 && (is_diagonal(x, h->pdim) || (on_p && v.p0 + rows > NKI_PARTITIONS));
-    if (straight && !misses && !across && v.p0 == 0 && block_run(l, x, f, box, &v)) {
+    bool as_it_lies =
+        straight && !misses && !across && v.p0 == 0 && block_run(l, x, f, box, &v);
+    if (psum_has(l, x->buf) && !(as_it_lies && psum_takes(l, v))) {
+        psum_refuse(l, x->buf);
+    }
+    if (as_it_lies) {
         return v;
     }
     TileView tile = tile_new(l, l->from->bufs.at[x->buf].name->text, t, SPACE_TILE, np, nf);
