@@ -307,10 +307,16 @@ Kernel *lower_pieces(Ctx *ctx, Arena *arena, const Kernel *k, int64_t pieces, ui
 /* distribute.c: loop distribution, each statement in loops of its own; null: it has no loops, or they cannot be. */
 const Kernel *lower_distribute(Arena *arena, const Kernel *k);
 
-/* pipeline.c: the LEGAL kernel with the loop, whose first `cut` statements are its first stage, in two stages; null: that cannot
- * be. */
+/* pipeline.c: how a loop is cut into two stages. */
+typedef struct Stages {
+    uint32_t cut,
+        at; /* statements of the first stage, and how many of them stand before the second one */
+    bool
+        wide; /* what the first one hands to the second has a tile for each iteration; else two, for pairs of these */
+} Stages;
+/* The LEGAL kernel with the loop in two stages; null: that cannot be. */
 Kernel *lower_pipelined(Ctx *ctx, Arena *arena, const Kernel *k, const Stmt *loop,
-                        uint32_t cut);
+                        Stages stages);
 
 /* ---- instr_make.c ---- */
 TileView tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int64_t nf);
@@ -425,8 +431,11 @@ int64_t place_start(const Place *x, uint32_t dim, const Box *box);
 int64_t place_stride(const Lower *l, const Place *x, uint32_t label);
 /* False, and nothing done, when the Tensor engine cannot do it as it is. */
 bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue);
-/* A function and the sums of its rows, in one pass, once it is known that that can be (not `go`: only asks). */
-bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *fold, bool go);
+/* A function and the sums of its rows, in one pass, once it is known that that can be (not `go`: only asks). `narrow`: the copy of its
+ * values in a narrower type, which is made and not they; or null. */
+bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *narrow, const Stmt *fold, bool go);
+/* Is `copy` such a copy of what `s` makes? */
+bool lower_narrows(Lower *l, const Stmt *s, const Stmt *copy);
 /* Can it? Of a statement without levels. */
 bool lower_is_product(Lower *l, const Stmt *s);
 /* block_loops.c: the same as loops over blocks; false, and nothing done, where it is not to be cut. */
@@ -454,6 +463,8 @@ void make_scan(Lower *l, TileView dst, Op fold, TileView src); /* instr_make.c *
 TileView evaluate(Evaluation *ev, const Expr *e, DType t, const TileView *into);
 /* Evaluates the parts of `e` that do not depend on all labels, which are remembered. */
 void evaluate_narrow(Evaluation *ev, const Expr *e);
+/* Is it a function that one instruction of the Scalar engine ends with? */
+bool evaluate_is_function(Op op);
 /* Can it be evaluated? */
 bool evaluate_has(Op op);
 

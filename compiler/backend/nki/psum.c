@@ -40,9 +40,10 @@ bool psum_keeps(const Lower *l, BufRef buf)
 {
     const Buffer *b = &l->from->bufs.at[buf];
     const Home *h = &l->home[buf];
-    int64_t bank = bank_elements(), n = h->chunk_stride;
-    bool size = n <= bank || (n % bank == 0 && n <= BLOCK_BANKS * bank);
-    return !l->tried.copied[buf] && h->on_chip && h->chunks == 1 && b->rank > 1 && size &&
+    int64_t bank = bank_elements(), n = h->chunk_stride, all = sat_mul(n, h->chunks);
+    bool size = all <= bank || (n % bank == 0 && all <= BLOCK_BANKS * bank);
+    size = size && (h->chunks == 1 || b->extent[h->pdim].n % NKI_PARTITIONS == 0);
+    return !l->tried.copied[buf] && h->on_chip && b->rank > 1 && size &&
            b->space == SPACE_TILE && b->dtype == DTYPE_F32 && !l->pair[buf] &&
            !l->turn[buf].is && is_read_by_rows(l, buf);
 }

@@ -2,12 +2,7 @@
 /* Statements that are no matmul: maps, copies, fills and reductions, box by box. Which label goes on partitions is chosen by how
  * many of them it fills, what lies contiguous in HBM and how blocks on chip already lie; reduced labels go last on the free
  * axis. */
-#include "backend/nki/lower.h"
-
-typedef struct Shape {
-    Labels p, keep, fold;
-    bool fold_p; /* the partition labels are reduced */
-} Shape;
+#include "backend/nki/statement.h"
 
 static void add_label(Labels *x, uint32_t label)
 {
@@ -142,7 +137,7 @@ static bool all_in_hbm(const Lower *l, const Place *dst, const Loads *loads)
     return all;
 }
 
-static Shape choose_shape(Lower *l, const Place *dst, const Expr *value, uint32_t n)
+Shape statement_shape(Lower *l, const Place *dst, const Expr *value, uint32_t n)
 {
     Loads loads = {0};
     collect_loads(l, value, &loads);
@@ -186,8 +181,7 @@ static Shape choose_shape(Lower *l, const Place *dst, const Expr *value, uint32_
 
 /* ---- without a fold ---- */
 
-static bool direct_target(Lower *l, const Place *dst, const Shape *s, const Box *box,
-                          TileView *out)
+bool statement_target(Lower *l, const Place *dst, const Shape *s, const Box *box, TileView *out)
 {
     const Home *h = &l->home[dst->buf];
     if (!h->on_chip || (dst->rank > 0 && s->p.n != 1)) {
@@ -216,28 +210,41 @@ static bool direct_target(Lower *l, const Place *dst, const Shape *s, const Box 
     return p0 == 0;
 }
 
-/* What is in the box: in its block, or in a tile that was copied there. */
-static TileView assign_box(Lower *l, const Stmt *s, const Place *dst, const Shape *shape,
-                           const Box *box)
+/* What is in the box: in its block (*direct), or in a tile, `spare` if that is given. */
+TileView statement_evaluate(Lower *l, const Stmt *s, const Place *dst, const Shape *shape,
+                            const Box *box, const TileView *spare, bool *direct)
 {
     DType t = l->from->bufs.at[dst->buf].dtype;
     TileView into;
-    bool direct =
-        expr_load_of(s->value, dst->buf) == NULL && direct_target(l, dst, shape, box, &into);
+    *direct =
+        expr_load_of(s->value, dst->buf) == NULL && statement_target(l, dst, shape, box, &into);
+    const Expr *e = expr_uncast(s->value);
+    bool narrows = !*direct && t != DTYPE_F32 && dtype_is_float(t) && s->value->dtype == t &&
+                   e->kind == EXPR_OP && evaluate_is_function(e->op);
+    if (narrows) { /* no f32 tile before it */
+        into = spare != NULL ? *spare
+                             : tile_new(l, "t", t, SPACE_TILE, labels_count(shape->p, box),
+                                        labels_count(shape->keep, box));
+    }
     Evaluation ev = {l, shape->p, shape->keep, box, LOWER_NONE, {0}, false};
     memo_begin(l, s->value, NULL);
-    TileView v = evaluate(&ev, s->value, t, direct ? &into : NULL);
+    TileView v = evaluate(&ev, s->value, t, *direct || narrows ? &into : NULL);
     l->now.memo.n = 0;
+    return v;
+}
+
+void statement_keep(Lower *l, const Place *dst, const Shape *shape, const Box *box, TileView v,
+                    bool direct)
+{
     if (direct) {
         l->home[dst->buf].version++;
     } else {
         view_store(l, dst, shape->p, shape->keep, box, v);
     }
-    return v;
 }
 
 /* Is a load turned, so that its rows reach over several boxes of partitions? */
-static bool turns_rows(Lower *l, const Stmt *s, const Shape *shape)
+bool statement_turns(Lower *l, const Stmt *s, const Shape *shape)
 {
     Loads loads = {0};
     collect_loads(l, s->value, &loads);
@@ -254,7 +261,8 @@ static void lower_assign(Lower *l, const Stmt *s, const Place *dst, const Shape 
     int64_t pstep[LABELS], fstep[LABELS];
     box_steps(shape->p, &l->now.full, NKI_PARTITIONS, pstep);
     box_steps(shape->keep, &l->now.full, psum_row(l, s->value), fstep);
-    bool inside = turns_rows(l, s, shape); /* the boxes that share rows follow each other */
+    bool inside =
+        statement_turns(l, s, shape); /* the boxes that share rows follow each other */
     const Labels *outer = inside ? &shape->keep : &shape->p,
                  *inner = inside ? &shape->p : &shape->keep;
     const int64_t *outer_step = inside ? fstep : pstep, *inner_step = inside ? pstep : fstep;
@@ -265,7 +273,9 @@ static void lower_assign(Lower *l, const Stmt *s, const Place *dst, const Shape 
         for (bool b = true;
              box_next(*inner, &l->now.full, inner_step, &box, b) && !l->tried.failed;
              b = false) {
-            (void)assign_box(l, s, dst, shape, &box);
+            bool direct = false;
+            TileView v = statement_evaluate(l, s, dst, shape, &box, NULL, &direct);
+            statement_keep(l, dst, shape, &box, v, direct);
         }
     }
     l->room.loads_first = false;
@@ -276,7 +286,7 @@ void lower_parts(Lower *l, const Stmt *re, const Stmt *im)
 {
     Place dst = place_of(l, re->dst, re->at), both = dst;
     both.label[dst.rank - 1] = PART_LABEL;
-    Shape shape = choose_shape(l, &dst, re->value, l->now.n_labels), with = shape;
+    Shape shape = statement_shape(l, &dst, re->value, l->now.n_labels), with = shape;
     add_label(&with.keep, PART_LABEL);
     int64_t pstep[LABELS], fstep[LABELS];
     box_steps(shape.p, &l->now.full, NKI_PARTITIONS, pstep);
@@ -292,7 +302,7 @@ void lower_parts(Lower *l, const Stmt *re, const Stmt *im)
              b = false) {
             int64_t nf = labels_count(shape.keep, &box);
             TileView tile;
-            bool direct = !reread && direct_target(l, &both, &with, &box, &tile);
+            bool direct = !reread && statement_target(l, &both, &with, &box, &tile);
             if (!direct) {
                 tile = tile_new(l, "parts", DTYPE_F32, SPACE_TILE, labels_count(shape.p, &box),
                                 2 * nf);
@@ -317,7 +327,8 @@ void lower_parts(Lower *l, const Stmt *re, const Stmt *im)
 /* ---- with a fold ---- */
 
 /* The fold of each part by itself, side by side. */
-static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box);
+static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
+                          const TileView *into);
 static TileView fold_parts(Lower *l, const Stmt *s, const Shape *shape, Box *box)
 {
     int64_t np = labels_count(shape->p, box), nk = labels_count(shape->keep, box);
@@ -327,7 +338,7 @@ static TileView fold_parts(Lower *l, const Stmt *s, const Shape *shape, Box *box
         box->n[l->now.part] = 1;
         TileView half = view_part(acc, r, nk / 2);
         half.step = 2;
-        make_copy(l, half, fold_free(l, s, shape, box));
+        make_copy(l, half, fold_free(l, s, shape, box, NULL));
     }
     box->s[l->now.part] = 0;
     box->n[l->now.part] = 2;
@@ -335,7 +346,7 @@ static TileView fold_parts(Lower *l, const Stmt *s, const Shape *shape, Box *box
 }
 
 /* a = a op b */
-static void join(Lower *l, Op fold, TileView a, TileView b)
+void statement_join(Lower *l, Op fold, TileView a, TileView b)
 {
     const Expr *arg[2] = {view_load(l, a, DTYPE_F32), view_load(l, b, DTYPE_F32)};
     make_map(l, a, expr_op(l->arena, op_joined_by(fold, DTYPE_F32), DTYPE_F32, 2, arg));
@@ -382,15 +393,39 @@ static void fold_steps(const Lower *l, const Stmt *s, const Shape *shape, int64_
     box_steps(shape->fold, &l->now.full, most < 1 || few_terms(l, shape, nk) ? 1 : most, step);
 }
 
-/* One column per position of `keep`: the fold over the boxes of the reduced labels. */
-static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
+/* max(x * c) is max(x) * c where c > 0, also as both are rounded: what is folded, and *scale. */
+static const Expr *without_scale(const Stmt *s, double *scale)
+{
+    const Expr *e = s->value;
+    *scale = 1.0;
+    while (e->kind == EXPR_OP && e->op == OP_CAST && e->dtype == DTYPE_F32) {
+        e = e->arg[0];
+    }
+    bool scaled = (s->fold == OP_RMAX || s->fold == OP_RMIN) && e->kind == EXPR_OP &&
+                  (e->op == OP_MUL || e->op == OP_DIV) && e->dtype == DTYPE_F32;
+    for (uint32_t i = 0; i < 2 && scaled; i++) {
+        const Expr *c = expr_uncast(e->arg[1 - i]);
+        double by = c->kind == EXPR_CONST && dtype_is_float(c->dtype) ? c->value.re : 0.0;
+        if ((e->op == OP_MUL || i == 0) && by > 0x1p-100 && by < 0x1p100) {
+            *scale = e->op == OP_MUL ? by : 1.0 / by;
+            return e->arg[i];
+        }
+    }
+    return s->value;
+}
+
+/* One column per position of `keep`: the fold over the boxes of the reduced labels, in `into` if that is given. */
+static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
+                          const TileView *into)
 {
     int64_t np = labels_count(shape->p, box), nk = labels_count(shape->keep, box);
     if (l->now.part >= 0 && box->n[l->now.part] == 2 &&
         labels_count(shape->fold, &l->now.full) > 1) {
         return fold_parts(l, s, shape, box);
     }
-    TileView acc = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
+    TileView acc = into != NULL ? *into : tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
+    double scale;
+    const Expr *value = without_scale(s, &scale);
     bool any = false; /* has a box been folded? */
     Labels f = free_labels(shape);
     int64_t step[LABELS];
@@ -404,8 +439,8 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
         bool opens = !any;
         any = true;
         TileView part = opens ? acc : tile_new(l, "part", DTYPE_F32, SPACE_TILE, np, nk);
-        memo_begin(l, s->value, NULL);
-        TileView v = evaluate(&ev, s->value, DTYPE_F32, NULL);
+        memo_begin(l, value, NULL);
+        TileView v = evaluate(&ev, value, DTYPE_F32, NULL);
         l->now.memo.n = 0;
         int64_t nr = labels_count(shape->fold, box);
         for (int64_t k = 0; k < nk && nr > 1 && !l->tried.failed; k++) {
@@ -414,8 +449,13 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
         if (nr == 1 && opens) {
             make_copy(l, acc, v);
         } else if (!opens) {
-            join(l, s->fold, acc, nr == 1 ? v : part);
+            statement_join(l, s->fold, acc, nr == 1 ? v : part);
         }
+    }
+    if (scale < 1.0 || scale > 1.0) {
+        const Expr *arg[2] = {view_load(l, acc, DTYPE_F32),
+                              expr_const(l->arena, number_real(DTYPE_F32, scale))};
+        make_map(l, acc, expr_op(l->arena, OP_MUL, DTYPE_F32, 2, arg));
     }
     return acc;
 }
@@ -441,8 +481,8 @@ static TileView fold_rows(Lower *l, Op fold, TileView acc)
     return out;
 }
 
-static void fold_store(Lower *l, const Stmt *s, const Place *dst, Labels p, Labels keep,
-                       const Box *box, TileView v, bool overwrite)
+void statement_fold_store(Lower *l, const Stmt *s, const Place *dst, Labels p, Labels keep,
+                          const Box *box, TileView v, bool overwrite)
 {
     if (!overwrite) {
         TileView old = view_of(l, dst, p, keep, box);
@@ -487,7 +527,7 @@ static void column_add(Lower *l, BufRef number, TileView acc)
         h->has_column = true;
         lift_end(l, &lift);
     }
-    join(l, OP_SUM, view_rows(h->column, acc.np), acc);
+    statement_join(l, OP_SUM, view_rows(h->column, acc.np), acc);
 }
 
 void lower_columns(Lower *l)
@@ -501,7 +541,7 @@ void lower_columns(Lower *l)
         TileView number = {h->buf, 0, 1, 0, 1, 1, NULL};
         TileView psum = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, 1, 1);
         make_matmul(l, psum, view_part(view_ones(l), 0, 1), h->column, true);
-        join(l, OP_SUM, number, psum);
+        statement_join(l, OP_SUM, number, psum);
         h->version++;
     }
 }
@@ -515,7 +555,7 @@ static void fold_over_partitions(Lower *l, const Stmt *s, const Place *dst, cons
     bool sum = s->fold == OP_SUM, columns = adds_in_loops(l, s, overwrite);
     for (bool a = true; box_next(shape->p, &l->now.full, pstep, box, a) && !l->tried.failed;
          a = false) {
-        TileView acc = fold_free(l, s, shape, box);
+        TileView acc = fold_free(l, s, shape, box, NULL);
         if (columns) {
             column_add(l, s->dst, acc);
             continue;
@@ -530,12 +570,12 @@ static void fold_over_partitions(Lower *l, const Stmt *s, const Place *dst, cons
         if (a) {
             total = row;
         } else {
-            join(l, s->fold, total, row);
+            statement_join(l, s->fold, total, row);
         }
     }
     Labels none = {0};
     if (!columns) {
-        fold_store(l, s, dst, none, shape->keep, box, total, overwrite);
+        statement_fold_store(l, s, dst, none, shape->keep, box, total, overwrite);
     }
 }
 
@@ -629,82 +669,19 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
         }
         for (bool a = true;
              box_next(shape->p, &l->now.full, pstep, &box, a) && !l->tried.failed; a = false) {
-            TileView acc = fold_free(l, s, shape, &box);
-            fold_store(l, s, dst, shape->p, shape->keep, &box, acc, overwrite);
-        }
-    }
-}
-
-/* Is the fold the sum of the rows that the statement makes, each by itself? Both have the same indices. */
-static bool sums_rows(Lower *l, const Stmt *s, const Stmt *fold)
-{
-    const Expr *e = expr_uncast(fold->value), *fn = expr_uncast(s->value);
-    const Buffer *b = &l->from->bufs.at[s->dst];
-    if (s->fold != OP_COPY || fold->fold != OP_SUM || e->kind != EXPR_LOAD ||
-        e->buf != s->dst || b->dtype != DTYPE_F32 || fn->kind != EXPR_OP || fn->n_args != 1 ||
-        s->n_index != fold->n_index || !l->home[s->dst].on_chip ||
-        l->from->bufs.at[fold->dst].dtype != DTYPE_F32) {
-        return false;
-    }
-    for (uint32_t d = 0; d < b->rank; d++) {
-        if (!affine_eq(s->at[d], e->at[d])) {
-            return false;
-        }
-    }
-    for (uint32_t i = 0; i < s->n_index; i++) {
-        if (s->index[i].var != fold->index[i].var ||
-            !range_eq(&s->index[i].range, &fold->index[i].range)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* A function over a block, and the sums of its rows beside it: the pass that makes the values adds them up. */
-bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *fold, bool go)
-{
-    if (!sums_rows(l, s, fold) || lower_is_flat(l, s)) {
-        return false;
-    }
-    Place dst = place_of(l, s->dst, s->at), sums = place_of(l, fold->dst, fold->at);
-    Shape shape = choose_shape(l, &dst, s->value, l->now.n_labels);
-    bool rows = !turns_rows(l, s, &shape);
-    for (uint32_t label = 0; label < l->now.n_labels; label++) {
-        rows &= labels_have(shape.p, label) == place_has(&sums, label);
-    }
-    if (!rows || !go) {
-        return rows;
-    }
-    int64_t pstep[LABELS], fstep[LABELS];
-    box_steps(shape.p, &l->now.full, NKI_PARTITIONS, pstep);
-    box_steps(shape.keep, &l->now.full, psum_row(l, s->value), fstep);
-    Box box = l->now.full;
-    for (bool a = true; box_next(shape.p, &l->now.full, pstep, &box, a) && !l->tried.failed;
-         a = false) {
-        TileView acc = {0};
-        Shape column = {.p = shape.p};
-        bool direct = false; /* are the sums made where they are kept? */
-        for (bool b = true;
-             box_next(shape.keep, &l->now.full, fstep, &box, b) && !l->tried.failed;
-             b = false) {
-            if (b && !(direct = direct_target(l, &sums, &column, &box, &acc))) {
-                acc =
-                    tile_new(l, "sums", DTYPE_F32, SPACE_TILE, labels_count(shape.p, &box), 1);
-            }
-            TileView v = assign_box(l, s, &dst, &shape, &box);
-            if (!make_row_sums(l, acc, v, b)) {
-                TileView part = tile_new(l, "part", DTYPE_F32, SPACE_TILE, acc.np, 1);
-                make_reduce(l, part, OP_SUM, v);
-                join(l, OP_SUM, acc, part);
+            TileView into;
+            bool direct = overwrite && l->now.part < 0 &&
+                          l->from->bufs.at[dst->buf].dtype == DTYPE_F32 &&
+                          expr_load_of(s->value, dst->buf) == NULL &&
+                          statement_target(l, dst, shape, &box, &into);
+            TileView acc = fold_free(l, s, shape, &box, direct ? &into : NULL);
+            if (direct) {
+                l->home[dst->buf].version++;
+            } else {
+                statement_fold_store(l, s, dst, shape->p, shape->keep, &box, acc, overwrite);
             }
         }
-        if (direct) {
-            l->home[sums.buf].version++;
-        } else {
-            fold_store(l, fold, &sums, shape.p, (Labels){0}, &box, acc, true);
-        }
     }
-    return true;
 }
 
 /* ---- vectors ---- */
@@ -729,11 +706,11 @@ static void flat_fold(Lower *l, const Stmt *s, const Shape *shape, int64_t end, 
     TileView acc = {0}, total;
     for (bool first = true; flat_next(l, end) && !l->tried.failed; first = false) {
         Box box = l->now.full;
-        TileView part = fold_free(l, s, shape, &box);
+        TileView part = fold_free(l, s, shape, &box, NULL);
         if (first) {
             acc = part;
         } else {
-            join(l, s->fold, view_rows(acc, part.np), part);
+            statement_join(l, s->fold, view_rows(acc, part.np), part);
         }
     }
     if (s->fold == OP_SUM) {
@@ -745,7 +722,7 @@ static void flat_fold(Lower *l, const Stmt *s, const Shape *shape, int64_t end, 
     l->now.flat = 0;
     Place dst = place_of(l, s->dst, s->at);
     Labels none = {0};
-    fold_store(l, s, &dst, none, none, &l->now.full, total, overwrite);
+    statement_fold_store(l, s, &dst, none, none, &l->now.full, total, overwrite);
 }
 
 /* A statement over vectors, which alone would keep one partition busy. */
@@ -776,7 +753,7 @@ void lower_map(Lower *l, const Stmt *s, bool overwrite)
         return;
     }
     Place dst = place_of(l, s->dst, s->at);
-    Shape shape = choose_shape(l, &dst, s->value, l->now.n_labels);
+    Shape shape = statement_shape(l, &dst, s->value, l->now.n_labels);
     if (s->fold == OP_COPY) {
         lower_assign(l, s, &dst, &shape);
     } else {
