@@ -182,6 +182,16 @@ static bool has_idle_loop(const Nest *nest)
     return false;
 }
 
+/* Blocks that are placed by hand are made and read in the loops of a mask, not in those that sums follow a maximum in. */
+static bool is_online_with_mask(const Search *s, const Nest *nest)
+{
+    bool online = false;
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        online |= nest->items[k].online;
+    }
+    return online && s->pricer.masked && s->machine->kind == MACHINE_SYSTOLIC;
+}
+
 /* The tree with its price; infinite when a sum cannot follow what it reads, or a loop is idle. */
 static State tree_price(Search *s, const Tree *t, bool first)
 {
@@ -192,7 +202,8 @@ static State tree_price(Search *s, const Tree *t, bool first)
     nest_set_pairs(s->scratch, s->facts, s->machine, nest);
     nest_set_scans(s->scratch, s->machine, nest, values);
     State priced = {.tree = *t, .seconds = INFINITY, .spilled = true};
-    if (nest_online_is_legal(s->scratch, s->facts, nest) && (first || !has_idle_loop(nest))) {
+    if (nest_online_is_legal(s->scratch, s->facts, nest) && !is_online_with_mask(s, nest) &&
+        (first || !has_idle_loop(nest))) {
         NestCost cost = nest_price(s->scratch, &s->pricer, nest);
         priced.seconds = weighed(s->machine, nest, &cost, s->compulsory);
         if (s->plain == 0.0) {

@@ -16,8 +16,48 @@ static bool is_exact_type(DType t)
 /* Where an index of extent 1 stays an index; elsewhere it is position 0. */
 typedef enum Stays { STAYS, STAYS_ONCE, GOES } Stays;
 
-/* An index of extent 1 that is summed is position 0. The last summed index of a sum of floats stays, since a sum of one
- * term, 0 + x, is not x when x is -0. One of the result keeps a single operand: then it is no batch index. */
+/* The node for the spec, as a value that is read with one label for each dimension. */
+static void become_value(Rewriter *r, NodeSpec *s, NodeRef *value, Access *read)
+{
+    Index *same = ARENA_ARRAY(&r->scratch, s->rank, Index);
+    for (uint32_t d = 0; d < s->rank; d++) {
+        same[d] = (Index){.label = s->out[d]};
+    }
+    *value = rewrite_add(r, s);
+    *read = (Access){s->rank, same};
+}
+
+/* The spec becomes `op` of what `s` is. */
+static void become_of(NodeSpec *s, Op op, DType t)
+{
+    *s = (NodeSpec){.op = op,
+                    .dtype = t,
+                    .rank = s->rank,
+                    .out = s->out,
+                    .out_shape = s->out_shape,
+                    .span = s->span,
+                    .name = s->name,
+                    .allow_spill = s->allow_spill,
+                    .names = s->names};
+}
+
+/* A sum of one term is 0 + x, which is not x when x is -0. */
+static void add_to_zero(Rewriter *r, NodeSpec *s)
+{
+    NodeSpec term = *s;
+    term.name = NULL;
+    NodeRef *operand = ARENA_ARRAY(&r->scratch, 2, NodeRef);
+    Access *access = ARENA_ARRAY(&r->scratch, 2, Access);
+    become_value(r, &term, &operand[1], &access[1]);
+    Number zero = number_cast(number_int(DTYPE_I64, 0), s->dtype);
+    operand[0] = graph_const(r->to, zero, s->span);
+    become_of(s, OP_ADD, s->dtype);
+    s->n_operands = 2;
+    s->operand = operand;
+    s->access = access;
+}
+
+/* An index of extent 1 that is summed is position 0. One of the result keeps a single operand: then it is no batch index. */
 static Verdict fix_unit_indices(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
     (void)done;
@@ -27,7 +67,7 @@ static Verdict fix_unit_indices(Rewriter *r, NodeSpec *s, NodeRef *done)
         summed += u.of[l].operands > 0 && !u.of[l].out ? 1 : 0;
     }
     Stays *stays = ARENA_ARRAY(&r->scratch, u.n, Stays);
-    bool any = false;
+    bool any = false, zero = false;
     for (uint32_t l = 0; l < u.n; l++) {
         const LabelCount *use = &u.of[l];
         if (use->operands == 0 || !dim_is(use->extent, 1)) {
@@ -35,9 +75,9 @@ static Verdict fix_unit_indices(Rewriter *r, NodeSpec *s, NodeRef *done)
         }
         if (use->out) {
             stays[l] = use->operands > 1 ? STAYS_ONCE : STAYS;
-        } else if (summed > 1 || is_exact_type(s->dtype)) {
+        } else {
             stays[l] = GOES;
-            summed--;
+            zero = --summed == 0 && !is_exact_type(s->dtype);
         }
         any = any || stays[l] != STAYS;
     }
@@ -59,6 +99,9 @@ static Verdict fix_unit_indices(Rewriter *r, NodeSpec *s, NodeRef *done)
         access[k] = (Access){rank, index};
     }
     s->access = access;
+    if (zero) {
+        add_to_zero(r, s);
+    }
     return RULE_SPEC;
 }
 
@@ -207,24 +250,11 @@ static void take_in_accumulator(Rewriter *r, NodeSpec *s)
     NodeSpec wide = *s;
     wide.dtype = s->acc;
     wide.name = NULL;
-    *s = (NodeSpec){.op = OP_CAST,
-                    .dtype = s->dtype,
-                    .rank = s->rank,
-                    .out = s->out,
-                    .out_shape = s->out_shape,
-                    .span = s->span,
-                    .name = s->name,
-                    .allow_spill = s->allow_spill,
-                    .names = s->names,
-                    .n_operands = 1};
     NodeRef *one = ARENA_ARRAY(&r->scratch, 1, NodeRef);
-    Index *same = ARENA_ARRAY(&r->scratch, s->rank, Index);
     Access *read = ARENA_ARRAY(&r->scratch, 1, Access);
-    for (uint32_t d = 0; d < s->rank; d++) {
-        same[d] = (Index){.label = s->out[d]};
-    }
-    one[0] = rewrite_add(r, &wide);
-    read[0] = (Access){s->rank, same};
+    become_value(r, &wide, one, read);
+    become_of(s, OP_CAST, s->dtype);
+    s->n_operands = 1;
     s->operand = one;
     s->access = read;
 }

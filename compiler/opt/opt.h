@@ -11,7 +11,8 @@
 Graph *opt_simplify(Ctx *ctx, Arena *arena, const Graph *g);
 
 /* normalise.c. GRAPH_TENSOR -> GRAPH_TENSOR. Afterwards every contraction has two operands or more and is a sum; sums that
- * concern one operand alone are taken first where that is less work; summed indices of extent 1 are positions. */
+ * concern one operand alone are taken first where that is less work; summed indices of extent 1 are positions (a sum of one term is added
+ * to 0). */
 Graph *opt_normalise(Ctx *ctx, Arena *arena, const Graph *g);
 
 /* collapse.c. GRAPH_BINARY -> GRAPH_BINARY: neighbouring dimensions of which an extent is open become one, where all that

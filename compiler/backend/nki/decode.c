@@ -352,16 +352,20 @@ static bool decode_activation(Decoder *d, const Expr *arg, Indices x, Instr *out
     return true;
 }
 
-/* base + down * p + along * f */
+/* base + down * p + along * f; the base moves with loops. */
 static bool decode_position(Decoder *d, const Expr *e, Indices x, Instr *out)
 {
     out->base = e->at[0].base;
     for (uint32_t i = 0; i < e->at[0].n; i++) {
         VarRef v = e->at[0].term[i].var;
-        if (v != x.p && v != x.f) {
+        int64_t coef = e->at[0].term[i].coef;
+        if (v == x.p || v == x.f) {
+            *(v == x.p ? &out->down : &out->along) = coef;
+        } else if (d->k->vars.at[v].is_loop) {
+            out->base = sat_add(out->base, sat_mul(coef, d->env[v]));
+        } else {
             return no(d, "a position that moves with another index than the tile's");
         }
-        *(v == x.p ? &out->down : &out->along) = e->at[0].term[i].coef;
     }
     return true;
 }

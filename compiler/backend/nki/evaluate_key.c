@@ -9,10 +9,14 @@ bool eval_key(Evaluation *ev, const Expr *e, int64_t *key, uint32_t *n, uint32_t
     for (const Expr *load = expr_first(&w, e); load != NULL; load = expr_next(&w)) {
         IndexSum at;
         if (load->kind == EXPR_INDEX) {
-            if (*n + 1 > KEY_LIMIT || !whole_of(ev->l, load, &at)) {
+            if (!whole_of(ev->l, load, &at) || *n + 1 + 2 * at.moves.n > KEY_LIMIT) {
                 return false;
             }
             key[(*n)++] = at.base;
+            for (uint32_t i = 0; i < at.moves.n; i++) {
+                key[(*n)++] = -(int64_t)at.moves.term[i].var - 2;
+                key[(*n)++] = at.moves.term[i].coef;
+            }
             for (uint32_t i = 0; i < LABELS; i++) {
                 *seen |= at.coef[i] == 0 ? 0 : 1u << i;
             }

@@ -2,6 +2,7 @@
 /* What positions make in an expression: numbers by iota, choices between a tile and a number by affine_select. */
 #include "backend/nki/evaluate.h"
 
+#include <float.h>
 #include <math.h>
 
 /* The only value that the box has. */
@@ -32,7 +33,7 @@ const Val *eval_position(Evaluation *ev, IndexSum x)
     for (uint32_t i = 0; i < ev->p.n; i++) {
         moves |= x.coef[ev->p.at[i]] != 0 && ev->box->n[ev->p.at[i]] > 1;
     }
-    if (f.n == 0 && !moves) {
+    if (f.n == 0 && !moves && x.moves.n == 0) {
         return val_number(ev, (double)lo_of_box(l, &x, ev->box));
     }
     if (whole_on_partitions(&x, ev->p, ev->box)) {
@@ -70,21 +71,27 @@ static bool all_compare(Evaluation *ev, const Expr *e, uint32_t *n, const Expr *
         return all_compare(ev, e->arg[0], n, at) && all_compare(ev, e->arg[1], n, at);
     }
     at[(*n)++] = e;
-    return whole_compares(ev->l, e, &x) && whole_in_one(&x, ev->p, ev->f, ev->box);
+    return whole_compares(ev->l, e, &x) && whole_on_partitions(&x, ev->p, ev->box);
 }
 
-/* A tile where positions compare so, a number elsewhere: by an instruction each. */
+/* A tile where positions compare so, a number elsewhere: by an instruction each, which has finite numbers alone. Infinity is twice the
+ * largest number, beside halves of what the tile holds. */
 static const Val *select_by_position(Evaluation *ev, const Expr *e)
 {
     Lower *l = ev->l;
     const Expr *at[8], *other = expr_uncast(e->arg[2]);
     uint32_t n = 0;
-    if (other->kind != EXPR_CONST || !isfinite(eval_number_of(&other->value)) ||
-        !all_compare(ev, e->arg[0], &n, at)) {
+    double number = other->kind == EXPR_CONST ? eval_number_of(&other->value) : NAN;
+    if (number != number || !all_compare(ev, e->arg[0], &n, at)) {
         return NULL;
     }
-    const Val *x =
-        eval_out_of_psum(ev, eval_force(ev, eval(ev, e->arg[1], NULL), DTYPE_F32, NULL));
+    const Val *x = eval(ev, e->arg[1], NULL);
+    bool infinite = isinf(number);
+    if (infinite) {
+        x = eval_binary(ev, OP_MUL, x, val_number(ev, 0.5));
+        number = number < 0 ? -FLT_MAX : FLT_MAX;
+    }
+    x = eval_out_of_psum(ev, eval_force(ev, x, DTYPE_F32, NULL));
     TileView src = eval_full_tile(ev, x, DTYPE_F32, NULL);
     TileView dst = tile_new(l, "t", DTYPE_F32, SPACE_TILE, src.np, src.nf);
     for (uint32_t i = 0; i < n; i++) {
@@ -95,11 +102,11 @@ static const Val *select_by_position(Evaluation *ev, const Expr *e)
         if (lo <= -INT32_MAX / 2 || hi >= INT32_MAX / 2) {
             lower_refuse(l, l->now.stmt->span, "positions beyond 2^30");
         }
-        whole_select(l, dst, src, &w, at[i]->op, eval_number_of(&other->value), ev->p, ev->f,
-                     ev->box);
+        whole_select(l, dst, src, &w, at[i]->op, number, ev->p, ev->f, ev->box);
         src = dst;
     }
-    return val_tile(ev, dst, eval_partitions(ev) > 1, ev->f);
+    const Val *out = val_tile(ev, dst, eval_partitions(ev) > 1, ev->f);
+    return infinite ? eval_binary(ev, OP_MUL, out, val_number(ev, 2.0)) : out;
 }
 
 /* What is made of positions in ways of its own, or null. */

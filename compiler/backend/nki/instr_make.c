@@ -158,21 +158,22 @@ void make_transpose(Lower *l, TileView dst, TileView src)
     s->value = load_at(l, src, at_of(l, src, l->f, l->p), view_dtype(l, dst));
 }
 
-static const Expr *position(Lower *l, int64_t base, int64_t down, int64_t along)
+static const Expr *position(Lower *l, Affine base, int64_t down, int64_t along)
 {
     Affine *at = ARENA_NEW(l->arena, Affine);
-    *at = affine_add(l->arena, line(l, base, l->p, down), along, affine_var(l->arena, l->f));
+    *at = affine_add(l->arena, base, down, affine_var(l->arena, l->p));
+    *at = affine_add(l->arena, *at, along, affine_var(l->arena, l->f));
     Expr *e = ARENA_NEW(l->arena, Expr);
     *e = (Expr){.kind = EXPR_INDEX, .dtype = DTYPE_I64, .at = at};
     return e;
 }
 
-void make_iota(Lower *l, TileView dst, int64_t base, int64_t down, int64_t along)
+void make_iota(Lower *l, TileView dst, Affine base, int64_t down, int64_t along)
 {
     make_map(l, dst, position(l, base, down, along));
 }
 
-void make_affine_select(Lower *l, TileView dst, TileView src, int64_t base, int64_t down,
+void make_affine_select(Lower *l, TileView dst, TileView src, Affine base, int64_t down,
                         int64_t along, Op op, double other)
 {
     const Expr *pair[2] = {position(l, base, down, along),

@@ -83,10 +83,11 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
 #define STAGES      0.93 /* two stages, in a text of twice as many lines, take so much of the time */
 #define STAGES_WAIT 1.25 /* as WAITS, for these */
 #define STAGE_TRIES 64
-#define DISTRIBUTED 0.8 /* values go through memory where that takes so much of the time */
-#define LONG        150 /* statements of a text ... */
-#define ENDLESS     1500
+#define DISTRIBUTED 0.8   /* values go through memory where that takes so much of the time */
+#define LONG        150   /* statements of a text ... */
 #define SLOWER      1.046 /* ... that must be so much faster */
+#define ENDLESS     1500
+#define WORSE       1.2 /* ... and so much faster again */
 
 static bool has_loops(const Kernel *k)
 {
@@ -218,7 +219,7 @@ double lower_price(const Lowered *w)
 {
     double us = w->cost.predicted_us;
     us *= instr_places(w->kernel) > LONG ? SLOWER : 1.0;
-    us *= instr_places(w->kernel) > ENDLESS ? SLOWER : 1.0;
+    us *= instr_places(w->kernel) > ENDLESS ? WORSE : 1.0;
     return us + MOVED * w->cost.busy_us[4];
 }
 
@@ -226,7 +227,7 @@ double lower_price(const Lowered *w)
 static void lower_whole(const Lower *first, const Kernel *k, bool stay, Lowered *out)
 {
     Lower start = *first;
-    begin(&start, k);
+    begin(&start, stay ? lower_masked_folds(first->ctx, first->arena, k) : k);
     start.loops.stay = start.loops.cut = stay;
     out->kernel = NULL;
     Kernel *made = lower_all(&start, &out->l);

@@ -6,7 +6,7 @@
 
 /* ---- statements ---- */
 
-static void enter_stmt(Lower *l, const Stmt *s)
+void lower_enter(Lower *l, const Stmt *s)
 {
     l->now.stmt = s;
     l->now.n_labels = s->n_index;
@@ -56,7 +56,7 @@ static bool is_long_dot(Lower *l, const Stmt *s)
 static void lower_tile(Lower *l, const Stmt *s, const Stmt *next, bool *took)
 {
     *took = false;
-    enter_stmt(l, s);
+    lower_enter(l, s);
     if (is_empty(l)) {
         if (s->begins && !makes_nothing(l, s)) {
             lower_refuse(l, s->span, "sums of nothing");
@@ -80,38 +80,48 @@ static void lower_tile(Lower *l, const Stmt *s, const Stmt *next, bool *took)
 
 static void lower_parts_stmt(Lower *l, const Stmt *re, const Stmt *im)
 {
-    enter_stmt(l, re);
+    lower_enter(l, re);
     if (!is_empty(l)) {
         lower_parts(l, re, im);
     }
 }
 
-static void lower_block(Lower *l, Stmt *const *body, uint32_t n);
+/* One iteration after the other, from `v` on. */
+static void lower_each(Lower *l, const Stmt *s, int64_t v, int64_t end)
+{
+    const Window *w = s->window;
+    bool has_lo = w != NULL && w->has_lo, has_hi = w != NULL && w->has_hi;
+    int64_t lo = has_lo ? position_value(l, w->lo) : 0;
+    int64_t hi = has_hi ? position_value(l, w->hi) : INT64_MAX;
+    for (; v < end && v < hi && !l->tried.failed; v += s->step) {
+        bool full = v + s->step <= end;
+        if (!(has_lo && v + s->step <= lo) && /* changes nothing */
+            (s->part == FOR_ALL || (s->part == FOR_FULL) == full)) {
+            l->value[s->var] = v;
+            lower_block(l, s->body, s->n_body);
+        }
+    }
+}
 
 static void lower_for(Lower *l, const Stmt *s)
 {
     int64_t start = 0, end = 0;
     lower_range(l, s, s->var, &s->range, &start, &end);
-    const Window *w = s->window;
-    bool has_lo = w != NULL && w->has_lo, has_hi = w != NULL && w->has_hi;
-    int64_t lo = has_lo ? position_value(l, w->lo) : 0;
-    int64_t hi = has_hi ? position_value(l, w->hi) : 0;
     int64_t trips = s->part == FOR_REST ? 0 : (end - start) / s->step;
-    if (!l->tried.failed && stay_open(l, s, start, trips)) {
-        lower_block(l, s->body, s->n_body);
-        stay_close(l);
+    if (s->window != NULL && lower_window(l, s)) {
         start += trips * s->step;
-    }
-    for (int64_t v = start; v < end && !l->tried.failed; v += s->step) {
-        if ((has_lo && v + s->step <= lo) || (has_hi && v >= hi)) {
-            continue; /* changes nothing */
-        }
-        bool full = v + s->step <= end;
-        if (s->part == FOR_ALL || (s->part == FOR_FULL) == full) {
-            l->value[s->var] = v;
+    } else if (s->window == NULL) {
+        int64_t peeled = stay_peeled(l, s, start, trips) * s->step;
+        lower_each(l, s, start, start + peeled);
+        start += peeled;
+        trips -= peeled / s->step;
+        if (!l->tried.failed && stay_open(l, s, start, trips)) {
             lower_block(l, s->body, s->n_body);
+            stay_close(l);
+            start += trips * s->step;
         }
     }
+    lower_each(l, s, start, end);
 }
 
 /* Does the statement, or one inside, name the buffer? */
@@ -213,7 +223,7 @@ static uint32_t row_sums(Lower *l, Livings *living, Stmt *const *body, uint32_t 
         return at;
     }
     uint32_t last = b.narrow > b.sum ? b.narrow : b.sum, entered = at + 1;
-    enter_stmt(l, s);
+    lower_enter(l, s);
     if (is_empty(l) || l->now.part >= 0) {
         return at;
     }
@@ -246,7 +256,7 @@ static uint32_t row_sums(Lower *l, Livings *living, Stmt *const *body, uint32_t 
     return narrow ? last : b.sum;
 }
 
-static void lower_block(Lower *l, Stmt *const *body, uint32_t n)
+void lower_block(Lower *l, Stmt *const *body, uint32_t n)
 {
     Livings living = {0};
     for (uint32_t i = 0; i < n && !l->tried.failed; i++) {

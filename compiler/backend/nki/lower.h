@@ -152,7 +152,10 @@ typedef struct OpenLoop {
     const Stmt *stmt; /* TILED: a loop, or a statement that is cut, */
     const Stmt *with; /* and the one that is computed from its tiles, or null */
     VarRef var;       /* of the LEGAL kernel, from 0 by one */
-    int64_t trips;
+    bool probed;      /* it was not opened, only looked at */
+    int64_t trips;    /* at most, */
+    int64_t mean;     /* and on average */
+    Affine last;      /* the last iteration, by the variables of the loops around */
     VEC(Stmt *) out;
     uint64_t clock; /* of the views, when it was opened */
     int64_t lifted; /* bytes of a partition that were made before it for all its iterations */
@@ -237,6 +240,8 @@ int64_t position_value(const Lower *l, Affine x);
 Affine position_moves(const Lower *l, Affine x);
 /* Begins a loop of so many iterations that stays one; false: it is to be unrolled. */
 bool stay_open(Lower *l, const Stmt *s, int64_t start, int64_t trips);
+/* How many of the first iterations are not as those after them, which may stay; 0: none, or all. */
+int64_t stay_peeled(Lower *l, const Stmt *s, int64_t start, int64_t trips);
 void stay_close(Lower *l);
 /* The same over a label of the statement, by steps; what is left of it is then in l->now. */
 bool stay_open_label(Lower *l, uint32_t label, int64_t step, const Stmt *with);
@@ -244,9 +249,17 @@ void stay_close_label(Lower *l, uint32_t label, int64_t step, const Box *full, A
 /* In how many of the open loops a view must be made: it moves with the innermost of these, or is of something written there;
  * all, where there is no room for so many bytes more that live as long. */
 uint32_t lift_depth(const Lower *l, const Place *x, int64_t bytes);
+/* The same of a tile that holds positions which move so. */
+uint32_t lift_depth_of(const Lower *l, Affine moves, int64_t bytes);
 /* What is made until the end of it goes where so many loops are open. */
 Lift lift_begin(Lower *l, uint32_t depth, int64_t bytes);
 void lift_end(Lower *l, const Lift *lift);
+/* The least and the most that a sum of loop variables is. */
+void stay_range(const Lower *l, Affine x, int64_t *lo, int64_t *hi);
+/* Are ranges of the statements the same in each iteration of the loops that are open? */
+bool stay_steady(Lower *l, Stmt *const *body, uint32_t n);
+/* A loop of `trips` iterations, or where `last` moves of as many as that says; positions of its variable are `start` and what `moves` says. */
+bool stay_open_window(Lower *l, const Stmt *s, int64_t start, Affine moves, Affine last);
 /* Something in the body cannot move so: the next try unrolls the innermost loop with which it does. */
 void stay_refuse(Lower *l, Affine moves);
 /* The values [lo, hi) that a statement's variable takes. */
@@ -276,7 +289,13 @@ void psum_refuse(Lower *l, BufRef buf);
 bool psum_refuse_all(Lower *l);
 /* Elements of a row that a statement with this value takes at a time. */
 int64_t psum_row(const Lower *l, const Expr *value);
+/* ---- windows.c ---- */
+/* A loop with a window, in loops that stay; false, and nothing done, where its iterations are taken one by one. */
+bool lower_window(Lower *l, const Stmt *s);
+bool window_is_steady(Lower *l, const Stmt *s); /* may it be in the loops that are open? */
 /* ---- lower.c ---- */
+void lower_enter(Lower *l, const Stmt *s); /* l->now is the statement's */
+void lower_block(Lower *l, Stmt *const *body, uint32_t n);
 /* The instructions of l->task.body, tried again until they need not be, within what SBUF holds; null
  * when that failed, or was too long (`too_many`). */
 Kernel *lower_all(const Lower *start, Lower *l);
@@ -307,6 +326,9 @@ Kernel *lower_pieces(Ctx *ctx, Arena *arena, const Kernel *k, int64_t pieces, ui
 /* distribute.c: loop distribution, each statement in loops of its own; null: it has no loops, or they cannot be. */
 const Kernel *lower_distribute(Arena *arena, const Kernel *k);
 
+/* masked_folds.c: folds that a mask restricts as loops with windows; the kernel itself where it has none. */
+const Kernel *lower_masked_folds(Ctx *ctx, Arena *arena, const Kernel *k);
+
 /* pipeline.c: how a loop is cut into two stages. */
 typedef struct Stages {
     uint32_t cut,
@@ -335,8 +357,8 @@ void make_matmul(Lower *l, TileView dst, TileView stationary, TileView moving, b
 void make_transpose(Lower *l, TileView dst, TileView src);
 bool make_row_sums(Lower *l, TileView dst, TileView src, bool first);
 /* base + down * p + along * f; and where that, beside 0, is so: src, elsewhere a number. */
-void make_iota(Lower *l, TileView dst, int64_t base, int64_t down, int64_t along);
-void make_affine_select(Lower *l, TileView dst, TileView src, int64_t base, int64_t down,
+void make_iota(Lower *l, TileView dst, Affine base, int64_t down, int64_t along);
+void make_affine_select(Lower *l, TileView dst, TileView src, Affine base, int64_t down,
                         int64_t along, Op op, double other);
 void make_reduce(Lower *l, TileView dst, Op fold, TileView src);
 /* Between HBM buffer `place` and the tile: p labels on partitions, f labels on the free axis of the box. */
@@ -395,6 +417,7 @@ Memo *memo_of(Lower *l, const Expr *e);
 /* base + the sum of coef * label */
 typedef struct IndexSum {
     int64_t base, coef[LABELS];
+    Affine moves; /* what it is beyond that in other iterations of the loops that stay */
 } IndexSum;
 bool whole_of(const Lower *l, const Expr *e, IndexSum *out);
 void whole_range(const Lower *l, const IndexSum *x, const Box *box, int64_t *lo, int64_t *hi);
@@ -407,13 +430,12 @@ bool whole_compares(const Lower *l, const Expr *e, IndexSum *out);
 int whole_decides(const Lower *l, const Expr *e, const Box *box);
 /* What is left of a select, and, or whose condition is known in the box; else `e`. */
 const Expr *whole_branch(const Lower *l, const Expr *e, const Box *box);
-/* Does a value choose by conditions on positions? */
+/* Does a value choose by conditions on positions, the same ones in all iterations of the loops that stay? */
 bool whole_is_masked(const Lower *l, const Expr *value);
 /* Does the box add nothing to the fold? */
 bool whole_is_neutral(const Lower *l, const Stmt *s, const Box *box);
-/* Does it move by equal steps along the partitions; and along the free axis? */
+/* Does it move by equal steps along the partitions? */
 bool whole_on_partitions(const IndexSum *x, Labels p, const Box *box);
-bool whole_in_one(const IndexSum *x, Labels p, Labels f, const Box *box);
 TileView whole_tile(Lower *l, const IndexSum *x, Labels p, Labels f, const Box *box);
 /* dst = x op 0 ? src : other */
 void whole_select(Lower *l, TileView dst, TileView src, const IndexSum *x, Op op, double other,

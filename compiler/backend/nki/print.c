@@ -141,11 +141,19 @@ static void put_new(Printer *p, const char *name, BufRef buf, const char *space)
 
 /* ---- positions: sums over the loops around ---- */
 
-typedef enum Axis { AXIS_P, AXIS_F, AXIS_OFFSET, AXIS_DIM } Axis; /* AXIS_DIM + d: of HBM */
+typedef enum Axis { /* of an operand; AXIS_DIM + d: of HBM */
+                    AXIS_P,
+                    AXIS_F,
+                    AXIS_OFFSET,
+                    AXIS_DIM,
+                    AXIS_BASE = UINT16_MAX /* of an instruction's positions */
+} Axis;
 
-static int64_t operand_start(const Operand *o, uint32_t axis)
+static int64_t start_at(const Instr *i, Role role, uint32_t axis)
 {
-    return axis == AXIS_P        ? o->p
+    const Operand *o = operand_of(i, role);
+    return axis == AXIS_BASE     ? i->base
+           : axis == AXIS_P      ? o->p
            : axis == AXIS_F      ? o->f
            : axis == AXIS_OFFSET ? o->offset
                                  : o->start[axis - AXIS_DIM];
@@ -164,14 +172,14 @@ static void put_term(Printer *p, int64_t coef, const char *var, bool first)
 /* A minus sign stands before literals only, so what is positive comes first. */
 static void put_position(Printer *p, Role role, uint32_t axis, int64_t more)
 {
-    int64_t start = operand_start(operand_of(&p->at[0], role), axis), base = start + more;
+    int64_t start = start_at(&p->at[0], role, axis), base = start + more;
     bool first = true;
     for (int sign = 1; sign >= -1; sign -= 2) {
         if (sign < 0 && first) {
             text_i64(p->out, base);
         }
         for (uint32_t d = 0; d < p->depth; d++) {
-            int64_t coef = operand_start(operand_of(&p->at[1 + d], role), axis) - start;
+            int64_t coef = start_at(&p->at[1 + d], role, axis) - start;
             if (coef != 0 && (coef > 0) == (sign > 0)) {
                 put_term(p, coef, p->k->vars.at[p->loop[d]].name->text, first);
                 first = false;
@@ -429,9 +437,10 @@ static void put_accumulate(Printer *p, const NkiGroup *g)
 
 static void put_position_pattern(Printer *p, const Instr *i)
 {
-    text_printf(p->out, ", pattern=[[%lld, %lld]], offset=%lld, channel_multiplier=%lld",
-                (long long)i->along, (long long)i->dst.nf, (long long)i->base,
-                (long long)i->down);
+    text_printf(p->out, ", pattern=[[%lld, %lld]], offset=", (long long)i->along,
+                (long long)i->dst.nf);
+    put_position(p, ROLE_DST, AXIS_BASE, 0);
+    text_printf(p->out, ", channel_multiplier=%lld", (long long)i->down);
 }
 
 static void put_instr(Printer *p)
@@ -548,6 +557,20 @@ static void put_origin(Printer *p, const Stmt *s)
 
 static void put_block(Printer *p, Stmt *const *body, uint32_t n);
 
+/* A sum of loop variables, all of them times positive numbers. */
+static void put_affine(Printer *p, Affine x)
+{
+    for (uint32_t i = 0; i < x.n; i++) {
+        put_term(p, x.term[i].coef, p->k->vars.at[x.term[i].var].name->text, i == 0);
+    }
+    if (x.n == 0) {
+        text_i64(p->out, x.base);
+    } else if (x.base != 0) {
+        text_printf(p->out, x.base < 0 ? " - %lld" : " + %lld",
+                    (long long)(x.base < 0 ? -x.base : x.base));
+    }
+}
+
 static void put_for(Printer *p, const Stmt *s)
 {
     CHECK(p->depth < LOOP_DEPTH_LIMIT);
@@ -555,7 +578,12 @@ static void put_for(Printer *p, const Stmt *s)
     if (s->range.start.base != 0) {
         text_printf(p->out, "%lld, ", (long long)s->range.start.base);
     }
-    text_printf(p->out, "%lld):\n", (long long)s->range.limit.n);
+    if (s->window != NULL) {
+        put_affine(p, s->window->hi);
+        text_put(p->out, "):\n");
+    } else {
+        text_printf(p->out, "%lld):\n", (long long)s->range.limit.n);
+    }
     p->loop[p->depth++] = s->var;
     p->range[s->var] = &s->range;
     p->out->indent++;

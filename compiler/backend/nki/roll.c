@@ -558,6 +558,9 @@ static Stmt **with_limits(Arena *a, const Kernel *k, Stmt *const *body, uint32_t
             guard[g].hi += limit_of(k, guard[g].var, like) - limit_of(k, guard[g].var, k);
         }
         out[i]->guard = guard;
+        if (loop && body[i]->window != NULL) {
+            continue; /* those around it say how many iterations it has */
+        }
         if (loop && like == NULL) {
             limit->n = limit->n < BRIEF ? limit->n : BRIEF;
         } else if (loop) {

@@ -387,7 +387,8 @@ static void fold_steps(const Lower *l, const Stmt *s, const Shape *shape, int64_
                        int64_t *step)
 {
     int64_t most = psum_row(l, s->value) / nk;
-    if (whole_is_masked(l, s->value)) { /* what a mask decides costs less */
+    if (whole_is_masked(
+            l, s->value)) { /* what a mask decides costs less, as it is in no loop that stays */
         most = most < MASKED_ELEMENTS ? most : MASKED_ELEMENTS;
     }
     box_steps(shape->fold, &l->now.full, most < 1 || few_terms(l, shape, nk) ? 1 : most, step);

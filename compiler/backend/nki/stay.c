@@ -19,68 +19,53 @@ Affine position_moves(const Lower *l, Affine x)
     return out;
 }
 
-/* The most that a sum of loop variables is. */
-static int64_t most_of(const Lower *l, Affine x)
+void stay_range(const Lower *l, Affine x, int64_t *lo, int64_t *hi)
 {
-    int64_t most = 0;
-    for (uint32_t i = 0; i < x.n; i++) {
-        for (uint32_t d = 0; d < l->loops.depth; d++) {
-            bool here = l->loops.open[d].var == x.term[i].var && x.term[i].coef > 0;
-            most += here ? x.term[i].coef * (l->loops.open[d].trips - 1) : 0;
+    Affine ends[2] = {x, x};
+    for (uint32_t d = l->loops.depth; d-- > 0;) {
+        const OpenLoop *o = &l->loops.open[d];
+        for (uint32_t up = 0; up < 2; up++) {
+            bool last = (affine_coef(ends[up], o->var) > 0) == (up == 1);
+            ends[up] =
+                affine_subst(l->arena, ends[up], o->var, last ? o->last : affine_const(0));
         }
     }
-    return most;
+    *lo = ends[0].base;
+    *hi = ends[1].base;
 }
 
 /* Has a range the same length in each iteration? */
 static bool is_steady(const Lower *l, const Range *r)
 {
     Affine moves = position_moves(l, r->start);
+    int64_t lo = 0, hi = 0;
     if (moves.n == 0) {
         return true;
     }
-    int64_t first = position_value(l, r->start);
-    return r->span > 0 && (!r->clipped || first + most_of(l, moves) + r->span <= r->limit.n);
+    stay_range(l, moves, &lo, &hi);
+    return r->span > 0 &&
+           (!r->clipped || position_value(l, r->start) + hi + r->span <= r->limit.n);
 }
 
-static bool has_moving_index(const Lower *l, const Stmt *s)
-{
-    ExprWalk w;
-    for (const Expr *e = expr_first(&w, s->value); e != NULL; e = expr_next(&w)) {
-        for (uint32_t i = 0; e->kind == EXPR_INDEX && i < e->at[0].n; i++) {
-            VarRef v = e->at[0].term[i].var;
-            bool moves = l->loops.moves[v].n > 0;
-            for (uint32_t x = 0; x < s->n_index; x++) {
-                moves |=
-                    s->index[x].var == v && position_moves(l, s->index[x].range.start).n > 0;
-            }
-            if (moves) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* Are ranges and values of the statements the same in each iteration of the loops that are open? */
-static bool body_is_steady(Lower *l, Stmt *const *body, uint32_t n)
+bool stay_steady(Lower *l, Stmt *const *body, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
         bool steady = true;
-        if (s->kind == STMT_FOR) {
+        if (s->kind == STMT_FOR && s->window != NULL) {
+            steady = window_is_steady(l, s);
+        } else if (s->kind == STMT_FOR) {
             Affine moves = position_moves(l, s->range.start), before = l->loops.moves[s->var];
-            steady = is_steady(l, &s->range) && s->window == NULL;
+            steady = is_steady(l, &s->range);
             l->loops.moves[s->var] = moves; /* of all its iterations alike */
-            steady = steady && body_is_steady(l, s->body, s->n_body);
+            steady = steady && stay_steady(l, s->body, s->n_body);
             l->loops.moves[s->var] = before;
         } else if (s->kind == STMT_BLOCK) {
-            steady = s->when == NULL && body_is_steady(l, s->body, s->n_body);
+            steady = s->when == NULL && stay_steady(l, s->body, s->n_body);
         } else if (s->kind == STMT_TILE) {
             for (uint32_t x = 0; x < s->n_index; x++) {
                 steady &= is_steady(l, &s->index[x].range);
             }
-            steady = steady && !has_moving_index(l, s);
         }
         if (!steady) {
             return false;
@@ -105,6 +90,26 @@ static bool is_written_in(const OpenLoop *o, BufRef buf)
     return s != NULL;
 }
 
+/* `depth`, where there is room. */
+static uint32_t depth_with_room(const Lower *l, uint32_t depth, int64_t bytes)
+{
+    int64_t lifted = bytes;
+    for (uint32_t d = 0; d < l->loops.depth; d++) {
+        lifted += l->loops.open[d].lifted;
+    }
+    bool room = lifted <= l->room.cache_limit / LIFTED * (LIFTED - 1);
+    return room ? depth : l->loops.depth;
+}
+
+uint32_t lift_depth_of(const Lower *l, Affine moves, int64_t bytes)
+{
+    uint32_t depth = l->loops.depth;
+    while (depth > 0 && !affine_uses(moves, l->loops.open[depth - 1].var)) {
+        depth--;
+    }
+    return depth_with_room(l, depth, bytes);
+}
+
 uint32_t lift_depth(const Lower *l, const Place *x, int64_t bytes)
 {
     uint32_t depth = l->loops.depth;
@@ -118,12 +123,7 @@ uint32_t lift_depth(const Lower *l, const Place *x, int64_t bytes)
             break;
         }
     }
-    int64_t lifted = bytes;
-    for (uint32_t d = 0; d < l->loops.depth; d++) {
-        lifted += l->loops.open[d].lifted;
-    }
-    bool room = lifted <= l->room.cache_limit / LIFTED * (LIFTED - 1);
-    return room ? depth : l->loops.depth;
+    return depth_with_room(l, depth, bytes);
 }
 
 Lift lift_begin(Lower *l, uint32_t depth, int64_t bytes)
@@ -137,7 +137,7 @@ Lift lift_begin(Lower *l, uint32_t depth, int64_t bytes)
     memcpy(&l->out, &o->out, sizeof l->out);
     o->lifted += bytes;
     for (uint32_t d = depth; d < l->loops.depth; d++) {
-        l->loops.times /= l->loops.open[d].trips;
+        l->loops.times /= l->loops.open[d].mean;
     }
     l->loops.depth = depth;
     return lift;
@@ -175,9 +175,14 @@ static void renew_written(Lower *l, const OpenLoop *o)
 
 static OpenLoop *begin(Lower *l, const Stmt *s, const char *name, int64_t trips)
 {
-    OpenLoop *o = &l->loops.open[l->loops.depth];
-    *o = (OpenLoop){.stmt = s, .trips = trips, .clock = ++l->room.clock};
-    o->var = kernel_var(l->to, &l->ctx->syms, name, true);
+    OpenLoop *o = &l->loops.open[l->loops.depth], before = *o;
+    *o = (OpenLoop){.stmt = s,
+                    .trips = trips,
+                    .mean = trips,
+                    .last = affine_const(trips - 1),
+                    .clock = ++l->room.clock};
+    bool again = before.probed && before.stmt == s;
+    o->var = again ? before.var : kernel_var(l->to, &l->ctx->syms, name, true);
     return o;
 }
 
@@ -187,7 +192,18 @@ static void enter(Lower *l, OpenLoop *o)
     renew_written(l, o);
     memcpy(&o->out, &l->out, sizeof l->out);
     memset(&l->out, 0, sizeof l->out);
-    l->loops.times = sat_mul(l->loops.times, o->trips);
+    l->loops.times = sat_mul(l->loops.times, o->mean);
+}
+
+/* The window of a loop of which not all iterations are those of the first ones around; else null. */
+static const Window *window_of(Lower *l, const OpenLoop *o)
+{
+    if (o->last.n == 0) {
+        return NULL;
+    }
+    Window *w = ARENA_NEW(l->arena, Window);
+    *w = (Window){.has_hi = true, .hi = affine_add(l->arena, o->last, 1, affine_const(1))};
+    return w;
 }
 
 static void leave(Lower *l)
@@ -196,13 +212,14 @@ static void leave(Lower *l)
     Stmt *s = ARENA_NEW(l->arena, Stmt);
     *s = (Stmt){.kind = STMT_FOR, .span = o->stmt->span, .var = o->var, .step = 1};
     s->range = range_whole(dim_fixed(o->trips));
+    s->window = window_of(l, o);
     s->body = l->out.at;
     s->n_body = l->out.n;
     memcpy(&l->out, &o->out, sizeof l->out);
     if (s->n_body > 0) {
         vec_push(l->arena, &l->out, s);
     }
-    l->loops.times /= o->trips;
+    l->loops.times /= o->mean;
     cache_leave(l);
     renew_written(l, o);
 }
@@ -212,20 +229,62 @@ static bool may_open(const Lower *l, int64_t trips)
     return l->loops.stay && trips > 1 && l->loops.depth < LOOP_DEPTH_LIMIT;
 }
 
+/* The loop is open, of iterations from `start` on; false, and it is not: its body is not the same in all of them. */
+static bool open_steady(Lower *l, OpenLoop *o, const Stmt *s, int64_t start, Affine moves)
+{
+    Affine before = l->loops.moves[s->var];
+    l->value[s->var] = start;
+    l->loops.moves[s->var] = affine_add(l->arena, moves, s->step, affine_var(l->arena, o->var));
+    l->loops.depth++;
+    if (stay_steady(l, s->body, s->n_body)) {
+        return true;
+    }
+    l->loops.depth--;
+    l->loops.moves[s->var] = before;
+    return false;
+}
+
 bool stay_open(Lower *l, const Stmt *s, int64_t start, int64_t trips)
 {
-    if (!may_open(l, trips) || s->window != NULL || l->loops.concrete[s->var]) {
+    if (!may_open(l, trips) || l->loops.concrete[s->var]) {
         return false;
     }
     OpenLoop *o = begin(l, s, l->from->vars.at[s->var].name->text, trips);
-    Affine before = l->loops.moves[s->var];
-    l->value[s->var] = start;
-    l->loops.moves[s->var] = affine_add(l->arena, position_moves(l, s->range.start), s->step,
-                                        affine_var(l->arena, o->var));
-    l->loops.depth++;
-    if (!body_is_steady(l, s->body, s->n_body)) {
-        l->loops.depth--;
-        l->loops.moves[s->var] = before;
+    if (!open_steady(l, o, s, start, position_moves(l, s->range.start))) {
+        return false;
+    }
+    enter(l, o);
+    return true;
+}
+
+#define PEEL_MOST 4
+
+int64_t stay_peeled(Lower *l, const Stmt *s, int64_t start, int64_t trips)
+{
+    for (int64_t n = 0; n <= PEEL_MOST && may_open(l, trips - n); n++) {
+        OpenLoop *o = begin(l, s, l->from->vars.at[s->var].name->text, trips - n);
+        o->probed = true;
+        Affine moves = position_moves(l, s->range.start);
+        if (open_steady(l, o, s, start + n * s->step, moves)) {
+            l->loops.depth--;
+            l->loops.moves[s->var] = affine_const(0);
+            return n;
+        }
+    }
+    return 0;
+}
+
+bool stay_open_window(Lower *l, const Stmt *s, int64_t start, Affine moves, Affine last)
+{
+    int64_t lo = 0, hi = 0;
+    stay_range(l, last, &lo, &hi);
+    if (!may_open(l, hi + 1) || l->loops.concrete[s->var]) {
+        return false;
+    }
+    OpenLoop *o = begin(l, s, l->from->vars.at[s->var].name->text, hi + 1);
+    o->last = last;
+    o->mean = lo + hi > 0 ? (lo + hi + 3) / 2 : 1;
+    if (!open_steady(l, o, s, start, moves)) {
         return false;
     }
     enter(l, o);

@@ -88,6 +88,7 @@ static bool is_uniform(const Walk *w, const Stmt *loop)
                        (s->guard[g].lo <= loop->range.start.base &&
                         s->guard[g].hi >= loop->range.limit.n - 1);
         }
+        uniform &= s->window == NULL || !affine_uses(s->window->hi, loop->var);
         if (s->kind == STMT_ALLOC) {
             made[s->buf] = true;
         } else if (s->kind == STMT_TILE) {
@@ -103,6 +104,26 @@ static bool is_uniform(const Walk *w, const Stmt *loop)
     return uniform;
 }
 
+/* Where a loop ends in these iterations of the ones around: at a positive sum of their variables, where it has a window. False: there is
+ * another window, or it ends past the loop. */
+static bool find_end(const Walk *w, const Stmt *s, int64_t *end)
+{
+    *end = s->range.limit.n;
+    if (s->window == NULL) {
+        return true;
+    }
+    Affine hi = s->window->hi;
+    int64_t at = hi.base;
+    bool plain = !s->window->has_lo && s->window->has_hi;
+    for (uint32_t i = 0; i < hi.n; i++) {
+        plain &= hi.term[i].coef > 0 && !affine_is_dim(hi.term[i].var);
+        at += plain ? hi.term[i].coef * w->env[hi.term[i].var] : 0;
+    }
+    plain &= at <= *end;
+    *end = at;
+    return plain;
+}
+
 static bool walk_for(Walk *w, const Stmt *s, uint32_t *place)
 {
     bool plain = s->range.start.n == 0 && s->range.span == 0 && s->range.limit.sym < 0 &&
@@ -115,7 +136,10 @@ static bool walk_for(Walk *w, const Stmt *s, uint32_t *place)
         return walk_stops(w, s, "loops nested too deep");
     }
     w->loop[w->depth++] = s->var;
-    int64_t start = s->range.start.base, end = s->range.limit.n, times = w->times;
+    int64_t start = s->range.start.base, end = 0, times = w->times;
+    if (!find_end(w, s, &end)) {
+        return walk_stops(w, s, "a loop whose window is no sum of loop variables within it");
+    }
     bool brief = w->brief && end - start > 3 && is_uniform(w, s);
     w->steps = sat_add(w->steps, brief ? sat_mul(times, end - start) : 0);
     for (int64_t v = start; v < end; v = brief && v == start + 1 ? end - 1 : v + 1) {
@@ -129,6 +153,7 @@ static bool walk_for(Walk *w, const Stmt *s, uint32_t *place)
             return false;
         }
     }
+    *place = first + count_places(s->body, s->n_body);
     w->depth--;
     w->times = times;
     w->env[s->var] = 0;
@@ -193,6 +218,9 @@ static bool decode_once(Walk *w, StmtPlace place, Decoded *d)
         for (uint32_t i = 0; i < x->n && !x->pattern; i++) {
             note_number(w, d, &x->start[i], unit);
         }
+    }
+    if (ok) {
+        note_number(w, d, &d->instr.base, unit);
     }
     return ok;
 }

@@ -10,11 +10,13 @@ static void add_term(const Lower *l, IndexSum *x, VarRef v, int64_t coef)
     for (uint32_t j = 0; j < l->now.n_labels; j++) {
         if (j < l->now.stmt->n_index && l->now.stmt->index[j].var == v) {
             x->coef[j] += coef;
+            x->moves = affine_add(l->arena, x->moves, coef, l->now.moves[j]);
             x->coef[1] += l->now.flat > 0 && j == 0 ? coef * l->now.flat : 0;
             return;
         }
     }
     x->base += coef * l->value[v];
+    x->moves = affine_add(l->arena, x->moves, coef, l->loops.moves[v]);
 }
 
 static bool is_whole(const Expr *e)
@@ -22,11 +24,21 @@ static bool is_whole(const Expr *e)
     return dtype_is_int(e->dtype);
 }
 
-static void scale(IndexSum *x, int64_t by)
+static void scale(const Lower *l, IndexSum *x, int64_t by)
 {
     x->base *= by;
+    x->moves = affine_add(l->arena, affine_const(0), by, x->moves);
     for (uint32_t i = 0; i < LABELS; i++) {
         x->coef[i] *= by;
+    }
+}
+
+static void add_sum(const Lower *l, IndexSum *x, const IndexSum *y)
+{
+    x->base += y->base;
+    x->moves = affine_add(l->arena, x->moves, 1, y->moves);
+    for (uint32_t i = 0; i < LABELS; i++) {
+        x->coef[i] += y->coef[i];
     }
 }
 
@@ -55,7 +67,7 @@ bool whole_of(const Lower *l, const Expr *e, IndexSum *out)
         return is_whole(e->arg[0]);
     }
     if (e->op == OP_NEG) {
-        scale(out, -1);
+        scale(l, out, -1);
         return true;
     }
     if (e->n_args != 2 || !whole_of(l, e->arg[1], &y)) {
@@ -64,23 +76,22 @@ bool whole_of(const Lower *l, const Expr *e, IndexSum *out)
     if (e->op == OP_MUL && (e->arg[0]->kind == EXPR_CONST || e->arg[1]->kind == EXPR_CONST)) {
         int64_t by = e->arg[0]->kind == EXPR_CONST ? out->base : y.base;
         *out = e->arg[0]->kind == EXPR_CONST ? y : *out;
-        scale(out, by);
+        scale(l, out, by);
         return true;
     }
     if (e->op != OP_ADD && e->op != OP_SUB) {
         return false;
     }
-    scale(&y, e->op == OP_SUB ? -1 : 1);
-    out->base += y.base;
-    for (uint32_t i = 0; i < LABELS; i++) {
-        out->coef[i] += y.coef[i];
-    }
+    scale(l, &y, e->op == OP_SUB ? -1 : 1);
+    add_sum(l, out, &y);
     return true;
 }
 
 void whole_range(const Lower *l, const IndexSum *x, const Box *box, int64_t *lo, int64_t *hi)
 {
-    *lo = *hi = x->base;
+    stay_range(l, x->moves, lo, hi);
+    *lo += x->base;
+    *hi += x->base;
     uint32_t n = l->now.n_labels + (l->now.flat > 0 ? 1 : 0);
     for (uint32_t i = 0; i < n; i++) {
         int64_t first = x->coef[i] * box->s[i];
@@ -196,11 +207,8 @@ bool whole_compares(const Lower *l, const Expr *e, IndexSum *out)
         !whole_of(l, e->arg[1], &y)) {
         return false;
     }
-    scale(&y, -1);
-    out->base += y.base;
-    for (uint32_t i = 0; i < LABELS; i++) {
-        out->coef[i] += y.coef[i];
-    }
+    scale(l, &y, -1);
+    add_sum(l, out, &y);
     return true;
 }
 
@@ -275,7 +283,7 @@ bool whole_is_masked(const Lower *l, const Expr *value)
     IndexSum x;
     bool masked = false;
     for (const Expr *e = expr_first(&w, value); e != NULL; e = expr_next(&w)) {
-        masked |= whole_compares(l, e, &x);
+        masked |= whole_compares(l, e, &x) && x.moves.n == 0;
     }
     return masked;
 }
@@ -320,19 +328,54 @@ bool whole_on_partitions(const IndexSum *x, Labels p, const Box *box)
     return one_step(x, p, box, &step);
 }
 
-static int64_t start_of(const Lower *l, const IndexSum *x, const Box *box)
+static Affine start_of(const Lower *l, const IndexSum *x, const Box *box)
 {
     int64_t at = x->base;
     uint32_t n = l->now.n_labels + (l->now.flat > 0 ? 1 : 0);
     for (uint32_t i = 0; i < n; i++) {
         at += x->coef[i] * box->s[i];
     }
-    return at;
+    return affine_add(l->arena, x->moves, 1, affine_const(at));
+}
+
+/* The free axis as runs along which positions move by equal steps. */
+typedef struct Runs {
+    Labels outer;
+    const Box *box;
+    Box part;
+    int64_t along, at, length;
+} Runs;
+
+static Runs runs_of(const IndexSum *x, Labels f, const Box *box)
+{
+    Runs r = {.box = box, .part = *box};
+    while (!one_step(x, f, box, &r.along)) {
+        r.outer.at[r.outer.n++] = f.at[0];
+        f.n--;
+        for (uint32_t i = 0; i < f.n; i++) {
+            f.at[i] = f.at[i + 1];
+        }
+    }
+    r.length = labels_count(f, box);
+    for (uint32_t i = 0; i < r.outer.n; i++) {
+        r.part.n[r.outer.at[i]] = 1;
+    }
+    return r;
+}
+
+static bool runs_next(Runs *r)
+{
+    int64_t step[LABELS];
+    for (uint32_t i = 0; i < r->outer.n; i++) {
+        step[i] = 1;
+    }
+    r->at += r->length;
+    return box_next(r->outer, r->box, step, &r->part, false);
 }
 
 TileView whole_tile(Lower *l, const IndexSum *x, Labels p, Labels f, const Box *box)
 {
-    int64_t key[4 * LABELS + 8] = {-13, start_of(l, x, box)}, along = 0, down = 0;
+    int64_t key[6 * LABELS + 8] = {-13, start_of(l, x, box).base}, down = 0;
     uint32_t n = 2;
     for (uint32_t i = 0; i < p.n + f.n; i++) {
         uint32_t label = i < p.n ? p.at[i] : f.at[i - p.n];
@@ -340,44 +383,35 @@ TileView whole_tile(Lower *l, const IndexSum *x, Labels p, Labels f, const Box *
         key[n++] = x->coef[label];
         key[n++] = box->n[label];
     }
+    for (uint32_t i = 0; i < x->moves.n && i < LABELS; i++) {
+        key[n++] = -(int64_t)x->moves.term[i].var - 2;
+        key[n++] = x->moves.term[i].coef;
+    }
     TileView out;
     if (cache_find(l, key, n, &out)) {
         return out;
     }
     CHECK(one_step(x, p, box, &down));
+    int64_t bytes = labels_count(f, box) * dtype_bytes(DTYPE_F32);
+    Lift lift = lift_begin(l, lift_depth_of(l, x->moves, bytes), bytes);
     out = tile_new(l, "at", DTYPE_F32, SPACE_TILE, labels_count(p, box), labels_count(f, box));
-    Labels inner = f, outer = {0};
-    while (!one_step(x, inner, box, &along)) {
-        outer.at[outer.n++] = inner.at[0];
-        inner.n--;
-        for (uint32_t i = 0; i < inner.n; i++) {
-            inner.at[i] = inner.at[i + 1];
-        }
-    }
-    int64_t step[LABELS], at = 0, run = labels_count(inner, box);
-    for (uint32_t i = 0; i < outer.n; i++) {
-        step[i] = 1;
-    }
-    Box part = *box;
-    for (bool first = true; box_next(outer, box, step, &part, first) && !l->tried.failed;
-         first = false) {
-        make_iota(l, view_part(out, at, run), start_of(l, x, &part), down, along);
-        at += run;
+    Runs r = runs_of(x, f, box);
+    for (bool more = true; more && !l->tried.failed; more = runs_next(&r)) {
+        make_iota(l, view_part(out, r.at, r.length), start_of(l, x, &r.part), down, r.along);
     }
     cache_put(l, key, n, out);
+    lift_end(l, &lift);
     return out;
 }
 
 void whole_select(Lower *l, TileView dst, TileView src, const IndexSum *x, Op op, double other,
                   Labels p, Labels f, const Box *box)
 {
-    int64_t down = 0, along = 0;
-    CHECK(one_step(x, p, box, &down) && one_step(x, f, box, &along));
-    make_affine_select(l, dst, src, start_of(l, x, box), down, along, op, other);
-}
-
-bool whole_in_one(const IndexSum *x, Labels p, Labels f, const Box *box)
-{
-    int64_t step;
-    return one_step(x, p, box, &step) && one_step(x, f, box, &step);
+    int64_t down = 0;
+    CHECK(one_step(x, p, box, &down));
+    Runs r = runs_of(x, f, box);
+    for (bool more = true; more && !l->tried.failed; more = runs_next(&r)) {
+        make_affine_select(l, view_part(dst, r.at, r.length), view_part(src, r.at, r.length),
+                           start_of(l, x, &r.part), down, r.along, op, other);
+    }
 }
