@@ -280,7 +280,8 @@ Kernel *lower_pipelined(Ctx *ctx, Arena *arena, const Kernel *k, const Stmt *loo
     p.first = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
     p.crosses = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
     p.shared = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
-    if (loop->range.limit.n < 4 || (!p.wide && loop->range.limit.n % 2 != 0) || !may_cut(&p)) {
+    if (loop->window != NULL || loop->range.start.n > 0 || loop->range.limit.n < 4 ||
+        (!p.wide && loop->range.limit.n % 2 != 0) || !may_cut(&p)) {
         return NULL;
     }
     for (uint32_t b = 0; b < k->bufs.n; b++) {
