@@ -357,7 +357,8 @@ void engines_of_leaf(const NestFacts *f, const Machine *machine, const Nest *nes
         bool product = uses_count(&f->uses[node]) == 2 && n->n_operands == 2;
         count_operands(&c, n, extent, columns, 1);
         out->vector += product ? 3.0 * columns : columns;
-        bool across = label >= 0 && node_reduces(n, label); /* partitions, which are turned for it */
+        bool across =
+            label >= 0 && node_reduces(n, label); /* partitions, which are turned for it */
         out->copies += across ? 2.0 * columns : 0.0;
         out->trips = columns / (4.0 * PIECE);
     }
