@@ -6,13 +6,15 @@
 
 #include "nest/levels.h"
 
-#define LANES 128.0
-#define SHORT 64.0    /* cycles of the shortest instruction */
-#define PIECE 512.0   /* elements of a partition that one matmul sets */
-#define KEPT  2048.0  /* of a block that stays where matmuls leave it, of so many bytes */
-#define LATER 0.05    /* engines wait for each other now and then */
-#define CHAIN 0.25e-6 /* from one statement to the next, which waits for it */
-#define ALONE 1.0e-6  /* the same where nothing else goes on */
+#define LANES  128.0
+#define SHORT  64.0    /* cycles of the shortest instruction */
+#define PIECE  512.0   /* elements of a partition that one matmul sets */
+#define KEPT   2048.0  /* of a block that stays where matmuls leave it, of so many bytes */
+#define ACROSS 16.0    /* passes of a maximum over partitions */
+#define SHARE  0.25    /* of what may be packed: one block */
+#define LATER  0.05    /* engines wait for each other now and then */
+#define CHAIN  0.25e-6 /* from one statement to the next, which waits for it */
+#define ALONE  1.0e-6  /* the same where nothing else goes on */
 
 static double most(double x, double y)
 {
@@ -324,6 +326,18 @@ static int32_t dim_on_partitions(const NestFacts *f, const Nest *nest, uint32_t 
     return -1;
 }
 
+/* Is a partition's share of the block more than blocks may take? Then it goes through memory. */
+static bool is_too_long(const Machine *machine, const Nest *nest, NodeRef node, int32_t on)
+{
+    const NestValue *v = &nest->values[node];
+    double rows = v->residence != RESIDE_TILE || on < 0
+                      ? LANES
+                      : (double)nest_block_extent(nest, node, v->home, (uint32_t)on);
+    rows = rows < LANES ? rows : LANES;
+    return v->residence == RESIDE_TILE &&
+           (double)v->bytes / rows > SHARE * (double)machine->systolic.packed / LANES;
+}
+
 void engines_of_leaf(const NestFacts *f, const Machine *machine, const Nest *nest,
                      uint32_t item, const Schedule *schedule, const double *extent, int32_t *on,
                      Engines *out)
@@ -343,6 +357,10 @@ void engines_of_leaf(const NestFacts *f, const Machine *machine, const Nest *nes
     }
     on[node] = dim_on_partitions(f, nest, item, schedule, on, &label);
     c.lanes = lanes_of(n->n_labels, all, label);
+    if (is_too_long(machine, nest, node, on[node])) {
+        out->memory =
+            2.0 * (double)nest->values[node].bytes / machine->level[0].bytes_per_second;
+    }
     if (schedule != NULL) {
         count_product(f, machine, nest, item, schedule, extent, on[node], out);
     } else if (goes_along(f, nest, item)) {
@@ -359,7 +377,7 @@ void engines_of_leaf(const NestFacts *f, const Machine *machine, const Nest *nes
         out->vector += product ? 3.0 * columns : columns;
         bool across =
             label >= 0 && node_reduces(n, label); /* partitions, which are turned for it */
-        out->copies += across ? 2.0 * columns : 0.0;
+        out->copies += across ? (n->op == OP_SUM ? 2.0 : ACROSS) * columns : 0.0;
         out->trips = columns / (4.0 * PIECE);
     }
     double *each[3] = {&out->vector, &out->scalar, &out->copies};

@@ -31,6 +31,8 @@
 
 /* A part of a level that one operand may fill and still find itself there the next time. */
 #define KEPT 0.5
+/* The same of what a systolic machine may pack, for one argument: it is there for all iterations of loops that do not move it. */
+#define PACKED 0.4
 /* What bytes of memory that need not move cost beside their time, if all were such: they are counted exactly where time is a
  * guess, and threads share the memory. */
 #define NEEDLESS 0.4
@@ -558,8 +560,14 @@ static double *body_bytes(Arena *scratch, const Nest *nest, const LeafPrice *lea
 static bool comes_once(const LeafPrice *l, const Touch *t, double capacity)
 {
     const NestValue *v = &l->nest->values[t->value];
+    const Machine *m = l->p->machine;
     bool outer = v->item == NEST_NONE || v->residence == RESIDE_RESULT;
-    return outer && t->block <= KEPT * capacity;
+    bool argument = v->item == NEST_NONE && m->kind == MACHINE_SYSTOLIC;
+    for (uint32_t d = 1; d <= l->depth; d++) {
+        argument = argument && !t->moves[d];
+    }
+    double room = argument ? PACKED * (double)m->systolic.packed : KEPT * capacity;
+    return outer && t->block <= room;
 }
 
 static void price_leaf(const LeafPrice *leaves, LeafPrice *l, const double *body,
@@ -611,7 +619,7 @@ static void price_leaf(const LeafPrice *leaves, LeafPrice *l, const double *body
     }
     if (systolic) { /* its engines run side by side: systolic_loops adds them up */
         l->engines.vector += trips > 0.0 ? follow_seconds(l) + mirror_seconds(l) / trips : 0.0;
-        l->engines.memory = slowest;
+        l->engines.memory = l->engines.memory * trips + slowest;
         l->executions = trips;
         return;
     }

@@ -138,6 +138,7 @@ static bool names(const Stmt *s, BufRef buf)
 
 /* A block that has been made in this body, until the last statement that names it. */
 typedef struct Living {
+    BufRef buf;
     uint32_t last;
     int64_t bytes;
 } Living;
@@ -152,7 +153,7 @@ static void block_enter(Lower *l, Livings *living, Stmt *const *body, uint32_t n
     while (last > at && !names(body[last], body[at]->buf)) {
         last--;
     }
-    Living b = {last, home_enter(l, body[at]->buf)};
+    Living b = {body[at]->buf, last, home_enter(l, body[at]->buf)};
     if (b.bytes > 0) {
         vec_push(l->arena, &living->list, b);
     }
@@ -186,12 +187,24 @@ static uint32_t count_readers(const Kernel *k, BufRef buf)
     return n;
 }
 
+/* May the statement stand before the function, which does not read what it sets? */
+static bool may_pass(const Stmt *s, const Stmt *fn, const Stmt *narrow)
+{
+    bool reads = expr_load_of(s->value, fn->dst) != NULL ||
+                 (narrow != NULL && expr_load_of(s->value, narrow->dst) != NULL);
+    return s->kind == STMT_TILE && s->fold == OP_COPY && s->scan == 0 && !reads &&
+           s->dst != fn->dst && expr_load_of(fn->value, s->dst) == NULL &&
+           (narrow == NULL || s->dst != narrow->dst);
+}
+
 static Beside find_beside(Stmt *const *body, uint32_t n, uint32_t at)
 {
     Beside found = {0};
     for (uint32_t i = at + 1; i < n && found.sum == 0; i++) {
         const Stmt *s = body[i];
-        if (s->kind == STMT_ALLOC) {
+        if (s->kind == STMT_ALLOC ||
+            (s->kind == STMT_TILE &&
+             may_pass(s, body[at], found.narrow > 0 ? body[found.narrow] : NULL))) {
             continue;
         }
         bool reads = s->kind == STMT_TILE && s->scan == 0 &&
@@ -240,11 +253,21 @@ static uint32_t row_sums(Lower *l, Livings *living, Stmt *const *body, uint32_t 
     if (between || !lower_row_sums(l, s, as, body[b.sum], false)) {
         return at;
     }
+    for (uint32_t i = 0; i < living->list.n && narrow;
+         i++) { /* the function's own is not made */
+        Living *own = &living->list.at[i];
+        l->room.home_bytes -= own->buf == s->dst ? own->bytes : 0;
+        own->bytes = own->buf == s->dst ? 0 : own->bytes;
+    }
     for (; entered < last; entered++) {
+        bool took = false;
         if (body[entered]->kind == STMT_ALLOC) {
             block_enter(l, living, body, n, entered);
+        } else if (entered != b.sum && entered != b.narrow) { /* it may pass */
+            lower_tile(l, body[entered], NULL, &took);
         }
     }
+    lower_enter(l, s);
     narrow = narrow && l->home[as->dst].on_chip;
     if (b.narrow > 0 && b.narrow < b.sum && !narrow) { /* no room for it after all */
         (void)lower_row_sums(l, s, NULL, body[b.sum], true);

@@ -48,12 +48,14 @@ static void note_shared(Pipeline *p, const Stmt *s, uint32_t at)
     }
 }
 
-/* Is what the first stage reads or writes its own, but for what nobody in the loop writes? */
+/* Is what the first stage reads or writes its own, but for what nobody in the loop writes, or it alone uses? */
 static bool may_cut(Pipeline *p)
 {
     const Kernel *k = p->from;
     bool *own = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool);
     bool *read = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool);
+    bool *written_first = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool);
+    bool *used_second = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool);
     bool *written = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool), may = true, any = false;
     for (uint32_t i = 0; i < p->loop->n_body; i++) {
         const Stmt *s = p->loop->body[i];
@@ -67,7 +69,7 @@ static bool may_cut(Pipeline *p)
             return false;
         }
         if (i < p->cut) {
-            may &= own[s->dst];
+            written_first[s->dst] |= !own[s->dst];
             expr_mark_loads(s->value, read);
             expr_mark_loads(s->value, p->first);
             p->first[s->dst] = true;
@@ -79,11 +81,15 @@ static bool may_cut(Pipeline *p)
         here[s->dst] = true;
         written[s->dst] = true;
         for (uint32_t b = 0; b < k->bufs.n; b++) {
+            used_second[b] |= here[b];
+        }
+        for (uint32_t b = 0; b < k->bufs.n; b++) {
             p->crosses[b] |= here[b] && own[b] && p->first[b];
         }
     }
     for (uint32_t b = 0; b < k->bufs.n; b++) {
         may &= !(read[b] && written[b] && !own[b]);
+        may &= !written_first[b] || (on_chip(k, b) && !used_second[b]);
         may &= !p->crosses[b] || k->bufs.at[b].space == SPACE_TILE;
         any |= p->crosses[b];
     }

@@ -91,14 +91,14 @@ bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *narrow, const Stmt *fol
     int64_t pstep[LABELS], fstep[LABELS];
     box_steps(shape.p, &l->now.full, NKI_PARTITIONS, pstep);
     box_steps(shape.keep, &l->now.full, psum_row(l, s->value), fstep);
+    int64_t all = labels_count(shape.keep, &l->now.full), at = 0;
+    TileView whole = {0}, part = {0}, *spare = NULL;
     Box box = l->now.full;
+    VEC(Made) made = {0}; /* kept once all is made, so that no engine waits for what keeps it */
     for (bool a = true; box_next(shape.p, &l->now.full, pstep, &box, a) && !l->tried.failed;
          a = false) {
-        TileView acc = {0}, whole = {0}, part = {0}, *spare = NULL;
-        int64_t all = labels_count(shape.keep, &l->now.full), at = 0;
+        TileView acc = {0};
         Shape column = {.p = shape.p};
-        VEC(Made)
-        row = {0}; /* kept once all of it is made, so that no engine waits for what keeps it */
         bool direct = false; /* are the sums made where they are kept? */
         for (bool b = true;
              box_next(shape.keep, &l->now.full, fstep, &box, b) && !l->tried.failed;
@@ -115,12 +115,13 @@ bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *narrow, const Stmt *fol
                 whole = tile_new(l, "t", l->from->bufs.at[dst.buf].dtype, SPACE_TILE,
                                  labels_count(shape.p, &box), all);
                 spare = &part;
+                at = 0;
             }
             part = view_part(whole, at, n);
             at += n;
             TileView v = one.v =
                 statement_evaluate(l, &as, &dst, &shape, &box, spare, &one.direct);
-            vec_push(l->arena, &row, one);
+            vec_push(l->arena, &made, one);
             if (!make_row_sums(l, acc, v, b)) {
                 Evaluation ev = {l, shape.p, shape.keep, &box, LOWER_NONE, {0}, false};
                 TileView sum = b ? acc : tile_new(l, "part", DTYPE_F32, SPACE_TILE, acc.np, 1);
@@ -132,14 +133,15 @@ bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *narrow, const Stmt *fol
                 }
             }
         }
-        for (uint32_t i = 0; i < row.n && !l->tried.failed; i++) {
-            statement_keep(l, &dst, &shape, &row.at[i].box, row.at[i].v, row.at[i].direct);
-        }
         if (direct) {
             l->home[sums.buf].version++;
         } else {
             statement_fold_store(l, fold, &sums, shape.p, (Labels){0}, &box, acc, fold->begins);
         }
+    }
+    for (uint32_t i = 0; i < made.n && !l->tried.failed; i++) {
+        const Made *one = &made.at[i];
+        statement_keep(l, &dst, &shape, &one->box, one->v, one->direct);
     }
     return true;
 }

@@ -210,14 +210,27 @@ bool statement_target(Lower *l, const Place *dst, const Shape *s, const Box *box
     return p0 == 0;
 }
 
+/* Does the statement read what it sets, if it does, element by element? */
+static bool reads_in_place(const Lower *l, const Stmt *s)
+{
+    ExprWalk w;
+    for (const Expr *e = load_first(&w, s->value); e != NULL; e = load_next(&w)) {
+        for (uint32_t d = 0; e->buf == s->dst && d < l->from->bufs.at[s->dst].rank; d++) {
+            if (!affine_eq(e->at[d], s->at[d])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 /* What is in the box: in its block (*direct), or in a tile, `spare` if that is given. */
 TileView statement_evaluate(Lower *l, const Stmt *s, const Place *dst, const Shape *shape,
                             const Box *box, const TileView *spare, bool *direct)
 {
     DType t = l->from->bufs.at[dst->buf].dtype;
     TileView into;
-    *direct =
-        expr_load_of(s->value, dst->buf) == NULL && statement_target(l, dst, shape, box, &into);
+    *direct = reads_in_place(l, s) && statement_target(l, dst, shape, box, &into);
     const Expr *e = expr_uncast(s->value);
     bool narrows = !*direct && t != DTYPE_F32 && dtype_is_float(t) && s->value->dtype == t &&
                    e->kind == EXPR_OP && evaluate_is_function(e->op);
@@ -487,11 +500,16 @@ void statement_fold_store(Lower *l, const Stmt *s, const Place *dst, Labels p, L
 {
     if (!overwrite) {
         TileView old = view_of(l, dst, p, keep, box);
-        TileView sum = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, v.np, v.nf);
+        bool there = old.buf == l->home[dst->buf].buf; /* its block */
+        TileView sum = there ? old : tile_new(l, "fold", DTYPE_F32, SPACE_TILE, v.np, v.nf);
         const Expr *arg[2] = {view_load(l, old, DTYPE_F32), view_load(l, v, DTYPE_F32)};
         make_map(l, sum,
                  expr_op(l->arena, op_joined_by(s->fold, DTYPE_F32), DTYPE_F32, 2, arg));
+        l->home[dst->buf].version++;
         v = sum;
+        if (there) {
+            return;
+        }
     }
     view_store(l, dst, p, keep, box, v);
 }
