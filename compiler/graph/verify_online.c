@@ -155,7 +155,7 @@ static int32_t power_of(Tracer *t, NodeRef n, const int32_t *dims)
     case OP_EINSUM:
         return node->onto ? -1 : power_of_operands(t, node, own, false);
     case OP_CAST:
-        return dtype_widens(graph_node(t->g, node->operand[0])->dtype, node->dtype)
+        return dtype_keeps_range(graph_node(t->g, node->operand[0])->dtype, node->dtype)
                    ? power_of_operands(t, node, own, true)
                    : -1;
     case OP_SUM:

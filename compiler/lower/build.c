@@ -553,6 +553,9 @@ static void build_items(Builder *b, Block *to, uint32_t first, uint32_t end)
         if (nest->items[k].online) {
             build_online_begin(b, to, k);
         }
+        if (scope != NEST_NONE && nest->items[scope].online) {
+            build_online_follow(b, to, k);
+        }
         if (nest_is_loop(&nest->items[k])) {
             build_loop(b, to, k);
         } else {
@@ -731,6 +734,7 @@ Kernel *nest_lower(Ctx *ctx, Arena *arena, const Nest *nest)
     b.storage = ARENA_ARRAY(arena, g->nodes.n, Place);
     b.accumulator = ARENA_ARRAY(arena, g->nodes.n, Place);
     b.running = ARENA_ARRAY(arena, g->nodes.n, Place);
+    b.factor = ARENA_ARRAY(arena, g->online.n + 1, Place);
     b.result = ARENA_ARRAY(arena, g->results.n, BufRef);
     build_args(&b);
     Block body = {0};

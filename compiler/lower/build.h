@@ -30,6 +30,7 @@ typedef struct Builder {
     Place *storage;             /* [nodes]: where the value is read */
     Place *accumulator;         /* [nodes]: where it is folded, when that is another buffer */
     Place *running;      /* [nodes]: a maximum so far, as leaves of its online loop read it */
+    Place *factor;       /* [rules of online sums]: what takes a sum to its maximum so far */
     const BufRef *param; /* [params] */
     BufRef *result;      /* [results] */
     VarRef *loop;        /* [items]: variables of the loops that are open, */
@@ -118,7 +119,9 @@ void build_leaves_join(Builder *b, Block *to, uint32_t k, const Leaves *leaves);
 /* Before and after online loop `k`. */
 void build_online_begin(Builder *b, Block *to, uint32_t k);
 void build_online_end(Builder *b, Block *to, uint32_t k);
-/* After item `k` of the body of an online loop. */
+/* Before item `k` of the body of an online loop: sums in it follow. */
+void build_online_follow(Builder *b, Block *to, uint32_t k);
+/* After it: maxima in it have changed. */
 void build_online_item(Builder *b, Block *to, uint32_t k);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In an online loop what reads a maximum so far reads a copy of it that is never -inf: exp(x - y)
  * is then 0 for x = -inf, as it will be for the maximum of all. In each iteration the maximum is
- * folded, the sums that follow it are multiplied by what takes them from the copy to it, and the
- * copy is made anew; after the loop they are taken to the maximum itself, which may be -inf: NaN,
- * as the formula says. The factor is 1 where nothing changes, so that inf - inf makes no NaN. */
+ * folded, what takes the sums from the copy to it is computed, and the copy is made anew; each sum
+ * that follows it is multiplied by that before it is added to. After the loop they are taken to the
+ * maximum itself, which may be -inf: NaN, as the formula says. There the factor is 1 where nothing
+ * changes, so that inf - inf makes no NaN. */
 #include "lower/build.h"
 
 /* Does the rule hold in the loop, item `k`? */
@@ -45,10 +46,10 @@ void build_online_begin(Builder *b, Block *to, uint32_t k)
     }
 }
 
-/* The exponential of what the base has changed by since its copy was made, in type t: 1 where
- * it has not, and where nothing was seen. */
+/* The exponential of what the base has changed by since its copy was made, in type t; at the end 1 where it has not, and where
+ * nothing was seen: in the loop `now` is no -inf, and sums of nothing are 0. */
 static const Expr *factor_value(Builder *b, const Online *o, DType t, const Expr *before,
-                                const Expr *now, const Position *pos)
+                                const Expr *now, const Position *pos, bool ends)
 {
     const Expr *pair[2] = {expr_cast(b->arena, before, t), expr_cast(b->arena, now, t)};
     const Expr *change = expr_op(b->arena, OP_SUB, t, 2, pair);
@@ -61,13 +62,16 @@ static const Expr *factor_value(Builder *b, const Online *o, DType t, const Expr
         const Expr *by[2] = {change, expr_const(b->arena, number_int(t, o->power))};
         change = expr_op(b->arena, OP_MUL, t, 2, by);
     }
+    const Expr *factor = expr_op(b->arena, OP_EXP, t, 1, &change);
+    if (!ends) {
+        return factor;
+    }
     const Expr *none[2] = {before, expr_const(b->arena, op_neutral(OP_RMAX, before->dtype))};
     const Expr *same[2] = {before, now};
     const Expr *either[2] = {expr_op(b->arena, OP_EQ, DTYPE_BOOL, 2, none),
                              expr_op(b->arena, OP_EQ, DTYPE_BOOL, 2, same)};
     const Expr *choice[3] = {expr_op(b->arena, OP_OR, DTYPE_BOOL, 2, either),
-                             expr_const(b->arena, number_int(t, 1)),
-                             expr_op(b->arena, OP_EXP, t, 1, &change)};
+                             expr_const(b->arena, number_int(t, 1)), factor};
     return expr_op(b->arena, OP_SELECT, t, 3, choice);
 }
 
@@ -85,7 +89,7 @@ static Place emit_factor(Builder *b, Block *to, const Online *o, uint32_t scope,
     build_alloc(b, to, factor.buf);
     Stmt *s = build_tile(b, to, y, pos, false);
     build_dst(b, s, o->base, factor, pos);
-    s->value = factor_value(b, o, t, before, ends ? now : bounded(b, o->base, now), pos);
+    s->value = factor_value(b, o, t, before, ends ? now : bounded(b, o->base, now), pos, ends);
     return factor;
 }
 
@@ -108,9 +112,9 @@ static bool same_factor(const Graph *g, const Online *a, const Online *b)
            graph_node(g, a->node)->acc == graph_node(g, b->node)->acc;
 }
 
-/* Sums follow the maxima of loop `loop` whose leaves are among items [from, to), in the body of
- * loop `scope`. */
-static void emit_follows(Builder *b, Block *out, uint32_t loop, uint32_t from, uint32_t to,
+/* What takes the sums to the maxima of loop `loop` whose leaves are among items [from, to), in the body of loop `scope`; after the
+ * loop, where that is another, the sums follow at once. */
+static void emit_factors(Builder *b, Block *out, uint32_t loop, uint32_t from, uint32_t to,
                          uint32_t scope)
 {
     const Online *last = NULL;
@@ -123,7 +127,10 @@ static void emit_follows(Builder *b, Block *out, uint32_t loop, uint32_t from, u
                 factor = emit_factor(b, out, o, scope, scope != loop);
                 last = o;
             }
-            emit_follow(b, out, o, factor, scope);
+            b->factor[i] = factor;
+            if (scope != loop) {
+                emit_follow(b, out, o, factor, scope);
+            }
         }
     }
 }
@@ -152,7 +159,7 @@ static void emit_copies(Builder *b, Block *out, uint32_t loop, uint32_t from, ui
 void build_online_end(Builder *b, Block *to, uint32_t k)
 {
     const NestItem *item = &b->nest->items[k];
-    emit_follows(b, to, k, k, item->end, item->parent);
+    emit_factors(b, to, k, k, item->end, item->parent);
     for (uint32_t i = 0; i < b->g->online.n; i++) {
         const Online *o = &b->g->online.at[i];
         if (is_online_in(b, o, k)) {
@@ -164,6 +171,18 @@ void build_online_end(Builder *b, Block *to, uint32_t k)
 void build_online_item(Builder *b, Block *to, uint32_t k)
 {
     uint32_t loop = b->nest->items[k].parent;
-    emit_follows(b, to, loop, k, b->nest->items[k].end, loop);
+    emit_factors(b, to, loop, k, b->nest->items[k].end, loop);
     emit_copies(b, to, loop, k, b->nest->items[k].end);
+}
+
+void build_online_follow(Builder *b, Block *to, uint32_t k)
+{
+    uint32_t loop = b->nest->items[k].parent;
+    for (uint32_t i = 0; i < b->g->online.n; i++) {
+        const Online *o = &b->g->online.at[i];
+        uint32_t leaf = b->nest->values[o->node].item;
+        if (is_online_in(b, o, loop) && leaf >= k && leaf < b->nest->items[k].end) {
+            emit_follow(b, to, o, b->factor[i], loop);
+        }
+    }
 }

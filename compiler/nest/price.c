@@ -26,10 +26,13 @@
 #include "nest/greedy.h"
 #include "nest/levels.h"
 #include "nest/masks.h"
+#include "nest/price_leaf.h"
 #include "nest/scan.h"
 
 /* A part of a level that one operand may fill and still find itself there the next time. */
 #define KEPT 0.5
+/* The same of what a systolic machine may pack, for one argument: it is there for all iterations of loops that do not move it. */
+#define PACKED 0.4
 /* What bytes of memory that need not move cost beside their time, if all were such: they are counted exactly where time is a
  * guess, and threads share the memory. */
 #define NEEDLESS 0.4
@@ -108,35 +111,6 @@ void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Price
 }
 
 /* ---- one leaf ---- */
-
-/* An operand or the result of a leaf. */
-typedef struct Touch {
-    NodeRef node;
-    NodeRef value; /* of a view of a block: the block's */
-    const Access *access;
-    bool written, adds; /* to what is there */
-    uint32_t home;      /* depth of its home: loops around it */
-    double block;       /* bytes of its block */
-    double times;       /* how often a statement that does not fit reads it, */
-    double part, lines; /* and what one position of labels that run one by one touches, and
-                           how often each line is when that does not fit */
-    double bytes[NEST_DEPTH + 1]; /* F(X, p) */
-    double runs[NEST_DEPTH + 1];  /* of contiguous ones among them, as they are touched */
-    bool moves[NEST_DEPTH + 1];   /* does loop p - 1 have an axis of it? */
-} Touch;
-
-typedef struct LeafPrice {
-    const Pricer *p;
-    const Nest *nest;
-    uint32_t item;
-    NodeRef node;
-    uint32_t depth;
-    uint32_t loop[NEST_DEPTH]; /* outermost first */
-    double trips[NEST_DEPTH];
-    uint32_t n;
-    Touch *touch;
-    bool ahead; /* its memory is asked for while it computes */
-} LeafPrice;
 
 /* Positions that one run of a loop over pairs reaches, on average. */
 static double pair_extent(const Nest *nest, const NestItem *item, double extent)
@@ -414,6 +388,7 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
     }
     count /= nest_scan_repeats(scratch, l->nest, l->node, extent);
     const Schedule *schedule = l->nest->values[l->node].schedule;
+    bool systolic = p->machine->kind == MACHINE_SYSTOLIC;
     if (schedule == NULL) {
         schedule = contraction_schedule(scratch, p->facts, p->machine, l->nest, l->item);
     }
@@ -432,11 +407,20 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
         for (uint32_t i = 0; i < 3; i++) {
             set_lines(l, schedule, extent, &l->touch[i]);
         }
+        if (systolic) {
+            engines_of_leaf(p->facts, p->machine, l->nest, l->item, schedule, extent, l->on,
+                            &l->engines);
+        }
         return c.seconds;
     }
-    if (p->machine->kind == MACHINE_SYSTOLIC && systolic_multiplies(p->facts, l->node)) {
-        return p->machine->time.product +
-               systolic_seconds(p->facts, p->machine, l->node, count);
+    if (systolic && systolic_multiplies(p->facts, l->node)) {
+        l->engines.tensor =
+            p->machine->time.product + systolic_seconds(p->facts, p->machine, l->node, count);
+        return l->engines.tensor;
+    }
+    if (systolic) {
+        engines_of_leaf(p->facts, p->machine, l->nest, l->item, NULL, extent, l->on,
+                        &l->engines);
     }
     bool vector = node_is_expression(n) || contraction_has_rows(p->facts, l->node);
     double element = (vector ? p->ops : p->scalar)[l->node];
@@ -576,12 +560,19 @@ static double *body_bytes(Arena *scratch, const Nest *nest, const LeafPrice *lea
 static bool comes_once(const LeafPrice *l, const Touch *t, double capacity)
 {
     const NestValue *v = &l->nest->values[t->value];
+    const Machine *m = l->p->machine;
     bool outer = v->item == NEST_NONE || v->residence == RESIDE_RESULT;
-    return outer && t->block <= KEPT * capacity;
+    bool argument = v->item == NEST_NONE && m->kind == MACHINE_SYSTOLIC;
+    for (uint32_t d = 1; d <= l->depth; d++) {
+        argument = argument && !t->moves[d];
+    }
+    double room = argument ? PACKED * (double)m->systolic.packed : KEPT * capacity;
+    return outer && t->block <= room;
 }
 
-static void price_leaf(LeafPrice *l, const double *body, int64_t *const *beside, double *most,
-                       double arithmetic, double *seen, NestCost *cost)
+static void price_leaf(const LeafPrice *leaves, LeafPrice *l, const double *body,
+                       int64_t *const *beside, double *most, double arithmetic, double *seen,
+                       NestCost *cost)
 {
     const Machine *m = l->p->machine;
     double inside[NEST_DEPTH + 1], trips = 1.0, seconds;
@@ -594,10 +585,11 @@ static void price_leaf(LeafPrice *l, const double *body, int64_t *const *beside,
         trips *= l->trips[p];
     }
     double slowest = 0.0;
+    bool systolic = m->kind == MACHINE_SYSTOLIC;
     seconds = trips * arithmetic + mirror_seconds(l);
-    cost->arithmetic += seconds;
+    cost->arithmetic += systolic ? 0.0 : seconds;
     for (uint32_t v = 0; v + 1 < m->n_levels; v++) {
-        double capacity = (double)m->level[v + 1].capacity, bytes = 0.0, granules = 0.0;
+        double capacity = (double)m->level[v + 1].capacity, bytes = 0.0, slow = 0.0;
         for (uint32_t i = 0; i < l->n; i++) {
             const Touch *t = &l->touch[i];
             double runs, first;
@@ -605,94 +597,35 @@ static void price_leaf(LeafPrice *l, const double *body, int64_t *const *beside,
             if (comes_once(l, t, capacity)) {
                 double *was = &seen[v * nodes + t->node];
                 b = t->bytes[0] > *was ? t->bytes[0] - *was : 0.0;
-                runs = 0.0;
+                runs = systolic && b > 0.0 ? t->runs[0] : 0.0;
                 first = b;
                 *was += b;
+            }
+            if (systolic && price_was_read(leaves, l, t)) {
+                b = runs = first = 0.0;
             }
             bool folds = t->written && b > first; /* it is filled, and then added to */
             double twice = t->adds || (t->written && m->reads_before_writing) ? 2.0 : 1.0;
             bytes += t->adds ? 2.0 * b : folds ? 2.0 * b + twice * first : twice * b;
-            granules += (folds ? 2.0 : twice) * runs;
+            double gap =
+                runs * (double)m->level[v].granule; /* of descriptors, beside what is shorter */
+            gap = systolic ? (gap > b ? gap - b : 0.0) : gap;
+            slow += (folds ? 2.0 : twice) * gap;
         }
         cost->bytes[v] += bytes;
-        double slow = granules * (double)m->level[v].granule;
         double wait = (bytes + slow) / m->level[v].bytes_per_second;
         last = wait > slowest ? v : last;
         slowest = wait > slowest ? wait : slowest;
     }
-    bool meanwhile =
-        l->ahead || m->kind == MACHINE_SYSTOLIC; /* whose copies have engines of their own */
-    double waits = !meanwhile ? slowest : slowest > seconds ? slowest - seconds : 0.0;
+    if (systolic) { /* its engines run side by side: systolic_loops adds them up */
+        l->engines.vector += trips > 0.0 ? follow_seconds(l) + mirror_seconds(l) / trips : 0.0;
+        l->engines.memory = l->engines.memory * trips + slowest;
+        l->executions = trips;
+        return;
+    }
+    double waits = !l->ahead ? slowest : slowest > seconds ? slowest - seconds : 0.0;
     cost->waits[last] += waits;
     cost->seconds += seconds + waits;
-}
-
-/* How often loops that lack its labels compute the node again. */
-static int64_t repetitions(const LeafPrice *l)
-{
-    int64_t count = 1;
-    for (uint32_t p = 0; p < l->depth; p++) {
-        const NestAxis *axis = &l->nest->axes[l->nest->items[l->loop[p]].axis];
-        count =
-            nest_axis_label(axis, l->node) < 0 ? sat_mul(count, (int64_t)l->trips[p]) : count;
-    }
-    return count;
-}
-
-/* Positions of pairs that a loop over each pair of tiles once looks at, of all extent * extent. */
-static int64_t pair_positions(int64_t extent, int64_t tile)
-{
-    int64_t full = extent / tile, rest = extent % tile, sum = sat_mul(rest, rest);
-    /* of each full tile, what is left of the extent from it on */
-    int64_t left = full % 2 == 0 ? sat_mul(full / 2, 2 * extent - (full - 1) * tile)
-                                 : sat_mul(full, extent - (full - 1) / 2 * tile);
-    return sat_add(sum, sat_mul(tile, left));
-}
-
-/* Multiply-adds of the leaf, of all its iterations; *saved: by looking at each pair once. */
-static int64_t leaf_multiply_adds(const LeafPrice *l, int64_t *saved)
-{
-    const Graph *g = l->nest->graph;
-    int64_t count = node_multiply_adds(graph_node(g, l->node), l->p->dims), all_pairs = count;
-    for (uint32_t k = 0; k < l->depth && count > 0; k++) {
-        const NestItem *item = &l->nest->items[l->loop[k]];
-        const NestAxis *axis = &l->nest->axes[item->axis];
-        int64_t span = nest_loop_span(l->nest, l->loop[k], l->node);
-        if (span > item->tile) { /* the margins of each iteration once more */
-            int64_t more = sat_mul(span - item->tile, (int64_t)l->trips[k]);
-            int64_t extent = nest_typical(g, axis->extent);
-            count = sat_add(count, sat_mul(count / extent, more));
-            all_pairs = sat_add(all_pairs, sat_mul(all_pairs / extent, more));
-        }
-        const NestAxis *from =
-            &l->nest->axes[item->from == 0 ? item->axis : l->nest->items[item->from - 1].axis];
-        if (item->from != 0 && nest_axis_label(axis, l->node) >= 0 &&
-            nest_axis_label(from, l->node) >= 0) {
-            int64_t extent = nest_typical(g, axis->extent);
-            int64_t all = sat_mul(extent, extent);
-            int64_t tile = l->nest->items[item->from - 1].tile;
-            count = sat_mul(count / all, pair_positions(extent, tile));
-        }
-    }
-    *saved = sat_mul(all_pairs - count, repetitions(l));
-    return sat_mul(count, repetitions(l));
-}
-
-/* What does not depend on levels: operations, and bytes of the workspace. */
-static void count_values(const Pricer *p, const Nest *nest, const LeafPrice *leaves, uint32_t n,
-                         NestCost *cost)
-{
-    const Graph *g = nest->graph;
-    cost->multiply_adds = p->inlined;
-    for (uint32_t k = 0; k < n; k++) {
-        NodeRef node = leaves[k].node;
-        int64_t saved = 0, done = leaf_multiply_adds(&leaves[k], &saved);
-        cost->multiply_adds = sat_add(cost->multiply_adds, done);
-        cost->saved = sat_add(cost->saved, saved);
-        if (nest->values[node].residence == RESIDE_WORKSPACE) {
-            cost->spilled = sat_add(cost->spilled, sat_mul(2, nest_node_bytes(g, node)));
-        }
-    }
 }
 
 NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest)
@@ -700,12 +633,14 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest)
     NestCost cost = {0};
     ArenaMark mark = arena_mark(scratch);
     LeafPrice *leaves = ARENA_ARRAY(scratch, nest->n_items, LeafPrice);
+    int32_t *on = ARENA_ARRAY(scratch, nest->graph->nodes.n, int32_t);
     uint32_t n = 0;
     for (uint32_t k = 0; k < nest->n_items; k++) {
         if (!nest_is_loop(&nest->items[k])) {
             LeafPrice *l = &leaves[n++];
             l->p = p;
             l->nest = nest;
+            l->on = on;
             l->item = k;
             l->node = nest->items[k].node;
             find_loops(scratch, l);
@@ -724,9 +659,12 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest)
     double *seen = ARENA_ARRAY(scratch, (size_t)nest->graph->nodes.n * MACHINE_LEVELS, double);
     for (uint32_t k = 0; k < n; k++) {
         double arithmetic = leaf_arithmetic(scratch, &leaves[k]) + follow_seconds(&leaves[k]);
-        price_leaf(&leaves[k], body, beside, most, arithmetic, seen, &cost);
+        price_leaf(leaves, &leaves[k], body, beside, most, arithmetic, seen, &cost);
     }
-    count_values(p, nest, leaves, n, &cost);
+    if (p->machine->kind == MACHINE_SYSTOLIC) {
+        price_engines(nest, leaves, n, &cost);
+    }
+    price_count(p, nest, leaves, n, &cost);
     cost.arithmetic += p->machine->time.start;
     cost.seconds += p->machine->time.start;
     arena_reset(scratch, mark);

@@ -28,6 +28,8 @@
 /* What a tree with contractions in its loops must save to be preferred to none: how much cutting
  * these costs is where the model is least sure. */
 #define WORTH 0.95
+/* The same where blocks are placed by hand and all values are on chip without loops. */
+#define WORTH_CHIP 0.75
 /* What a value in memory costs beside its traffic: the promise of a kernel is to have none. */
 #define SPILL 1.2
 /* The same where extents are open: at other sizes it grows, what stays on chip does not. */
@@ -38,6 +40,8 @@
 #define BLOCK   16
 /* What having no value in memory may cost, when no contraction is cut for it. */
 #define CHIP 1.05
+/* The same where blocks are placed by hand, and a statement that reads such a value waits until all of it is there. */
+#define CHIP_SYSTOLIC 2.5
 /* What loops that cut none may cost where extents are open: at others than the typical ones they keep values on chip. */
 #define KEEP 1.25
 /* No tree may take longer than no fusion does, by more than the model can tell; but a quarter longer where extents are open or that
@@ -178,6 +182,16 @@ static bool has_idle_loop(const Nest *nest)
     return false;
 }
 
+/* Blocks that are placed by hand are made and read in the loops of a mask, not in those that sums follow a maximum in. */
+static bool is_online_with_mask(const Search *s, const Nest *nest)
+{
+    bool online = false;
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        online |= nest->items[k].online;
+    }
+    return online && s->pricer.masked && s->machine->kind == MACHINE_SYSTOLIC;
+}
+
 /* The tree with its price; infinite when a sum cannot follow what it reads, or a loop is idle. */
 static State tree_price(Search *s, const Tree *t, bool first)
 {
@@ -188,7 +202,8 @@ static State tree_price(Search *s, const Tree *t, bool first)
     nest_set_pairs(s->scratch, s->facts, s->machine, nest);
     nest_set_scans(s->scratch, s->machine, nest, values);
     State priced = {.tree = *t, .seconds = INFINITY, .spilled = true};
-    if (nest_online_is_legal(s->scratch, s->facts, nest) && (first || !has_idle_loop(nest))) {
+    if (nest_online_is_legal(s->scratch, s->facts, nest) && !is_online_with_mask(s, nest) &&
+        (first || !has_idle_loop(nest))) {
         NestCost cost = nest_price(s->scratch, &s->pricer, nest);
         priced.seconds = weighed(s->machine, nest, &cost, s->compulsory);
         if (s->plain == 0.0) {
@@ -299,9 +314,10 @@ static bool beats(const State *fresh, const State *best)
 static void offer(Search *s, const State *fresh)
 {
     bool chip = !fresh->spilled && beats(fresh, &s->on_chip), first = beats(fresh, &s->whole);
-    if ((chip || first) && !cuts_contractions(s->facts->g, &fresh->tree)) {
-        s->whole = first ? copied(s, fresh) : s->whole;
-        s->on_chip = chip ? copied(s, fresh) : s->on_chip;
+    bool cuts = (chip || first) && cuts_contractions(s->facts->g, &fresh->tree);
+    s->whole = first && !cuts ? copied(s, fresh) : s->whole;
+    if (chip && (!cuts || s->machine->kind == MACHINE_SYSTOLIC)) {
+        s->on_chip = copied(s, fresh);
     }
     if (s->beam.n < s->width || is_before(fresh, &s->beam.at[s->width - 1])) {
         keep(s, copied(s, fresh));
@@ -393,14 +409,17 @@ static void append(Arena *arena, Tree *to, const Tree *from)
     }
 }
 
-/* The cheapest tree; but one that cuts contractions must win by more, since there the model is least sure. */
+/* The cheapest tree; but one that cuts contractions must win by more, since there the model is least sure, and so must any where
+ * blocks are placed by hand and all values are on chip without loops. */
 static const State *cheapest(Search *s, const State *none, const State *greedy)
 {
     const State *whole = &s->whole;
-    if (s->beam.n > 0 && s->beam.at[0].seconds < WORTH * none->seconds) {
+    bool chip = s->machine->kind == MACHINE_SYSTOLIC && !none->spilled;
+    double worth = chip ? WORTH_CHIP : WORTH;
+    if (s->beam.n > 0 && s->beam.at[0].seconds < worth * none->seconds) {
         return &s->beam.at[0];
     }
-    if (whole->tree.list.n > 0 && whole->seconds < none->seconds) {
+    if (whole->tree.list.n > 0 && whole->seconds < (chip ? WORTH_CHIP : 1.0) * none->seconds) {
         return whole;
     }
     double most = has_open_dims(s->facts->g) ? KEEP : 1.0;
@@ -413,8 +432,9 @@ static const State *cheapest(Search *s, const State *none, const State *greedy)
 static const State *choose(Search *s, const State *none, const State *greedy)
 {
     const State *best = cheapest(s, none, greedy);
+    double most = s->machine->kind == MACHINE_SYSTOLIC ? CHIP_SYSTOLIC : CHIP;
     bool chip = best->spilled && s->on_chip.tree.list.n > 0 &&
-                s->on_chip.seconds < CHIP * best->seconds;
+                s->on_chip.seconds < most * best->seconds;
     return chip ? &s->on_chip : best;
 }
 
@@ -492,6 +512,8 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
     uint64_t steps = 0;
     arena_init(&states, &ctx->budget);
     arena_init(&scratch, &ctx->budget);
+    /* blocks that are placed by hand lie between worse ones more often: twice as many trees go on */
+    effort = machine->kind == MACHINE_SYSTOLIC && effort < UINT32_MAX / 2 ? 2 * effort : effort;
     unfused_tree(ctx, arena, facts, machine, &none);
     if (!has_choice(facts) || effort == 0) {
         append(arena, &out->taken, &none);

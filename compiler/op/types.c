@@ -80,6 +80,11 @@ bool dtype_widens(DType from, DType to)
     return (dtype_info[from].widens >> to) & 1u;
 }
 
+bool dtype_keeps_range(DType from, DType to)
+{
+    return dtype_widens(from, to) || (from == DTYPE_F32 && to == DTYPE_BF16);
+}
+
 DType dtype_accumulator(DType t)
 {
     return dtype_info[t].accumulator;

@@ -41,6 +41,8 @@ DType dtype_part(DType t);
 /* May a value of `from` become `to` without a cast, losing nothing (f32 -> f64, f16 -> f32, i32 -> i64,
  * c64 -> c128, f32 -> c64, and a type to itself)? */
 bool dtype_widens(DType from, DType to);
+/* Does a value of type `from` become one of type `to` with the same relative error, however large or small it is: exactly, or f32 as bf16? */
+bool dtype_keeps_range(DType from, DType to);
 /* The type sums of `t` are accumulated in unless said otherwise: f32 for f16 and bf16, else `t`. */
 DType dtype_accumulator(DType t);
 /* f32 for f64, c64 for c128, else `t`: what --f64=f32 reads. */

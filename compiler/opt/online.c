@@ -5,8 +5,9 @@
  *     a shift      s(t) - y, perhaps times a positive number without indices;
  *     a factor     exp of a shift, products of factors with what does not depend on y, and what is
  *                  linear in factors alike: sums, folds over another index that keep t;
- *     bound        anything else: y itself, relu of a shift, a narrowing cast, a comparison, a
- *                  selection, which would drop the NaN that a row of -inf must give.
+ *     bound        anything else: y itself, relu of a shift, a cast to a type of a smaller range, a comparison, a
+ *                  selection, which would drop the NaN that a row of -inf must give. A cast from f32 to bf16 rounds as much
+ *                  whatever the factor is.
  *
  * A sum over t of a factor gets a rule. Other indices that are folded have a known extent: a sum
  * over none is 0, not NaN. What exp is taken of is the very s that y is the maximum of,
@@ -171,8 +172,8 @@ static Joins joins(const Graph *g, const Node *n)
     case OP_MUL:
         return JOIN_PRODUCT;
     case OP_CAST:
-        return dtype_widens(graph_node(g, n->operand[0])->dtype, n->dtype) ? JOIN_ALIKE
-                                                                           : JOIN_NOT;
+        return dtype_keeps_range(graph_node(g, n->operand[0])->dtype, n->dtype) ? JOIN_ALIKE
+                                                                                : JOIN_NOT;
     case OP_SUM:
     case OP_ADD:
     case OP_SUB:

@@ -375,13 +375,13 @@ static bool follows(const Kernel *k, const Stmt *s)
     return own || (strncmp(name, "before", 6) == 0 && s->value->kind == EXPR_OP);
 }
 
-/* Each such statement of the block, dropped, or run before the one that it stands behind: both change
+/* Each such statement of the block, dropped, or run after the sum that it makes follow: both change
  * the numbers. */
 static uint32_t plant(Trial *t, Stmt **body, uint32_t n)
 {
     uint32_t planted = 0;
     for (uint32_t k = 1; k < n; k++) {
-        Stmt *was = body[k], *before = body[k - 1];
+        Stmt *was = body[k], *sum = k + 1 < n ? body[k + 1] : NULL;
         if (!follows(t->k, was)) {
             continue;
         }
@@ -395,14 +395,15 @@ static uint32_t plant(Trial *t, Stmt **body, uint32_t n)
         }
         body[k] = was;
         planted++;
-        if (before->kind == STMT_TILE && before->fold != OP_COPY) { /* the fold itself */
-            body[k - 1] = was;
-            body[k] = before;
+        if (sum != NULL && sum->kind == STMT_TILE && sum->fold != OP_COPY &&
+            sum->dst == was->dst) {
+            body[k] = sum;
+            body[k + 1] = was;
             if (agrees_on_all(t, t->k)) {
                 broken(t, "nobody sees the order of two statements");
             }
-            body[k - 1] = before;
             body[k] = was;
+            body[k + 1] = sum;
         }
     }
     return planted;

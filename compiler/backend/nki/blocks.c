@@ -227,6 +227,10 @@ static void finish(Plan *p, const Block *b, Bank *bank)
     Box box = bank->box;
     TileView psum = bank->psum;
     box_take(&box, &p->groups.at[b->group], p->outer);
+    if (psum_has(l, c->final.buf)) {
+        l->home[c->final.buf].version++;
+        return;
+    }
     if (p->symmetric) {
         DType t = l->from->bufs.at[c->final.buf].dtype;
         bank->row = tile_new(l, "row", t, SPACE_TILE, psum.np, psum.nf);
@@ -280,6 +284,25 @@ static void mirror(Plan *p)
     p->n_below = 0;
 }
 
+/* A bank for a tile of the result: the block's own, where it stays in PSUM. */
+static TileView bank_tile(Plan *p, const Box *group, const Box *at, int64_t columns)
+{
+    Contraction *c = p->c;
+    if (!psum_has(p->l, c->final.buf)) {
+        return tile_new(p->l, "psum", DTYPE_F32, SPACE_ACC, labels_count(c->pm, at), columns);
+    }
+    Box box = *at;
+    box_take(&box, group, p->outer);
+    TileView v = view_of(p->l, &c->final, c->pm, p->result, &box);
+    bool one = nki_bank(p->l->to, v.buf) == 0;
+    bool beside =
+        one ? v.nf < p->l->to->bufs.at[v.buf].extent[1].n : labels_count(p->outer, group) > 1;
+    if (!p->l->tried.failed && beside) {
+        psum_refuse(p->l, c->final.buf); /* sums side by side in a bank */
+    }
+    return v;
+}
+
 static uint32_t block_banks(Plan *p, const Block *b, Bank *bank)
 {
     Contraction *c = p->c;
@@ -297,8 +320,7 @@ static uint32_t block_banks(Plan *p, const Block *b, Bank *bank)
             }
             int64_t columns = labels_count(c->n, &at) * labels_count(p->outer, group);
             bank[n].box = at;
-            bank[n++].psum =
-                tile_new(p->l, "psum", DTYPE_F32, SPACE_ACC, labels_count(c->pm, &at), columns);
+            bank[n++].psum = bank_tile(p, group, &at, columns);
         }
     }
     return n;

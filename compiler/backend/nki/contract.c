@@ -400,9 +400,15 @@ void contract_finish(Contraction *c, Labels result, const Box *box, TileView psu
     }
     if (!c->overwrite) {
         TileView old = view_of(l, &c->dst, c->pm, result, box);
-        TileView sum = tile_new(l, "sum", view_dtype(l, old), SPACE_TILE, psum.np, psum.nf);
+        bool there = old.buf == l->home[c->dst.buf].buf && c->final.buf == c->dst.buf;
+        TileView sum =
+            there ? old : tile_new(l, "sum", view_dtype(l, old), SPACE_TILE, psum.np, psum.nf);
         const Expr *pair[2] = {view_load(l, psum, DTYPE_F32), view_load(l, old, DTYPE_F32)};
         make_map(l, sum, expr_op(l->arena, OP_ADD, DTYPE_F32, 2, pair));
+        if (there) {
+            l->home[c->dst.buf].version++;
+            return;
+        }
         psum = sum;
     }
     view_store(l, &c->final, c->pm, result, box, psum);

@@ -14,7 +14,8 @@ typedef struct Decoder {
     const int64_t *env;
     Instr *instr;
     const char *why;
-    bool adds; /* may a reduction add to what is there? */
+    bool adds;        /* may a reduction add to what is there? */
+    const Expr *made; /* what an instruction makes whose rows a reduction may add up, or null */
 } Decoder;
 
 static bool no(Decoder *d, const char *why)
@@ -324,6 +325,15 @@ static bool decode_activation(Decoder *d, const Expr *arg, Indices x, Instr *out
         return true;
     }
     ScalarOperand s;
+    const Expr *sum = bare(arg);
+    for (uint32_t i = 0; i < 2 && sum->kind == EXPR_OP && sum->op == OP_ADD; i++) {
+        if (small_operand(d, sum->arg[1 - i], x, &out->s1) &&
+            scalar_form(d, sum->arg[i], x, &out->a, &out->s0) && out->s0.op == OP_MUL) {
+            out->s1.op = OP_ADD;
+            return true;
+        }
+        out->s0 = out->s1 = (ScalarOperand){0};
+    }
     if (!scalar_form(d, arg, x, &out->a, &s)) {
         return no(d, "a function of an expression that the engine cannot form");
     }
@@ -455,6 +465,9 @@ static bool decode_fold(Decoder *d, const Stmt *before, Indices x, Instr *out)
     }
     VarRef p, f;
     out->kind = INSTR_REDUCE;
+    if (d->made != NULL && expr_eq(d->k, e, bare(d->made))) {
+        return x.f == UINT32_MAX && (first || d->adds);
+    }
     if (e->kind != EXPR_LOAD || !chip_operand(d, e->buf, e->at, &out->a, &p, &f)) {
         return no(d, "a fold of something that is no tile");
     }
@@ -483,12 +496,12 @@ static bool decode_scan(Decoder *d, Indices x, Instr *out)
 }
 
 static bool decode_alone(const Kernel *k, StmtPlace place, const int64_t *env, bool adds,
-                         Instr *out, const char **why)
+                         const Expr *made, Instr *out, const char **why)
 {
     const Stmt *s = place.body[place.at];
     const Stmt *next = place.at + 1 < place.n ? place.body[place.at + 1] : NULL;
     const Stmt *before = place.at > 0 ? place.body[place.at - 1] : NULL;
-    Decoder d = {k, s, env, out, "a statement that is no instruction", adds};
+    Decoder d = {k, s, env, out, "a statement that is no instruction", adds, made};
     *out = (Instr){.stmt = s, .scale = 1.0};
     bool ok = false;
     const Expr *e = bare(s->value);
@@ -524,7 +537,8 @@ static bool same_operand(const Operand *x, const Operand *y)
 }
 
 /* Are the statement at a place and the two after it a function that adds up its rows? Or the one after it, which adds them to what
- * is there? `next`: of the statement after those. */
+ * is there? The rows are those of an f32 tile, or the same values before they are rounded to what the tile has. `next`: of the statement after
+ * those. */
 static bool decode_sums(const Kernel *k, StmtPlace place, const int64_t *env, Instr *out,
                         uint32_t *next)
 {
@@ -538,15 +552,19 @@ static bool decode_sums(const Kernel *k, StmtPlace place, const int64_t *env, In
     bool adds = out->adds;
     if (!tiles || after.at >= place.n || place.body[after.at]->kind != STMT_TILE ||
         place.body[after.at]->fold != OP_SUM ||
-        !decode_alone(k, place, env, false, out, &why) || out->kind != INSTR_ACTIVATION) {
+        !decode_alone(k, place, env, false, NULL, out, &why) || out->kind != INSTR_ACTIVATION) {
         return false;
     }
     Instr sum;
-    bool ok = decode_alone(k, after, env, adds, &sum, &why) && sum.kind == INSTR_REDUCE &&
-              same_operand(&sum.a, &out->dst) && sum.dst.buf != out->dst.buf &&
-              sum.dst.p == out->dst.p && k->bufs.at[sum.dst.buf].space == SPACE_TILE &&
-              k->bufs.at[sum.dst.buf].dtype == DTYPE_F32 &&
-              k->bufs.at[out->dst.buf].dtype == DTYPE_F32;
+    const Expr *made = place.body[place.at]->value;
+    bool ok = decode_alone(k, after, env, adds, made, &sum, &why) && sum.kind == INSTR_REDUCE &&
+              sum.dst.buf != out->dst.buf && sum.dst.p == out->dst.p &&
+              k->bufs.at[sum.dst.buf].space == SPACE_TILE &&
+              k->bufs.at[sum.dst.buf].dtype == DTYPE_F32;
+    bool same =
+        bare(place.body[after.at]->value)->kind != EXPR_LOAD ||
+        (same_operand(&sum.a, &out->dst) && k->bufs.at[out->dst.buf].dtype == DTYPE_F32);
+    ok = ok && same;
     ok = ok && !nki_vector_reciprocal(out);
     out->sums = ok;
     out->adds = ok && adds;
@@ -562,12 +580,14 @@ bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *o
         return true;
     }
     bool added = false;
+    const Expr *made = NULL;
     for (uint32_t back = 1; back <= 2 && place.at >= back && !added; back++) {
         StmtPlace before = {place.body, place.n, place.at - back};
         added = place.body[place.at]->fold == OP_SUM &&
                 decode_sums(k, before, env, out, &next) && next == place.at + 1;
+        made = added ? before.body[before.at]->value : NULL;
     }
-    bool ok = decode_alone(k, place, env, added, out, why);
+    bool ok = decode_alone(k, place, env, added, made, out, why);
     out->kind = added ? INSTR_NOTHING : out->kind;
     return ok;
 }

@@ -298,38 +298,74 @@ Val *eval_binary(Evaluation *ev, Op op, const Val *x, const Val *y)
     return v;
 }
 
-/* Can the Scalar engine take this pending operation as scale or bias? */
+/* The tile of a pending product with a number, which the Scalar engine takes as its scale; else the value. */
+static const Val *unscaled(const Val *v)
+{
+    bool product = v->kind == VAL_PENDING && v->op == OP_MUL;
+    bool right = product && v->x->kind == VAL_TILE && v->y->kind == VAL_NUMBER;
+    bool left = product && v->y->kind == VAL_TILE && v->x->kind == VAL_NUMBER;
+    return right ? v->x : left ? v->y : v;
+}
+
+/* Can the Scalar engine take this pending operation as scale or bias, or both? */
 static bool feeds_activation(const Evaluation *ev, const Val *v, Op fn)
 {
-    if (v->kind != VAL_PENDING || v->x->kind == VAL_PENDING || v->y->kind == VAL_PENDING) {
+    if (v->kind != VAL_PENDING) {
+        return false;
+    }
+    bool adds = v->op == OP_ADD && fn != OP_COPY;
+    const Val *x = adds ? unscaled(v->x) : v->x, *y = adds ? unscaled(v->y) : v->y;
+    if (x->kind == VAL_PENDING || y->kind == VAL_PENDING) {
         return false;
     }
     Leaves leaves = {0};
     leaves_of(v, &leaves);
     uint32_t n = suffix(&leaves, v->f);
-    bool x_small = v->x->kind == VAL_NUMBER || is_column(v->x, v->f, n);
-    bool y_small = v->y->kind == VAL_NUMBER || is_column(v->y, v->f, n);
-    if (x_small == y_small) {
+    bool x_small = x->kind == VAL_NUMBER || is_column(x, v->f, n);
+    bool y_small = y->kind == VAL_NUMBER || is_column(y, v->f, n);
+    if (x_small == y_small || (x_small ? x != v->x : y != v->y)) {
         return false;
     }
     if (v->op == OP_MUL) {
         return true;
     }
-    bool bias =
-        ev->l->chip->gen >= 3 || (fn != OP_RSQRT && (x_small ? v->x : v->y)->kind == VAL_TILE);
+    const Val *small = x_small ? x : y;
+    bool bias = ev->l->chip->gen >= 3 || (fn != OP_RSQRT && small->kind == VAL_TILE);
     bool recip = fn == OP_COPY;
-    bool minus_column = v->op == OP_SUB && y_small && v->y->kind == VAL_TILE;
-    bool wide = (x_small ? v->x : v->y)->kind == VAL_NUMBER ||
-                view_dtype(ev->l, (x_small ? v->x : v->y)->v) == DTYPE_F32;
+    bool minus_column = v->op == OP_SUB && y_small && y->kind == VAL_TILE;
+    bool wide = small->kind == VAL_NUMBER || view_dtype(ev->l, small->v) == DTYPE_F32;
     return (v->op == OP_ADD || v->op == OP_SUB) && bias && wide && !minus_column &&
            !(recip && ev->l->chip->gen < 3);
+}
+
+/* The column negated, on the Scalar engine as well: the Vector engine may be waiting for what it makes. */
+static TileView negative(Lower *l, TileView v)
+{
+    int64_t version = 0;
+    for (uint32_t b = 0; b < l->from->bufs.n; b++) {
+        const Home *h = &l->home[b];
+        version = h->made && h->on_chip && h->buf == v.buf ? (int64_t)h->version : version;
+    }
+    int64_t key[8] = {-14,  (int64_t)v.buf, version, v.f0,
+                      v.nf, v.step,         v.np,    (int64_t)(intptr_t)v.moves};
+    TileView minus;
+    if (cache_find(l, key, 8, &minus)) {
+        return minus;
+    }
+    minus = tile_new(l, "minus", DTYPE_F32, SPACE_TILE, v.np, v.nf);
+    const Expr *arg[2] = {view_load(l, v, DTYPE_F32),
+                          expr_const(l->arena, number_real(DTYPE_F32, -1.0))};
+    const Expr *product = expr_op(l->arena, OP_MUL, DTYPE_F32, 2, arg);
+    make_map(l, minus, expr_op(l->arena, OP_COPY, DTYPE_F32, 1, &product));
+    cache_put(l, key, 8, minus);
+    return minus;
 }
 
 /* x - column as x + (-column), which the Scalar engine takes as a bias. */
 static const Val *as_bias(Evaluation *ev, const Val *x, Op fn)
 {
     if (x->kind != VAL_PENDING || x->op != OP_SUB || x->y->kind != VAL_TILE ||
-        x->x->kind != VAL_TILE) {
+        unscaled(x->x)->kind != VAL_TILE) {
         return x;
     }
     Val *sum = val_new(ev, VAL_PENDING);
@@ -338,14 +374,7 @@ static const Val *as_bias(Evaluation *ev, const Val *x, Op fn)
     if (!feeds_activation(ev, sum, fn) || labels_count(x->y->f, ev->box) > 1) {
         return x;
     }
-    /* on the Scalar engine as well: the Vector engine may be waiting for what it makes */
-    Lower *l = ev->l;
-    TileView minus = tile_new(l, "minus", DTYPE_F32, SPACE_TILE, x->y->v.np, x->y->v.nf);
-    const Expr *arg[2] = {view_load(l, x->y->v, DTYPE_F32),
-                          expr_const(l->arena, number_real(DTYPE_F32, -1.0))};
-    const Expr *product = expr_op(l->arena, OP_MUL, DTYPE_F32, 2, arg);
-    make_map(l, minus, expr_op(l->arena, OP_COPY, DTYPE_F32, 1, &product));
-    sum->y = val_tile(ev, minus, x->y->hp, x->y->f);
+    sum->y = val_tile(ev, negative(ev->l, x->y->v), x->y->hp, x->y->f);
     return sum;
 }
 
@@ -520,9 +549,16 @@ bool evaluate_has(Op op)
     return made[op] || (op_info(op)->nki[0] != '\0' && op_info(op)->arity <= 2);
 }
 
+bool evaluate_is_function(Op op)
+{
+    bool other = made[op] || op == OP_CAST || op == OP_COPY || op == OP_RELU;
+    return !other && op_info(op)->arity == 1 && op_info(op)->nki[0] != '\0';
+}
+
 static const Val *eval_unary(Evaluation *ev, const Expr *e, const TileView *into)
 {
-    const Val *x = eval(ev, e->arg[0], NULL);
+    bool narrows = e->op == OP_CAST && into != NULL && view_dtype(ev->l, *into) == e->dtype;
+    const Val *x = eval(ev, e->arg[0], narrows ? into : NULL);
     switch ((int)e->op) {
     case OP_CAST:
         if (x->kind == VAL_TILE && dtype_bytes(e->dtype) < 4 && e->dtype != DTYPE_BOOL &&

@@ -224,9 +224,9 @@ void home_make(Lower *l, BufRef buf)
     if (h->on_chip) {
         int64_t n = b->rank == 0 ? 1 : b->extent[h->pdim].n;
         int64_t np = n < NKI_PARTITIONS ? n : NKI_PARTITIONS;
+        Space space = psum_keeps(l, buf) ? SPACE_ACC : SPACE_TILE;
         h->buf =
-            tile_new(l, b->name->text, b->dtype, SPACE_TILE, np, h->chunks * h->chunk_stride)
-                .buf;
+            tile_new(l, b->name->text, b->dtype, space, np, h->chunks * h->chunk_stride).buf;
         return;
     }
     const char *name = str_format(l->arena, "%s_hbm%u", b->name->text, l->names++);

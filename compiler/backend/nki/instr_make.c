@@ -220,19 +220,27 @@ void make_scan(Lower *l, TileView dst, Op fold, TileView src)
     s->value = value;
 }
 
-/* Of what the last statement made: its rows are added up, to what is in `dst` unless `first`. False: nothing was made, since the last
- * statement is none that can add. */
+/* Of what the last statement made: its rows are added up, as they were before they were rounded to the type of `src`, to what is in `dst` unless
+ * `first`. False: nothing was made, since the last statement is none that can add. */
 bool make_row_sums(Lower *l, TileView dst, TileView src, bool first)
 {
     const Stmt *last = l->out.n == 0 ? NULL : l->out.at[l->out.n - 1];
     const Expr *e = last == NULL || last->kind != STMT_TILE ? NULL : expr_uncast(last->value);
     bool function = e != NULL && last->dst == src.buf && e->kind == EXPR_OP && e->n_args == 1;
-    if (first) {
-        make_reduce(l, dst, OP_SUM, src);
-    } else if (function) {
-        make_fold(l, dst, OP_SUM, src);
+    bool wide = view_dtype(l, src) == DTYPE_F32;
+    function = function && affine_eq(last->at[1], at_of(l, src, l->p, l->f)[1]) &&
+               last->index[1].range.limit.n == src.nf;
+    if (!function && !(first && wide)) {
+        return false;
     }
-    return first || function;
+    if (first) {
+        open_fold(l, dst, OP_SUM);
+    }
+    make_fold(l, dst, OP_SUM, src);
+    if (!wide) {
+        l->out.at[l->out.n - 1]->value = expr_cast(l->arena, e, DTYPE_F32);
+    }
+    return true;
 }
 
 TileView view_ones(Lower *l)

@@ -11,6 +11,7 @@ static void begin(Lower *l, const Kernel *k)
     l->from = k;
     pair_find(l);
     l->tried.away = ARENA_ARRAY(l->arena, k->bufs.n + 1, bool);
+    l->tried.copied = ARENA_ARRAY(l->arena, k->bufs.n + 1, bool);
     l->tried.why = ARENA_ARRAY(l->arena, k->bufs.n + 1, Away);
     l->loops.concrete = ARENA_ARRAY(l->arena, k->vars.n + 1, bool);
     l->task.body = k->body;
@@ -83,7 +84,7 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
 #define WAITS_US    100 /* ... and so long */
 #define STAGES      0.93 /* two stages, in a text of twice as many lines, take so much of the time */
 #define STAGES_WAIT 1.25 /* as WAITS, for these */
-#define STAGE_TRIES 12
+#define STAGE_TRIES 64
 #define DISTRIBUTED 0.8   /* values go through memory where that takes so much of the time */
 #define LINE        3e-4  /* of the time is worth a statement less in the text; one ... */
 #define LONG        150   /* statements of a text ... */
@@ -151,26 +152,49 @@ static const Stmt *longest_loop(Stmt *const *body, uint32_t n, int64_t times, in
     return found;
 }
 
-/* The kernel with its longest loop in two stages, cut between statements of the program where that gains most; null: nowhere. */
+/* May the loop be cut before statement `i`? Between statements of the program, and where the Tensor engine goes on with what others have
+ * made. */
+static bool is_border(const Kernel *k, const Stmt *loop, uint32_t i)
+{
+    Span a = loop->body[i - 1]->span, b = loop->body[i]->span;
+    const Stmt *s = loop->body[i];
+    bool psum = s->kind == STMT_ALLOC && k->bufs.at[s->buf].space == SPACE_ACC &&
+                loop->body[i - 1]->kind == STMT_TILE;
+    return a.lo != b.lo || a.hi != b.hi || psum;
+}
+
+/* The kernel with its longest loop in two stages, cut where that gains most; null: nowhere. */
 static Kernel *pipelined(const Lower *l, const Kernel *made, double us)
 {
     int64_t most = 0;
     const Stmt *loop = longest_loop(made->body, made->n_body, 1, &most);
     Kernel *best = NULL;
-    uint32_t tries = 0;
-    for (uint32_t i = 1; loop != NULL && i < loop->n_body && tries < STAGE_TRIES; i++) {
-        Span a = loop->body[i - 1]->span, b = loop->body[i]->span;
-        if (a.lo == b.lo && a.hi == b.hi) {
-            continue;
-        }
-        Kernel *k = lower_pipelined(l->ctx, l->arena, made, loop, i);
-        NkiCost cost;
-        tries += k != NULL;
-        if (k != NULL && nki_measure(k, l->chip, &cost) &&
-            cost.sbuf_peak <= l->chip->sbuf_bytes && cost.psum_peak <= NKI_PSUM_BANKS &&
-            cost.predicted_us < us * STAGES) {
-            us = cost.predicted_us / STAGES;
-            best = k;
+    uint32_t tries = 0, n = 0, *border = NULL;
+    if (loop == NULL) {
+        return NULL;
+    }
+    border = ARENA_ARRAY(l->arena, loop->n_body + 1, uint32_t);
+    for (uint32_t i = 1; i < loop->n_body; i++) {
+        border[n] = i;
+        n += is_border(made, loop, i);
+    }
+    for (uint32_t c = 0; c < n; c++) {
+        for (uint32_t a = 0; a <= c && tries < STAGE_TRIES; a++) {
+            for (int wide = 1; wide >= 0; wide--) {
+                Stages stages = {border[c], border[a], wide};
+                Kernel *k = lower_pipelined(l->ctx, l->arena, made, loop, stages);
+                NkiCost cost;
+                tries += k != NULL;
+                bool fits = k != NULL && nki_cost(k, l->chip, &cost) &&
+                            cost.sbuf_peak <= l->chip->sbuf_bytes &&
+                            cost.psum_peak <= NKI_PSUM_BANKS;
+                if (fits) {
+                    double time = nki_predicted_us(k, l->chip, &cost);
+                    best = time < us * STAGES ? k : best;
+                    us = time < us * STAGES ? time / STAGES : us;
+                    break; /* pairs are longer */
+                }
+            }
         }
     }
     return best;

@@ -139,6 +139,7 @@ static bool names(const Stmt *s, BufRef buf)
 
 /* A block that has been made in this body, until the last statement that names it. */
 typedef struct Living {
+    BufRef buf;
     uint32_t last;
     int64_t bytes;
 } Living;
@@ -153,7 +154,7 @@ static void block_enter(Lower *l, Livings *living, Stmt *const *body, uint32_t n
     while (last > at && !names(body[last], body[at]->buf)) {
         last--;
     }
-    Living b = {last, home_enter(l, body[at]->buf)};
+    Living b = {body[at]->buf, last, home_enter(l, body[at]->buf)};
     if (b.bytes > 0) {
         vec_push(l->arena, &living->list, b);
     }
@@ -172,29 +173,111 @@ static void blocks_leave(Lower *l, Livings *living, uint32_t at)
     living->list.n = kept;
 }
 
-/* Lowers the function at `at` with the sum of its rows that follows it: the sum's place, or `at`: nothing was lowered. */
+/* What stands beside a function: the sum of its rows, and the copy of its values in a narrower type; places in its body, or 0. */
+typedef struct Beside {
+    uint32_t sum, narrow;
+} Beside;
+
+static uint32_t count_readers(const Kernel *k, BufRef buf)
+{
+    StmtWalk w;
+    uint32_t n = 0;
+    for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
+        n += expr_load_of(s->value, buf) != NULL;
+    }
+    return n;
+}
+
+/* May the statement stand before the function, which does not read what it sets? */
+static bool may_pass(const Stmt *s, const Stmt *fn, const Stmt *narrow)
+{
+    bool reads = expr_load_of(s->value, fn->dst) != NULL ||
+                 (narrow != NULL && expr_load_of(s->value, narrow->dst) != NULL);
+    return s->kind == STMT_TILE && s->fold == OP_COPY && s->scan == 0 && !reads &&
+           s->dst != fn->dst && expr_load_of(fn->value, s->dst) == NULL &&
+           (narrow == NULL || s->dst != narrow->dst);
+}
+
+static Beside find_beside(Stmt *const *body, uint32_t n, uint32_t at)
+{
+    Beside found = {0};
+    for (uint32_t i = at + 1; i < n && found.sum == 0; i++) {
+        const Stmt *s = body[i];
+        if (s->kind == STMT_ALLOC ||
+            (s->kind == STMT_TILE &&
+             may_pass(s, body[at], found.narrow > 0 ? body[found.narrow] : NULL))) {
+            continue;
+        }
+        bool reads = s->kind == STMT_TILE && s->scan == 0 &&
+                     expr_load_of(s->value, body[at]->dst) != NULL;
+        bool sum = reads && s->fold == OP_SUM && s->n_first == 0;
+        if (!reads || (!sum && (s->fold != OP_COPY || found.narrow > 0))) {
+            break;
+        }
+        *(sum ? &found.sum : &found.narrow) = i;
+    }
+    for (uint32_t i = found.sum + 1; i < n && found.sum > 0 && found.narrow == 0; i++) {
+        const Stmt *s = body[i];
+        if (s->kind != STMT_ALLOC) {
+            bool copy = s->kind == STMT_TILE && s->fold == OP_COPY &&
+                        expr_load_of(s->value, body[at]->dst) != NULL;
+            found.narrow = copy ? i : 0;
+            break;
+        }
+    }
+    return found;
+}
+
+/* Lowers the function at `at` with the sum of its rows that follows it: the last statement that was lowered, or `at`: none was. */
 static uint32_t row_sums(Lower *l, Livings *living, Stmt *const *body, uint32_t n, uint32_t at)
 {
-    uint32_t sum = at + 1;
-    bool alloc = sum < n && body[sum]->kind == STMT_ALLOC;
-    sum += alloc;
-    if (sum >= n || body[at]->kind != STMT_TILE || body[sum]->kind != STMT_TILE) {
+    const Stmt *s = body[at];
+    Beside b = s->kind == STMT_TILE ? find_beside(body, n, at) : (Beside){0};
+    if (b.sum == 0) {
         return at;
     }
-    const Stmt *fold = body[sum];
-    if (fold->fold != OP_SUM || !fold->begins || fold->n_first > 0 ||
-        expr_load_of(fold->value, body[at]->dst) == NULL) {
+    uint32_t last = b.narrow > b.sum ? b.narrow : b.sum, entered = at + 1;
+    lower_enter(l, s);
+    if (is_empty(l) || l->now.part >= 0) {
         return at;
     }
-    lower_enter(l, body[at]);
-    if (is_empty(l) || l->now.part >= 0 || !lower_row_sums(l, body[at], fold, false)) {
+    for (uint32_t i = at + 1; i < last; i++) { /* the homes of what is asked about */
+        if (body[i]->kind == STMT_ALLOC) {
+            (void)home_on_chip(l, body[i]->buf);
+        }
+    }
+    bool narrow = b.narrow > 0 && lower_narrows(l, s, body[b.narrow]) &&
+                  count_readers(l->from, s->dst) == 2;
+    last = narrow ? last : b.sum;
+    bool between = !narrow && b.narrow > 0 && b.narrow < b.sum;
+    const Stmt *as = narrow ? body[b.narrow] : NULL;
+    if (between || !lower_row_sums(l, s, as, body[b.sum], false)) {
         return at;
     }
-    if (alloc) {
-        block_enter(l, living, body, n, sum - 1);
+    for (uint32_t i = 0; i < living->list.n && narrow;
+         i++) { /* the function's own is not made */
+        Living *own = &living->list.at[i];
+        l->room.home_bytes -= own->buf == s->dst ? own->bytes : 0;
+        own->bytes = own->buf == s->dst ? 0 : own->bytes;
     }
-    (void)lower_row_sums(l, body[at], fold, true);
-    return sum;
+    for (; entered < last; entered++) {
+        bool took = false;
+        if (body[entered]->kind == STMT_ALLOC) {
+            block_enter(l, living, body, n, entered);
+        } else if (entered != b.sum && entered != b.narrow) { /* it may pass */
+            lower_tile(l, body[entered], NULL, &took);
+        }
+    }
+    lower_enter(l, s);
+    narrow = narrow && l->home[as->dst].on_chip;
+    if (b.narrow > 0 && b.narrow < b.sum && !narrow) { /* no room for it after all */
+        (void)lower_row_sums(l, s, NULL, body[b.sum], true);
+        bool took = false;
+        lower_tile(l, body[b.narrow], NULL, &took);
+        return last;
+    }
+    (void)lower_row_sums(l, s, narrow ? as : NULL, body[b.sum], true);
+    return narrow ? last : b.sum;
 }
 
 void lower_block(Lower *l, Stmt *const *body, uint32_t n)
@@ -534,8 +617,12 @@ Kernel *lower_all(const Lower *start, Lower *l)
         first.room.tile_elements = 2048 / part;
         made = lower_again(&first, l);
         NkiCost cost;
-        if (made == NULL || !nki_cost(made, l->chip, &cost) ||
-            cost.sbuf_peak <= l->chip->sbuf_bytes) {
+        bool known = made != NULL && nki_cost(made, l->chip, &cost);
+        if (known && cost.psum_peak > NKI_PSUM_BANKS && psum_refuse_all(l)) {
+            made = lower_again(&first, l);
+            known = made != NULL && nki_cost(made, l->chip, &cost);
+        }
+        if (!known || cost.sbuf_peak <= l->chip->sbuf_bytes) {
             break;
         }
     }

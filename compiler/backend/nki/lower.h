@@ -143,9 +143,10 @@ typedef struct Away {
 typedef struct Tried {
     int64_t count; /* instructions so far */
     bool failed, too_many;
-    bool *away; /* [from->bufs]: not to be kept on chip; set by a try, for the next one, */
-    Away *why;  /* [from->bufs] and for what */
-    bool again; /* the try ended for that */
+    bool *copied; /* [from->bufs]: leaves PSUM by a copy; set by a try, for the next one */
+    bool *away;   /* [from->bufs]: not to be kept on chip; likewise, */
+    Away *why;    /* [from->bufs] and for what */
+    bool again;   /* the try ended for that */
 } Tried;
 
 /* A loop that stays one, and the statements before it. */
@@ -279,6 +280,19 @@ void home_in_hbm(Lower *l, BufRef buf);
 void home_make(Lower *l, BufRef buf);
 /* All of these, where an alloc stands; the bytes of a partition. */
 int64_t home_enter(Lower *l, BufRef buf);
+/* ---- psum.c ---- */
+/* May the block, whose layout is known, stay in PSUM, where its matmuls leave it? */
+bool psum_keeps(const Lower *l, BufRef buf);
+/* Is it there? */
+bool psum_has(const Lower *l, BufRef buf);
+/* May one instruction read or write the view of it? */
+bool psum_takes(const Lower *l, TileView v);
+/* The next try copies it to SBUF. */
+void psum_refuse(Lower *l, BufRef buf);
+/* The same of all; were there any? */
+bool psum_refuse_all(Lower *l);
+/* Elements of a row that a statement with this value takes at a time. */
+int64_t psum_row(const Lower *l, const Expr *value);
 /* ---- windows.c ---- */
 /* A loop with a window, in loops that stay; false, and nothing done, where its iterations are taken one by one. */
 bool lower_window(Lower *l, const Stmt *s);
@@ -319,10 +333,16 @@ const Kernel *lower_distribute(Arena *arena, const Kernel *k);
 /* masked_folds.c: folds that a mask restricts as loops with windows; the kernel itself where it has none. */
 const Kernel *lower_masked_folds(Ctx *ctx, Arena *arena, const Kernel *k);
 
-/* pipeline.c: the LEGAL kernel with the loop, whose first `cut` statements are its first stage, in two stages; null: that cannot
- * be. */
+/* pipeline.c: how a loop is cut into two stages. */
+typedef struct Stages {
+    uint32_t cut,
+        at; /* statements of the first stage, and how many of them stand before the second one */
+    bool
+        wide; /* what the first one hands to the second has a tile for each iteration; else two, for pairs of these */
+} Stages;
+/* The LEGAL kernel with the loop in two stages; null: that cannot be. */
 Kernel *lower_pipelined(Ctx *ctx, Arena *arena, const Kernel *k, const Stmt *loop,
-                        uint32_t cut);
+                        Stages stages);
 
 /* ---- instr_make.c ---- */
 TileView tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int64_t nf);
@@ -437,8 +457,11 @@ int64_t place_start(const Place *x, uint32_t dim, const Box *box);
 int64_t place_stride(const Lower *l, const Place *x, uint32_t label);
 /* False, and nothing done, when the Tensor engine cannot do it as it is. */
 bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue);
-/* A function and the sums of its rows, in one pass, once it is known that that can be (not `go`: only asks). */
-bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *fold, bool go);
+/* A function and the sums of its rows, in one pass, once it is known that that can be (not `go`: only asks). `narrow`: the copy of its
+ * values in a narrower type, which is made and not they; or null. */
+bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *narrow, const Stmt *fold, bool go);
+/* Is `copy` such a copy of what `s` makes? */
+bool lower_narrows(Lower *l, const Stmt *s, const Stmt *copy);
 /* Can it? Of a statement without levels. */
 bool lower_is_product(Lower *l, const Stmt *s);
 /* The same as loops over all its tiles (panels.c); false, and nothing done, where it is too irregular. */
@@ -468,6 +491,8 @@ void make_scan(Lower *l, TileView dst, Op fold, TileView src); /* instr_make.c *
 TileView evaluate(Evaluation *ev, const Expr *e, DType t, const TileView *into);
 /* Evaluates the parts of `e` that do not depend on all labels, which are remembered. */
 void evaluate_narrow(Evaluation *ev, const Expr *e);
+/* Is it a function that one instruction of the Scalar engine ends with? */
+bool evaluate_is_function(Op op);
 /* Can it be evaluated? */
 bool evaluate_has(Op op);
 /* evaluate_in_place.c: may the statement's value be computed where it is kept, though it reads it? */

@@ -149,7 +149,8 @@ static bool is_regular(Panels *p)
     const Schedule *b = c->levels;
     if (!l->loops.cut || b == NULL || c->pm.n != 1 || c->n.n != 1 || c->pk.n != 1 ||
         c->om.n + c->ok.n > 0 || l->now.part >= 0 || l->now.turned >= 0 || l->now.flat > 0 ||
-        l->loops.concrete[l->from->vars.n] || c->stationary.buf == c->moving.buf) {
+        l->loops.concrete[l->from->vars.n] || c->stationary.buf == c->moving.buf ||
+        psum_has(l, c->final.buf)) {
         return false;
     }
     p->k = c->pk.at[0];

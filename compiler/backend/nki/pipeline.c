@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops of two stages. Engines run in order, so what an iteration does first waits for what the one before does last, though
- * other engines do that. Here the first stage of an iteration stands before the second one of the iteration before, in a loop over
- * pairs of iterations, so that what a stage hands to the other has two places:
+ * other engines do that. Here the second stage of an iteration stands in the first one of the next iteration. What a stage hands to the
+ * other has a tile for each iteration, where SBUF has room for that,
  *
- *     first(0); for p { first(2p+1); second(2p); if there is one: first(2p+2); second(2p+1) }
+ *     for i in range(n + 1) { if i < n: begin(i); if i >= 1: second(i - 1); if i < n: end(i) }
+ *
+ * or else two tiles, in a loop over pairs of iterations:
+ *
+ *     begin(0); end(0); for p { begin(2p+1); second(2p); end(2p+1); if there is one: begin(2p+2); second(2p+1); if ..: end(2p+2) }
  */
 #include "backend/nki/lower.h"
 
@@ -15,8 +19,11 @@ typedef struct Pipeline {
     const Kernel *from;
     Kernel *to;
     const Stmt *loop;
-    uint32_t cut;    /* statements of the first stage */
-    bool *first;     /* [bufs] begins there */
+    uint32_t cut;    /* statements of the first stage, */
+    uint32_t at;     /* and how many of them stand before the second one */
+    bool wide;       /* a tile for each iteration */
+    bool *shared;    /* [bufs] begins before the second stage, is used after it */
+    bool *first;     /* [bufs] is used there */
     bool *crosses;   /* [bufs] and is used in the second */
     VarRef pair;     /* the loop over pairs */
     BufRef *copy[2]; /* [bufs] of even iterations, of odd ones */
@@ -27,18 +34,33 @@ static bool on_chip(const Kernel *k, BufRef b)
     return k->bufs.at[b].space == SPACE_TILE || k->bufs.at[b].space == SPACE_ACC;
 }
 
-/* Is what the first stage reads or writes its own, but for what nobody in the loop writes? */
+/* Notes what begins before the second stage and is used after it, in the first one. */
+static void note_shared(Pipeline *p, const Stmt *s, uint32_t at)
+{
+    bool *here = ARENA_ARRAY(p->arena, p->from->bufs.n + 1, bool);
+    expr_mark_loads(s->value, here);
+    here[s->dst] = true;
+    for (uint32_t i = 0; i < p->at && at >= p->at; i++) {
+        const Stmt *alloc = p->loop->body[i];
+        if (alloc->kind == STMT_ALLOC) {
+            p->shared[alloc->buf] |= here[alloc->buf];
+        }
+    }
+}
+
+/* Is what the first stage reads or writes its own, but for what nobody in the loop writes, or it alone uses? */
 static bool may_cut(Pipeline *p)
 {
     const Kernel *k = p->from;
     bool *own = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool);
     bool *read = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool);
+    bool *written_first = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool);
+    bool *used_second = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool);
     bool *written = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool), may = true, any = false;
     for (uint32_t i = 0; i < p->loop->n_body; i++) {
         const Stmt *s = p->loop->body[i];
         if (s->kind == STMT_ALLOC) {
             own[s->buf] = true;
-            p->first[s->buf] = i < p->cut;
             may &= on_chip(k, s->buf);
             continue;
         }
@@ -47,8 +69,11 @@ static bool may_cut(Pipeline *p)
             return false;
         }
         if (i < p->cut) {
-            may &= own[s->dst];
+            written_first[s->dst] |= !own[s->dst];
             expr_mark_loads(s->value, read);
+            expr_mark_loads(s->value, p->first);
+            p->first[s->dst] = true;
+            note_shared(p, s, i);
             continue;
         }
         bool *here = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool);
@@ -56,11 +81,15 @@ static bool may_cut(Pipeline *p)
         here[s->dst] = true;
         written[s->dst] = true;
         for (uint32_t b = 0; b < k->bufs.n; b++) {
+            used_second[b] |= here[b];
+        }
+        for (uint32_t b = 0; b < k->bufs.n; b++) {
             p->crosses[b] |= here[b] && own[b] && p->first[b];
         }
     }
     for (uint32_t b = 0; b < k->bufs.n; b++) {
         may &= !(read[b] && written[b] && !own[b]);
+        may &= !written_first[b] || (on_chip(k, b) && !used_second[b]);
         may &= !p->crosses[b] || k->bufs.at[b].space == SPACE_TILE;
         any |= p->crosses[b];
     }
@@ -81,6 +110,9 @@ static const Affine *moved(const Stage *g, BufRef buf, const Affine *at)
     Affine *out = ARENA_ARRAY(g->p->arena, rank + 1, Affine);
     for (uint32_t d = 0; d < rank; d++) {
         out[d] = affine_subst(g->p->arena, at[d], g->p->loop->var, g->at);
+    }
+    if (g->p->wide && g->p->crosses[buf]) {
+        out[1] = affine_add(g->p->arena, out[1], g->p->from->bufs.at[buf].extent[1].n, g->at);
     }
     return out;
 }
@@ -103,79 +135,125 @@ typedef struct Stmts {
     VEC(Stmt *) list;
 } Stmts;
 
+/* A tile for the buffer, of one iteration or of all. */
+static void put_alloc(Pipeline *p, Stmts *out, const Stmt *s, uint32_t parity)
+{
+    const Buffer *b = &p->from->bufs.at[s->buf];
+    Stmt *t = arena_copy(p->arena, s, sizeof *s);
+    Dim extent[2] = {b->extent[0], b->extent[1]};
+    if (p->wide && p->crosses[s->buf]) {
+        extent[1] = dim_fixed(sat_mul(extent[1].n, p->loop->range.limit.n));
+    }
+    t->buf = p->copy[parity][s->buf] =
+        kernel_buffer(p->to, &p->ctx->syms, b->name->text, b->dtype, b->space, b->rank, extent);
+    vec_push(p->arena, &out->list, t);
+}
+
+/* The tiles of the first stage that are allocated apart: those that cross to the second one, or are shared. */
+static void put_allocs(Pipeline *p, Stmts *out, const bool *which, uint32_t parity)
+{
+    for (uint32_t i = 0; i < p->cut; i++) {
+        const Stmt *s = p->loop->body[i];
+        if (s->kind == STMT_ALLOC && which[s->buf]) {
+            put_alloc(p, out, s, parity);
+        }
+    }
+}
+
 /* Statements [from, to) of the body, of that iteration; tiles of these alone begin again each time. */
 static void put_stage(Pipeline *p, Stmts *out, uint32_t from, uint32_t to, Affine at,
                       uint32_t parity)
 {
     Stage g = {p, at, parity};
-    for (uint32_t i = from; i < to; i++) {
+    bool second = from == p->cut;
+    for (uint32_t i = second ? 0 : from; i < to; i++) {
         const Stmt *s = p->loop->body[i];
-        Stmt *t = arena_copy(p->arena, s, sizeof *s);
-        if (s->kind == STMT_ALLOC && p->crosses[s->buf]) {
+        if (s->kind == STMT_ALLOC) {
+            bool here = i < p->cut ? p->first[s->buf] != second : second;
+            if (here && !p->crosses[s->buf] && !p->shared[s->buf]) {
+                put_alloc(p, out, s, parity);
+            }
             continue;
         }
-        if (s->kind == STMT_ALLOC) {
-            const Buffer *b = &p->from->bufs.at[s->buf];
-            p->copy[parity][s->buf] = kernel_buffer(p->to, &p->ctx->syms, b->name->text,
-                                                    b->dtype, b->space, b->rank, b->extent);
-            t->buf = p->copy[parity][s->buf];
-        } else {
-            t->at = moved(&g, s->dst, s->at);
-            t->dst = copy_of(&g, s->dst);
-            t->value = expr_with_places(p->arena, s->value, moved_load, &g);
+        if (i < from) {
+            continue;
         }
+        Stmt *t = arena_copy(p->arena, s, sizeof *s);
+        t->at = moved(&g, s->dst, s->at);
+        t->dst = copy_of(&g, s->dst);
+        t->value = expr_with_places(p->arena, s->value, moved_load, &g);
         vec_push(p->arena, &out->list, t);
     }
 }
 
-static void put_crossing(Pipeline *p, Stmts *out, uint32_t parity)
+/* The same where lo <= var < hi. */
+static void put_guarded(Pipeline *p, Stmts *out, uint32_t from, uint32_t to, Affine at,
+                        uint32_t parity, Guard when)
 {
-    for (uint32_t i = 0; i < p->cut; i++) {
-        const Stmt *s = p->loop->body[i];
-        if (s->kind != STMT_ALLOC || !p->crosses[s->buf]) {
-            continue;
-        }
-        const Buffer *b = &p->from->bufs.at[s->buf];
-        Stmt *t = arena_copy(p->arena, s, sizeof *s);
-        t->buf = p->copy[parity][s->buf] = kernel_buffer(
-            p->to, &p->ctx->syms, b->name->text, b->dtype, b->space, b->rank, b->extent);
-        vec_push(p->arena, &out->list, t);
+    Stmts in = {0};
+    put_stage(p, &in, from, to, at, parity);
+    if (in.list.n == 0) {
+        return;
     }
+    Stmt *block = ARENA_NEW(p->arena, Stmt);
+    *block = (Stmt){.kind = STMT_BLOCK, .span = p->loop->span, .n_guards = 1};
+    block->guard = arena_copy(p->arena, &when, sizeof when);
+    block->body = in.list.at;
+    block->n_body = in.list.n;
+    vec_push(p->arena, &out->list, block);
 }
 
 /* ---- the loop ---- */
 
-static void put_loop(Pipeline *p, Stmts *out)
+static void put_loop_over(Pipeline *p, Stmts *out, const Stmts *body, int64_t trips)
+{
+    Stmt *loop = arena_copy(p->arena, p->loop, sizeof *loop);
+    loop->var = p->pair;
+    loop->range = range_whole(dim_fixed(trips));
+    loop->body = body->list.at;
+    loop->n_body = body->list.n;
+    vec_push(p->arena, &out->list, loop);
+}
+
+static void put_wide(Pipeline *p, Stmts *out)
+{
+    int64_t n = p->loop->range.limit.n;
+    Affine now = affine_var(p->arena, p->pair);
+    Affine last = affine_add(p->arena, affine_const(-1), 1, now);
+    Guard first = {p->pair, 0, n}, second = {p->pair, 1, n + 1};
+    Stmts body = {0};
+    put_allocs(p, out, p->crosses, 0);
+    put_allocs(p, &body, p->shared, 0);
+    put_guarded(p, &body, 0, p->at, now, 0, first);
+    put_guarded(p, &body, p->cut, p->loop->n_body, last, 0, second);
+    put_guarded(p, &body, p->at, p->cut, now, 0, first);
+    put_loop_over(p, out, &body, n + 1);
+}
+
+static void put_pairs(Pipeline *p, Stmts *out)
 {
     Arena *a = p->arena;
-    const Stmt *s = p->loop;
-    int64_t pairs = s->range.limit.n / 2;
-    uint32_t n = s->n_body;
+    int64_t pairs = p->loop->range.limit.n / 2;
+    uint32_t n = p->loop->n_body;
     Affine twice = affine_add(a, affine_const(0), 2, affine_var(a, p->pair)), at[3];
     for (int64_t i = 0; i < 3; i++) {
         at[i] = affine_add(a, affine_const(i), 1, twice);
     }
-    put_crossing(p, out, 0);
-    put_crossing(p, out, 1);
+    Guard more = {p->pair, 0, pairs - 1};
+    Stmts body = {0};
+    put_allocs(p, out, p->crosses, 0);
+    put_allocs(p, out, p->crosses, 1);
+    put_allocs(p, out, p->shared, 0);
     put_stage(p, out, 0, p->cut, affine_const(0), 0);
-    Stmts body = {0}, next = {0};
-    put_stage(p, &body, 0, p->cut, at[1], 1);
+    put_allocs(p, &body, p->shared, 1);
+    put_stage(p, &body, 0, p->at, at[1], 1);
     put_stage(p, &body, p->cut, n, at[0], 0);
-    put_stage(p, &next, 0, p->cut, at[2], 0);
-    Guard *guard = ARENA_NEW(a, Guard);
-    *guard = (Guard){p->pair, 0, pairs - 1};
-    Stmt *block = ARENA_NEW(a, Stmt);
-    *block = (Stmt){.kind = STMT_BLOCK, .span = s->span, .n_guards = 1, .guard = guard};
-    block->body = next.list.at;
-    block->n_body = next.list.n;
-    vec_push(a, &body.list, block);
+    put_stage(p, &body, p->at, p->cut, at[1], 1);
+    put_allocs(p, &body, p->shared, 0);
+    put_guarded(p, &body, 0, p->at, at[2], 0, more);
     put_stage(p, &body, p->cut, n, at[1], 1);
-    Stmt *loop = arena_copy(a, s, sizeof *s);
-    loop->var = p->pair;
-    loop->range = range_whole(dim_fixed(pairs));
-    loop->body = body.list.at;
-    loop->n_body = body.list.n;
-    vec_push(a, &out->list, loop);
+    put_guarded(p, &body, p->at, p->cut, at[2], 0, more);
+    put_loop_over(p, out, &body, pairs);
 }
 
 /* A copy of the statements with the loop in its new form. */
@@ -183,7 +261,7 @@ static void rebuild(Pipeline *p, Stmts *out, Stmt *const *body, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         if (body[i] == p->loop) {
-            put_loop(p, out);
+            (p->wide ? put_wide : put_pairs)(p, out);
             continue;
         }
         Stmt *s = body[i];
@@ -198,13 +276,22 @@ static void rebuild(Pipeline *p, Stmts *out, Stmt *const *body, uint32_t n)
     }
 }
 
-Kernel *lower_pipelined(Ctx *ctx, Arena *arena, const Kernel *k, const Stmt *loop, uint32_t cut)
+Kernel *lower_pipelined(Ctx *ctx, Arena *arena, const Kernel *k, const Stmt *loop,
+                        Stages stages)
 {
-    Pipeline p = {.ctx = ctx, .arena = arena, .from = k, .loop = loop, .cut = cut};
+    Pipeline p = {.ctx = ctx, .arena = arena, .from = k, .loop = loop};
+    p.cut = stages.cut;
+    p.at = stages.at;
+    p.wide = stages.wide;
     p.first = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
     p.crosses = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
-    if (loop->range.limit.n < 4 || loop->range.limit.n % 2 != 0 || !may_cut(&p)) {
+    p.shared = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
+    if (loop->window != NULL || loop->range.start.n > 0 || loop->range.limit.n < 4 ||
+        (!p.wide && loop->range.limit.n % 2 != 0) || !may_cut(&p)) {
         return NULL;
+    }
+    for (uint32_t b = 0; b < k->bufs.n; b++) {
+        p.shared[b] = p.shared[b] && !p.crosses[b];
     }
     p.to = kernel_like(arena, k);
     p.pair = kernel_var(p.to, &ctx->syms, k->vars.at[loop->var].name->text, true);

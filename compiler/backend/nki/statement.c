@@ -2,12 +2,7 @@
 /* Statements that are no matmul: maps, copies, fills and reductions, box by box. Which label goes on partitions is chosen by how
  * many of them it fills, what lies contiguous in HBM and how blocks on chip already lie; reduced labels go last on the free
  * axis. */
-#include "backend/nki/lower.h"
-
-typedef struct Shape {
-    Labels p, keep, fold;
-    bool fold_p; /* the partition labels are reduced */
-} Shape;
+#include "backend/nki/statement.h"
 
 static void add_label(Labels *x, uint32_t label)
 {
@@ -142,7 +137,7 @@ static bool all_in_hbm(const Lower *l, const Place *dst, const Loads *loads)
     return all;
 }
 
-static Shape choose_shape(Lower *l, const Place *dst, const Expr *value, uint32_t n)
+Shape statement_shape(Lower *l, const Place *dst, const Expr *value, uint32_t n)
 {
     Loads loads = {0};
     collect_loads(l, value, &loads);
@@ -186,8 +181,7 @@ static Shape choose_shape(Lower *l, const Place *dst, const Expr *value, uint32_
 
 /* ---- without a fold ---- */
 
-static bool direct_target(Lower *l, const Place *dst, const Shape *s, const Box *box,
-                          TileView *out)
+bool statement_target(Lower *l, const Place *dst, const Shape *s, const Box *box, TileView *out)
 {
     const Home *h = &l->home[dst->buf];
     if (!h->on_chip || (dst->rank > 0 && s->p.n != 1)) {
@@ -216,27 +210,54 @@ static bool direct_target(Lower *l, const Place *dst, const Shape *s, const Box 
     return p0 == 0;
 }
 
-/* What is in the box: in its block, or in a tile that was copied there. */
-static TileView assign_box(Lower *l, const Stmt *s, const Place *dst, const Shape *shape,
-                           const Box *box)
+/* Does the statement read what it sets, if it does, element by element? */
+static bool reads_in_place(const Lower *l, const Stmt *s)
+{
+    ExprWalk w;
+    for (const Expr *e = load_first(&w, s->value); e != NULL; e = load_next(&w)) {
+        for (uint32_t d = 0; e->buf == s->dst && d < l->from->bufs.at[s->dst].rank; d++) {
+            if (!affine_eq(e->at[d], s->at[d])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* What is in the box: in its block (*direct), or in a tile, `spare` if that is given. */
+TileView statement_evaluate(Lower *l, const Stmt *s, const Place *dst, const Shape *shape,
+                            const Box *box, const TileView *spare, bool *direct)
 {
     DType t = l->from->bufs.at[dst->buf].dtype;
     TileView into;
-    bool direct = evaluate_in_place(s) && direct_target(l, dst, shape, box, &into);
+    *direct = reads_in_place(l, s) && statement_target(l, dst, shape, box, &into);
+    const Expr *e = expr_uncast(s->value);
+    bool narrows = !*direct && t != DTYPE_F32 && dtype_is_float(t) && s->value->dtype == t &&
+                   e->kind == EXPR_OP && evaluate_is_function(e->op);
+    if (narrows) { /* no f32 tile before it */
+        into = spare != NULL ? *spare
+                             : tile_new(l, "t", t, SPACE_TILE, labels_count(shape->p, box),
+                                        labels_count(shape->keep, box));
+    }
     Evaluation ev = {l, shape->p, shape->keep, box, LOWER_NONE, {0}, false};
     memo_begin(l, s->value, NULL);
-    TileView v = evaluate(&ev, s->value, t, direct ? &into : NULL);
+    TileView v = evaluate(&ev, s->value, t, *direct || narrows ? &into : NULL);
     l->now.memo.n = 0;
+    return v;
+}
+
+void statement_keep(Lower *l, const Place *dst, const Shape *shape, const Box *box, TileView v,
+                    bool direct)
+{
     if (direct) {
         l->home[dst->buf].version++;
     } else {
         view_store(l, dst, shape->p, shape->keep, box, v);
     }
-    return v;
 }
 
 /* Is a load turned, so that its rows reach over several boxes of partitions? */
-static bool turns_rows(Lower *l, const Stmt *s, const Shape *shape)
+bool statement_turns(Lower *l, const Stmt *s, const Shape *shape)
 {
     Loads loads = {0};
     collect_loads(l, s->value, &loads);
@@ -252,8 +273,9 @@ static void lower_assign(Lower *l, const Stmt *s, const Place *dst, const Shape 
 {
     int64_t pstep[LABELS], fstep[LABELS];
     box_steps(shape->p, &l->now.full, NKI_PARTITIONS, pstep);
-    box_steps(shape->keep, &l->now.full, l->room.tile_elements, fstep);
-    bool inside = turns_rows(l, s, shape); /* the boxes that share rows follow each other */
+    box_steps(shape->keep, &l->now.full, psum_row(l, s->value), fstep);
+    bool inside =
+        statement_turns(l, s, shape); /* the boxes that share rows follow each other */
     const Labels *outer = inside ? &shape->keep : &shape->p,
                  *inner = inside ? &shape->p : &shape->keep;
     const int64_t *outer_step = inside ? fstep : pstep, *inner_step = inside ? pstep : fstep;
@@ -264,7 +286,9 @@ static void lower_assign(Lower *l, const Stmt *s, const Place *dst, const Shape 
         for (bool b = true;
              box_next(*inner, &l->now.full, inner_step, &box, b) && !l->tried.failed;
              b = false) {
-            (void)assign_box(l, s, dst, shape, &box);
+            bool direct = false;
+            TileView v = statement_evaluate(l, s, dst, shape, &box, NULL, &direct);
+            statement_keep(l, dst, shape, &box, v, direct);
         }
     }
     l->room.loads_first = false;
@@ -275,7 +299,7 @@ void lower_parts(Lower *l, const Stmt *re, const Stmt *im)
 {
     Place dst = place_of(l, re->dst, re->at), both = dst;
     both.label[dst.rank - 1] = PART_LABEL;
-    Shape shape = choose_shape(l, &dst, re->value, l->now.n_labels), with = shape;
+    Shape shape = statement_shape(l, &dst, re->value, l->now.n_labels), with = shape;
     add_label(&with.keep, PART_LABEL);
     int64_t pstep[LABELS], fstep[LABELS];
     box_steps(shape.p, &l->now.full, NKI_PARTITIONS, pstep);
@@ -291,7 +315,7 @@ void lower_parts(Lower *l, const Stmt *re, const Stmt *im)
              b = false) {
             int64_t nf = labels_count(shape.keep, &box);
             TileView tile;
-            bool direct = !reread && direct_target(l, &both, &with, &box, &tile);
+            bool direct = !reread && statement_target(l, &both, &with, &box, &tile);
             if (!direct) {
                 tile = tile_new(l, "parts", DTYPE_F32, SPACE_TILE, labels_count(shape.p, &box),
                                 2 * nf);
@@ -335,7 +359,7 @@ static TileView fold_parts(Lower *l, const Stmt *s, const Shape *shape, Box *box
 }
 
 /* a = a op b */
-static void join(Lower *l, Op fold, TileView a, TileView b)
+void statement_join(Lower *l, Op fold, TileView a, TileView b)
 {
     const Expr *arg[2] = {view_load(l, a, DTYPE_F32), view_load(l, b, DTYPE_F32)};
     make_map(l, a, expr_op(l->arena, op_joined_by(fold, DTYPE_F32), DTYPE_F32, 2, arg));
@@ -375,12 +399,33 @@ static Labels free_labels(const Shape *shape)
 static void fold_steps(const Lower *l, const Stmt *s, const Shape *shape, int64_t nk,
                        int64_t *step)
 {
-    int64_t most = l->room.tile_elements / nk;
+    int64_t most = psum_row(l, s->value) / nk;
     if (whole_is_masked(
             l, s->value)) { /* what a mask decides costs less, as it is in no loop that stays */
         most = most < MASKED_ELEMENTS ? most : MASKED_ELEMENTS;
     }
     box_steps(shape->fold, &l->now.full, most < 1 || few_terms(l, shape, nk) ? 1 : most, step);
+}
+
+/* max(x * c) is max(x) * c where c > 0, also as both are rounded: what is folded, and *scale. */
+static const Expr *without_scale(const Stmt *s, double *scale)
+{
+    const Expr *e = s->value;
+    *scale = 1.0;
+    while (e->kind == EXPR_OP && e->op == OP_CAST && e->dtype == DTYPE_F32) {
+        e = e->arg[0];
+    }
+    bool scaled = (s->fold == OP_RMAX || s->fold == OP_RMIN) && e->kind == EXPR_OP &&
+                  (e->op == OP_MUL || e->op == OP_DIV) && e->dtype == DTYPE_F32;
+    for (uint32_t i = 0; i < 2 && scaled; i++) {
+        const Expr *c = expr_uncast(e->arg[1 - i]);
+        double by = c->kind == EXPR_CONST && dtype_is_float(c->dtype) ? c->value.re : 0.0;
+        if ((e->op == OP_MUL || i == 0) && by > 0x1p-100 && by < 0x1p100) {
+            *scale = e->op == OP_MUL ? by : 1.0 / by;
+            return e->arg[i];
+        }
+    }
+    return s->value;
 }
 
 /* One column per position of `keep`: the fold over the boxes of the reduced labels, in `into` if that is given. */
@@ -393,6 +438,8 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
         return fold_parts(l, s, shape, box);
     }
     TileView acc = into != NULL ? *into : tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
+    double scale;
+    const Expr *value = without_scale(s, &scale);
     bool any = false; /* has a box been folded? */
     Labels f = free_labels(shape);
     int64_t step[LABELS];
@@ -406,8 +453,8 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
         bool opens = !any;
         any = true;
         TileView part = opens ? acc : tile_new(l, "part", DTYPE_F32, SPACE_TILE, np, nk);
-        memo_begin(l, s->value, NULL);
-        TileView v = evaluate(&ev, s->value, DTYPE_F32, NULL);
+        memo_begin(l, value, NULL);
+        TileView v = evaluate(&ev, value, DTYPE_F32, NULL);
         l->now.memo.n = 0;
         int64_t nr = labels_count(shape->fold, box);
         for (int64_t k = 0; k < nk && nr > 1 && !l->tried.failed; k++) {
@@ -416,8 +463,13 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
         if (nr == 1 && opens) {
             make_copy(l, acc, v);
         } else if (!opens) {
-            join(l, s->fold, acc, nr == 1 ? v : part);
+            statement_join(l, s->fold, acc, nr == 1 ? v : part);
         }
+    }
+    if (scale < 1.0 || scale > 1.0) {
+        const Expr *arg[2] = {view_load(l, acc, DTYPE_F32),
+                              expr_const(l->arena, number_real(DTYPE_F32, scale))};
+        make_map(l, acc, expr_op(l->arena, OP_MUL, DTYPE_F32, 2, arg));
     }
     return acc;
 }
@@ -443,16 +495,21 @@ static TileView fold_rows(Lower *l, Op fold, TileView acc)
     return out;
 }
 
-static void fold_store(Lower *l, const Stmt *s, const Place *dst, Labels p, Labels keep,
-                       const Box *box, TileView v, bool overwrite)
+void statement_fold_store(Lower *l, const Stmt *s, const Place *dst, Labels p, Labels keep,
+                          const Box *box, TileView v, bool overwrite)
 {
     if (!overwrite) {
         TileView old = view_of(l, dst, p, keep, box);
-        TileView sum = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, v.np, v.nf);
+        bool there = old.buf == l->home[dst->buf].buf; /* its block */
+        TileView sum = there ? old : tile_new(l, "fold", DTYPE_F32, SPACE_TILE, v.np, v.nf);
         const Expr *arg[2] = {view_load(l, old, DTYPE_F32), view_load(l, v, DTYPE_F32)};
         make_map(l, sum,
                  expr_op(l->arena, op_joined_by(s->fold, DTYPE_F32), DTYPE_F32, 2, arg));
+        l->home[dst->buf].version++;
         v = sum;
+        if (there) {
+            return;
+        }
     }
     view_store(l, dst, p, keep, box, v);
 }
@@ -489,7 +546,7 @@ static void column_add(Lower *l, BufRef number, TileView acc)
         h->has_column = true;
         lift_end(l, &lift);
     }
-    join(l, OP_SUM, view_rows(h->column, acc.np), acc);
+    statement_join(l, OP_SUM, view_rows(h->column, acc.np), acc);
 }
 
 void lower_columns(Lower *l)
@@ -503,7 +560,7 @@ void lower_columns(Lower *l)
         TileView number = {h->buf, 0, 1, 0, 1, 1, NULL};
         TileView psum = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, 1, 1);
         make_matmul(l, psum, view_part(view_ones(l), 0, 1), h->column, true);
-        join(l, OP_SUM, number, psum);
+        statement_join(l, OP_SUM, number, psum);
         h->version++;
     }
 }
@@ -532,12 +589,12 @@ static void fold_over_partitions(Lower *l, const Stmt *s, const Place *dst, cons
         if (a) {
             total = row;
         } else {
-            join(l, s->fold, total, row);
+            statement_join(l, s->fold, total, row);
         }
     }
     Labels none = {0};
     if (!columns) {
-        fold_store(l, s, dst, none, shape->keep, box, total, overwrite);
+        statement_fold_store(l, s, dst, none, shape->keep, box, total, overwrite);
     }
 }
 
@@ -635,87 +692,15 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
             bool direct = overwrite && l->now.part < 0 &&
                           l->from->bufs.at[dst->buf].dtype == DTYPE_F32 &&
                           expr_load_of(s->value, dst->buf) == NULL &&
-                          direct_target(l, dst, shape, &box, &into);
+                          statement_target(l, dst, shape, &box, &into);
             TileView acc = fold_free(l, s, shape, &box, direct ? &into : NULL);
             if (direct) {
                 l->home[dst->buf].version++;
             } else {
-                fold_store(l, s, dst, shape->p, shape->keep, &box, acc, overwrite);
+                statement_fold_store(l, s, dst, shape->p, shape->keep, &box, acc, overwrite);
             }
         }
     }
-}
-
-/* Is the fold the sum of the rows that the statement makes, each by itself? Both have the same indices. */
-static bool sums_rows(Lower *l, const Stmt *s, const Stmt *fold)
-{
-    const Expr *e = expr_uncast(fold->value), *fn = expr_uncast(s->value);
-    const Buffer *b = &l->from->bufs.at[s->dst];
-    if (s->fold != OP_COPY || fold->fold != OP_SUM || e->kind != EXPR_LOAD ||
-        e->buf != s->dst || b->dtype != DTYPE_F32 || fn->kind != EXPR_OP || fn->n_args != 1 ||
-        s->n_index != fold->n_index || !l->home[s->dst].on_chip ||
-        l->from->bufs.at[fold->dst].dtype != DTYPE_F32) {
-        return false;
-    }
-    for (uint32_t d = 0; d < b->rank; d++) {
-        if (!affine_eq(s->at[d], e->at[d])) {
-            return false;
-        }
-    }
-    for (uint32_t i = 0; i < s->n_index; i++) {
-        if (s->index[i].var != fold->index[i].var ||
-            !range_eq(&s->index[i].range, &fold->index[i].range)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* A function over a block, and the sums of its rows beside it: the pass that makes the values adds them up. */
-bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *fold, bool go)
-{
-    if (!sums_rows(l, s, fold) || lower_is_flat(l, s)) {
-        return false;
-    }
-    Place dst = place_of(l, s->dst, s->at), sums = place_of(l, fold->dst, fold->at);
-    Shape shape = choose_shape(l, &dst, s->value, l->now.n_labels);
-    bool rows = !turns_rows(l, s, &shape);
-    for (uint32_t label = 0; label < l->now.n_labels; label++) {
-        rows &= labels_have(shape.p, label) == place_has(&sums, label);
-    }
-    if (!rows || !go) {
-        return rows;
-    }
-    int64_t pstep[LABELS], fstep[LABELS];
-    box_steps(shape.p, &l->now.full, NKI_PARTITIONS, pstep);
-    box_steps(shape.keep, &l->now.full, l->room.tile_elements, fstep);
-    Box box = l->now.full;
-    for (bool a = true; box_next(shape.p, &l->now.full, pstep, &box, a) && !l->tried.failed;
-         a = false) {
-        TileView acc = {0};
-        Shape column = {.p = shape.p};
-        bool direct = false; /* are the sums made where they are kept? */
-        for (bool b = true;
-             box_next(shape.keep, &l->now.full, fstep, &box, b) && !l->tried.failed;
-             b = false) {
-            if (b && !(direct = direct_target(l, &sums, &column, &box, &acc))) {
-                acc =
-                    tile_new(l, "sums", DTYPE_F32, SPACE_TILE, labels_count(shape.p, &box), 1);
-            }
-            TileView v = assign_box(l, s, &dst, &shape, &box);
-            if (!make_row_sums(l, acc, v, b)) {
-                TileView part = tile_new(l, "part", DTYPE_F32, SPACE_TILE, acc.np, 1);
-                make_reduce(l, part, OP_SUM, v);
-                join(l, OP_SUM, acc, part);
-            }
-        }
-        if (direct) {
-            l->home[sums.buf].version++;
-        } else {
-            fold_store(l, fold, &sums, shape.p, (Labels){0}, &box, acc, true);
-        }
-    }
-    return true;
 }
 
 /* ---- vectors ---- */
@@ -744,7 +729,7 @@ static void flat_fold(Lower *l, const Stmt *s, const Shape *shape, int64_t end, 
         if (first) {
             acc = part;
         } else {
-            join(l, s->fold, view_rows(acc, part.np), part);
+            statement_join(l, s->fold, view_rows(acc, part.np), part);
         }
     }
     if (s->fold == OP_SUM) {
@@ -756,7 +741,7 @@ static void flat_fold(Lower *l, const Stmt *s, const Shape *shape, int64_t end, 
     l->now.flat = 0;
     Place dst = place_of(l, s->dst, s->at);
     Labels none = {0};
-    fold_store(l, s, &dst, none, none, &l->now.full, total, overwrite);
+    statement_fold_store(l, s, &dst, none, none, &l->now.full, total, overwrite);
 }
 
 /* A statement over vectors, which alone would keep one partition busy. */
@@ -787,7 +772,7 @@ void lower_map(Lower *l, const Stmt *s, bool overwrite)
         return;
     }
     Place dst = place_of(l, s->dst, s->at);
-    Shape shape = choose_shape(l, &dst, s->value, l->now.n_labels);
+    Shape shape = statement_shape(l, &dst, s->value, l->now.n_labels);
     if (s->fold == OP_COPY) {
         lower_assign(l, s, &dst, &shape);
     } else {

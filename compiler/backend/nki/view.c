@@ -4,7 +4,7 @@
  * as it lies and transposed on the Tensor engine; loads are widened to longer rows that later
  * boxes will want. From a block on chip a view is a slice, or a copy that gathers, or a
  * transpose. */
-#include "backend/nki/lower.h"
+#include "backend/nki/view.h"
 
 #include <string.h>
 
@@ -119,8 +119,8 @@ TileView view_broadcast(Lower *l, TileView row, int64_t np)
 static TileView make_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
 
 /* Position of a box's first point on the free axis `f` of `whole`, and the stride of its label `along` there. */
-static int64_t linear(Labels f, const Box *whole, const Box *part, uint32_t along,
-                      int64_t *stride)
+int64_t view_linear(Labels f, const Box *whole, const Box *part, uint32_t along,
+                    int64_t *stride)
 {
     int64_t at = 0, s = 1;
     *stride = 1;
@@ -180,7 +180,8 @@ static void transpose_into(Lower *l, const Place *x, Labels p, Labels f, const B
         TileView src = view_of(l, x, together, p, &part);
         cache_mark_raw(l, src);
         int64_t stride = 1, n = src.np;
-        int64_t at = linear(f, box, &part, together.n == 1 ? together.at[0] : LABELS, &stride);
+        int64_t at =
+            view_linear(f, box, &part, together.n == 1 ? together.at[0] : LABELS, &stride);
         bool packed = stride == 1 || n == 1;
         if (batch.open &&
             (!packed || batch.start + batch.used != at || batch.used + n > bank)) {
@@ -464,13 +465,13 @@ static TileView hbm_view(Lower *l, const Place *x, Labels p, Labels f, const Box
     }
     TileView slab = view_of(l, x, p, f, &wide);
     int64_t unused = 0;
-    return view_part(slab, linear(f, &wide, box, LABELS, &unused), labels_count(f, box));
+    return view_part(slab, view_linear(f, &wide, box, LABELS, &unused), labels_count(f, box));
 }
 
 /* ---- from blocks on chip ---- */
 
 /* The run of the free axis of a block that the labels `f` of the box are, if they are one. */
-static bool block_run(const Lower *l, const Place *x, Labels f, const Box *box, TileView *out)
+bool view_block_run(const Lower *l, const Place *x, Labels f, const Box *box, TileView *out)
 {
     const Home *h = &l->home[x->buf];
     int64_t expect = 0, count = 1;
@@ -514,7 +515,7 @@ const Affine *block_moves(const Lower *l, const Place *x)
 }
 
 /* First element of the box in a block: partition and free position. */
-static void block_start(const Lower *l, const Place *x, const Box *box, int64_t *p, int64_t *f)
+void view_block_start(const Lower *l, const Place *x, const Box *box, int64_t *p, int64_t *f)
 {
     const Home *h = &l->home[x->buf];
     *p = *f = 0;
@@ -536,7 +537,7 @@ static void gather_rows(Lower *l, const Place *x, Labels f, const Box *box, Tile
     Labels inner = f;
     Labels outer = {0};
     TileView run = {.buf = l->home[x->buf].buf, .moves = block_moves(l, x)};
-    while (!block_run(l, x, inner, box, &run)) {
+    while (!view_block_run(l, x, inner, box, &run)) {
         CHECK(inner.n > 0);
         outer.at[outer.n++] = inner.at[0];
         inner.n--;
@@ -550,9 +551,9 @@ static void gather_rows(Lower *l, const Place *x, Labels f, const Box *box, Tile
     for (bool first = true; box_next(outer, box, step, &part, first) && !l->tried.failed;
          first = false) {
         int64_t unused = 0;
-        block_start(l, x, &part, &run.p0, &run.f0);
+        view_block_start(l, x, &part, &run.p0, &run.f0);
         run.np = rows;
-        make_copy(l, view_part(to, linear(f, box, &part, LABELS, &unused), run.nf), run);
+        make_copy(l, view_part(to, view_linear(f, box, &part, LABELS, &unused), run.nf), run);
     }
 }
 
@@ -576,12 +577,17 @@ static TileView block_view(Lower *l, const Place *x, Labels p, Labels f, const B
     int64_t rows = lp < 0 ? 1 : box->n[lp];
     DType t = l->from->bufs.at[x->buf].dtype;
     TileView v = {.buf = h->buf, .np = np, .step = 1, .moves = block_moves(l, x)};
-    block_start(l, x, box, &v.p0, &v.f0);
+    view_block_start(l, x, box, &v.p0, &v.f0);
     bool on_p = rows == 1 || labels_have(p, (uint32_t)lp), straight = np == rows && on_p;
     bool misses = !all_there(x, p, box) || !all_there(x, f, box);
     bool across =
         rows > 1 && (is_diagonal(x, h->pdim) || (on_p && v.p0 + rows > NKI_PARTITIONS));
-    if (straight && !misses && !across && v.p0 == 0 && block_run(l, x, f, box, &v)) {
+    bool as_it_lies =
+        straight && !misses && !across && v.p0 == 0 && view_block_run(l, x, f, box, &v);
+    if (psum_has(l, x->buf) && !(as_it_lies && psum_takes(l, v))) {
+        psum_refuse(l, x->buf);
+    }
+    if (as_it_lies) {
         return v;
     }
     TileView tile = tile_new(l, l->from->bufs.at[x->buf].name->text, t, SPACE_TILE, np, nf);
@@ -618,6 +624,65 @@ bool view_turns(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
     return lp < 0 || !labels_have(p, (uint32_t)lp);
 }
 
+#define TURNED_AHEAD                                                                           \
+    8192 /* bytes of a partition that are turned before a loop for all its iterations */
+
+/* Of an operand in HBM that is turned, and goes on by its own length in each iteration of the innermost loop: what all iterations turn, at
+ * once before the loop. */
+static bool view_of_all(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
+                        TileView *out)
+{
+    const Home *h = &l->home[x->buf];
+    uint32_t label = LABELS, at = 0;
+    if (l->loops.depth == 0 || x->moves == NULL || h->on_chip || x->n_terms > 0 ||
+        l->pair[x->buf] || l->now.flat > 0 || !is_turned(l, x, p, f, box)) {
+        return false;
+    }
+    const OpenLoop *o = &l->loops.open[l->loops.depth - 1];
+    if (o->stmt->kind != STMT_FOR) {
+        return false;
+    }
+    for (uint32_t i = 0; i < f.n; i++) {
+        if (box->n[f.at[i]] > 1) {
+            if (label < LABELS) {
+                return false;
+            }
+            label = f.at[i];
+        }
+    }
+    uint32_t moving = 0;
+    for (uint32_t d = 0; d < x->rank; d++) {
+        moving += affine_uses(x->moves[d], o->var);
+        at = affine_uses(x->moves[d], o->var) ? d : at;
+    }
+    if (moving != 1 || label == LABELS || x->label[at] != (int32_t)label) {
+        return false;
+    }
+    int64_t n = box->n[label], all = sat_mul(n, o->trips);
+    int64_t bytes = sat_mul(all, nki_bytes(l->from->bufs.at[x->buf].dtype));
+    if (affine_coef(x->moves[at], o->var) != n || n != l->now.full.n[label] ||
+        bytes > TURNED_AHEAD) {
+        return false;
+    }
+    Affine *moves = arena_copy(l->arena, x->moves, x->rank * sizeof *moves);
+    moves[at] = affine_subst(l->arena, moves[at], o->var, affine_const(0));
+    Place y = *x;
+    y.moves = moves;
+    if (lift_depth(l, &y, bytes) == l->loops.depth) {
+        return false; /* written there, or no room */
+    }
+    Box full = l->now.full, wide = *box;
+    wide.n[label] = l->now.full.n[label] = all;
+    TileView v = view_of(l, &y, p, f, &wide);
+    l->now.full = full;
+    Affine *by = ARENA_NEW(l->arena, Affine);
+    *by = affine_add(l->arena, v.moves == NULL ? affine_const(0) : *v.moves, v.step * n,
+                     affine_var(l->arena, o->var));
+    *out = view_part(v, 0, n);
+    out->moves = by;
+    return true;
+}
+
 TileView view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     int64_t key[4 * LABELS + 8];
@@ -632,7 +697,7 @@ TileView view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
         box = &at;
     }
     uint32_t n = view_key(l, x, p, f, box, key);
-    if (cache_find(l, key, n, &v)) {
+    if (cache_find(l, key, n, &v) || view_of_all(l, x, p, f, box, &v)) {
         return v;
     }
     int64_t bytes = labels_count(f, box) * nki_bytes(l->from->bufs.at[x->buf].dtype);
@@ -644,99 +709,4 @@ TileView view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
     }
     lift_end(l, &lift);
     return v;
-}
-
-/* ---- stores ---- */
-
-/* Rows of a tile into a block, from partition run.p0 on and past the last one into the next
- * chunk. */
-static void store_rows(Lower *l, const Home *h, TileView run, TileView from)
-{
-    int64_t rows = from.np;
-    if (run.p0 != 0 && view_space(l, from) == SPACE_ACC) {
-        TileView copy = tile_new(l, "row", view_dtype(l, run), SPACE_TILE, rows, run.nf);
-        make_copy(l, copy, from);
-        from = copy;
-    }
-    for (int64_t done = 0; done < rows; done += run.np) {
-        int64_t room = NKI_PARTITIONS - run.p0;
-        run.np = rows - done < room ? rows - done : room;
-        TileView part = view_rows(from, run.np);
-        part.p0 += done;
-        make_copy(l, run, part);
-        run.p0 = 0;
-        run.f0 += h->chunk_stride;
-    }
-}
-
-static void block_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
-                        TileView src)
-{
-    const Home *h = &l->home[x->buf];
-    int32_t lp = x->rank == 0 ? -1 : x->label[h->pdim];
-    int64_t rows = lp < 0 ? 1 : box->n[lp];
-    if (src.np == rows && (rows == 1 || labels_have(p, (uint32_t)lp))) {
-        Labels inner = f, outer = {0};
-        TileView run = {.buf = h->buf, .moves = block_moves(l, x)};
-        while (!block_run(l, x, inner, box, &run)) {
-            outer.at[outer.n++] = inner.at[0];
-            inner.n--;
-            memmove(inner.at, inner.at + 1, inner.n);
-        }
-        int64_t step[LABELS], unused = 0;
-        for (uint32_t i = 0; i < outer.n; i++) {
-            step[i] = 1;
-        }
-        Box part = *box;
-        for (bool go = true; box_next(outer, box, step, &part, go) && !l->tried.failed;
-             go = false) {
-            block_start(l, x, &part, &run.p0, &run.f0);
-            store_rows(l, h, run,
-                       view_part(src, linear(f, box, &part, LABELS, &unused), run.nf));
-        }
-        return;
-    }
-    /* turned: one piece of at most 128 columns at a time */
-    Labels along =
-        lp >= 0 && labels_have(f, (uint32_t)lp) ? labels_one((uint32_t)lp) : (Labels){0};
-    if (view_space(l, src) == SPACE_ACC) {
-        TileView copy = tile_new(l, "turn", view_dtype(l, src), SPACE_TILE, src.np, src.nf);
-        make_copy(l, copy, src);
-        src = copy;
-    }
-    int64_t step[LABELS], wide[LABELS];
-    box_steps(along, box, NKI_PARTITIONS, wide);
-    for (uint32_t i = 0; i < f.n; i++) {
-        step[i] = along.n == 1 && f.at[i] == along.at[0] ? wide[0] : 1;
-    }
-    Box part = *box;
-    for (bool go = true; box_next(f, box, step, &part, go) && !l->tried.failed; go = false) {
-        int64_t stride = 1;
-        int64_t at = linear(f, box, &part, along.n == 1 ? along.at[0] : LABELS, &stride);
-        TileView piece = view_part(src, at, labels_count(f, &part));
-        piece.step *= stride;
-        TileView turned =
-            tile_new(l, "psum", view_dtype(l, src), SPACE_ACC, piece.nf, piece.np);
-        make_transpose(l, turned, piece);
-        block_store(l, x, along, p, &part, turned);
-    }
-}
-
-void view_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView src)
-{
-    Home *h = &l->home[x->buf];
-    h->version++;
-    if (h->on_chip) {
-        block_store(l, x, p, f, box, src);
-        return;
-    }
-    DType t = l->from->bufs.at[x->buf].dtype;
-    bool stepped = src.step != 1 && src.nf > 1; /* no element goes by itself */
-    if (view_space(l, src) == SPACE_ACC || view_dtype(l, src) != t || stepped) {
-        TileView row =
-            tile_new(l, l->from->bufs.at[x->buf].name->text, t, SPACE_TILE, src.np, src.nf);
-        make_copy(l, row, src);
-        src = row;
-    }
-    make_dma(l, x, p, f, box, src, true);
 }

@@ -7,6 +7,7 @@ import argparse
 import glob
 import os
 import re
+import subprocess
 import sys
 import tempfile
 
@@ -42,6 +43,23 @@ def product(a, b, c, *extents):
     return "kernel k(A: f32[%s], B: f32[%s]) -> (C: f32[%s]) { C[%s] = A[%s] * B[%s]; }" % (*extents, c, a, b)
 
 
+# The nest of causal attention with tiles of keys, as somebody wrote it.
+TILES = """nest {
+  axis i [%5[b], %10[b], %12[b], %13[b], %14[b], %15[b]]
+  axis j [%12[c], %13[c], %14[c]]
+  for i step 128 parallel {
+    %5 tile
+    %10 tile
+    for j step 128 {
+      %12 tile
+      %14 tile
+      %13 tile
+    }
+    %15 result 0
+  }
+}
+"""
+
 TRANSFORM = ('kernel k(G: f32[144,144,384], A: f32[144,16], B: f32[144,128]) -> (C: f32[16,128,384]) '
              '{ C = einsum("mi,na,mnP->iaP", A, B, G); }')
 
@@ -74,10 +92,10 @@ CASES = [
     ("panels with an epilogue", "kernel k(A: f32[512,1024], B: f32[512,1024]) -> (C: f32[1024,1024]) { T[i,j] = A[l,i] * B[l,j]; C[i,j] = 2*T[i,j] + A[0,j] - B[7,i]; }",
      lambda a, b: 2 * (a.T @ b) + a[0] - b[7][:, None], [(512, 1024), (512, 1024)], [], r"l\w* in range\("),
     # A mask leaves out tiles: loops end where it does, and the tiles that it cuts stand by themselves.
-    ("causal", attention("index(k) <= index(q)", 1024), lambda *x: masked(lambda k, q: k <= q, *x), [(4, 1024, 64)] * 3, ["--max-instructions=4000"],
-     r"k\w* in range\(q\w*\):"),
+    ("causal", attention("index(k) <= index(q)", 1024), lambda *x: masked(lambda k, q: k <= q, *x), [(4, 1024, 64)] * 3,
+     ["--max-instructions=4000", TILES], r"k\w* in range\(q\w*\):"),
     ("sliding", attention("index(k) <= index(q) && index(k) > index(q) - 300", 2048, 2),
-     lambda *x: masked(lambda k, q: (k <= q) & (k > q - 300), *x), [(2, 2048, 64)] * 3, [], r"q\w* in range\(13\):"),
+     lambda *x: masked(lambda k, q: (k <= q) & (k > q - 300), *x), [(2, 2048, 64)] * 3, [], r"q\w* in range\(1[34]\):"),
     # Loops around two statements, of which the second adds to the result: each in its own, and the result is stored once.
     ("apart", TRANSFORM, "mnP,mi,na->iaP", [(144, 144, 384), (144, 16), (144, 128)], [], ""),
     ("apart in programs", TRANSFORM, "mnP,mi,na->iaP", [(144, 144, 384), (144, 16), (144, 128)], ["--max-instructions=900"], ""),
@@ -99,6 +117,12 @@ def check(options, case):
         path, out = os.path.join(folder, "p.tdsl"), os.path.join(folder, "out")
         with open(path, "w", encoding="utf-8") as stream:
             stream.write(text)
+        nests = [m for m in more if m.startswith("nest {")]
+        for nest in nests:
+            dump = subprocess.run([os.path.join(options.bin, "tdslc"), path, "--target=trn2", "--dump=nest"], capture_output=True, text=True, check=True)
+            with open(os.path.join(folder, "p.nest"), "w", encoding="utf-8") as stream:
+                stream.write(dump.stdout[:dump.stdout.index("nest {")] + nest)
+        more = [m for m in more if m not in nests] + ["--nest=" + os.path.join(folder, "p.nest") for _ in nests]
         manifest = compile_for(options.bin, "trn2", out, [path, *more])["k"]
         programs = [open(f, encoding="utf-8").read() for f in sorted(glob.glob(os.path.join(out, "k*.py")))]
         results, result = emulated(manifest, arrays, "trn2", ranges="warn")

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A function over a block, and the sums of its rows beside it: the instruction that makes the values adds them up. What is kept of
+ * the values may be a narrower type alone. */
+#include "backend/nki/statement.h"
+
+/* Positions in indices of `reader`, as positions in those of `s` in the same order. */
+static const Affine *in_indices_of(Lower *l, const Stmt *s, const Stmt *reader,
+                                   const Affine *at, uint32_t rank)
+{
+    Affine *out = ARENA_ARRAY(l->arena, rank + 1, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        out[d] = at[d];
+        for (uint32_t i = 0; i < s->n_index; i++) {
+            out[d] = affine_subst(l->arena, out[d], reader->index[i].var,
+                                  affine_var(l->arena, s->index[i].var));
+        }
+    }
+    return out;
+}
+
+/* Does the load, of a statement with the same ranges, have the positions at which `s` sets its buffer? */
+static bool reads_as_made(Lower *l, const Stmt *s, const Stmt *reader, const Expr *load)
+{
+    if (load->kind != EXPR_LOAD || load->buf != s->dst || s->n_index != reader->n_index) {
+        return false;
+    }
+    uint32_t rank = l->from->bufs.at[s->dst].rank;
+    const Affine *at = in_indices_of(l, s, reader, load->at, rank);
+    for (uint32_t d = 0; d < rank; d++) {
+        if (!affine_eq(s->at[d], at[d])) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        if (!range_eq(&s->index[i].range, &reader->index[i].range)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Is the fold the sum of the rows that the statement makes, each by itself? */
+static bool sums_rows(Lower *l, const Stmt *s, const Stmt *fold)
+{
+    const Expr *fn = expr_uncast(s->value);
+    return s->fold == OP_COPY && fold->fold == OP_SUM &&
+           l->from->bufs.at[s->dst].dtype == DTYPE_F32 && fn->kind == EXPR_OP &&
+           fn->n_args == 1 && l->home[s->dst].on_chip &&
+           l->from->bufs.at[fold->dst].dtype == DTYPE_F32 &&
+           reads_as_made(l, s, fold, expr_uncast(fold->value));
+}
+
+bool lower_narrows(Lower *l, const Stmt *s, const Stmt *copy)
+{
+    const Buffer *b = &l->from->bufs.at[copy->dst];
+    return copy->fold == OP_COPY && dtype_is_float(b->dtype) && dtype_bytes(b->dtype) < 4 &&
+           l->home[copy->dst].on_chip && evaluate_is_function(expr_uncast(s->value)->op) &&
+           reads_as_made(l, s, copy, expr_uncast(copy->value));
+}
+
+/* What was evaluated over a box. */
+typedef struct Made {
+    Box box;
+    TileView v;
+    bool direct;
+} Made;
+
+/* A function over a block, and the sums of its rows beside it: the pass that makes the values adds them up. */
+bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *narrow, const Stmt *fold, bool go)
+{
+    if (!sums_rows(l, s, fold) || lower_is_flat(l, s)) {
+        return false;
+    }
+    Stmt as = *s;
+    if (narrow != NULL) {
+        const Buffer *b = &l->from->bufs.at[narrow->dst];
+        as.dst = narrow->dst;
+        as.at = in_indices_of(l, s, narrow, narrow->at, b->rank);
+        as.value = expr_cast(l->arena, s->value, b->dtype);
+    }
+    const Affine *to = in_indices_of(l, s, fold, fold->at, l->from->bufs.at[fold->dst].rank);
+    Place dst = place_of(l, as.dst, as.at), sums = place_of(l, fold->dst, to);
+    Shape shape = statement_shape(l, &dst, as.value, l->now.n_labels);
+    bool rows = !statement_turns(l, s, &shape);
+    for (uint32_t label = 0; label < l->now.n_labels; label++) {
+        rows &= labels_have(shape.p, label) == place_has(&sums, label);
+    }
+    if (!rows || !go) {
+        return rows;
+    }
+    int64_t pstep[LABELS], fstep[LABELS];
+    box_steps(shape.p, &l->now.full, NKI_PARTITIONS, pstep);
+    box_steps(shape.keep, &l->now.full, psum_row(l, s->value), fstep);
+    int64_t all = labels_count(shape.keep, &l->now.full), at = 0;
+    TileView whole = {0}, part = {0}, *spare = NULL;
+    Box box = l->now.full;
+    VEC(Made) made = {0}; /* kept once all is made, so that no engine waits for what keeps it */
+    for (bool a = true; box_next(shape.p, &l->now.full, pstep, &box, a) && !l->tried.failed;
+         a = false) {
+        TileView acc = {0};
+        Shape column = {.p = shape.p};
+        bool direct = false; /* are the sums made where they are kept? */
+        for (bool b = true;
+             box_next(shape.keep, &l->now.full, fstep, &box, b) && !l->tried.failed;
+             b = false) {
+            if (b &&
+                !(direct = fold->begins && statement_target(l, &sums, &column, &box, &acc))) {
+                acc =
+                    tile_new(l, "sums", DTYPE_F32, SPACE_TILE, labels_count(shape.p, &box), 1);
+            }
+            Made one = {.box = box};
+            int64_t n = labels_count(shape.keep, &box);
+            if (b && narrow != NULL && n < all &&
+                !statement_target(l, &dst, &shape, &box, &whole)) {
+                whole = tile_new(l, "t", l->from->bufs.at[dst.buf].dtype, SPACE_TILE,
+                                 labels_count(shape.p, &box), all);
+                spare = &part;
+                at = 0;
+            }
+            part = view_part(whole, at, n);
+            at += n;
+            TileView v = one.v =
+                statement_evaluate(l, &as, &dst, &shape, &box, spare, &one.direct);
+            vec_push(l->arena, &made, one);
+            if (!make_row_sums(l, acc, v, b)) {
+                Evaluation ev = {l, shape.p, shape.keep, &box, LOWER_NONE, {0}, false};
+                TileView sum = b ? acc : tile_new(l, "part", DTYPE_F32, SPACE_TILE, acc.np, 1);
+                v = view_dtype(l, v) == DTYPE_F32 ? v
+                                                  : evaluate(&ev, s->value, DTYPE_F32, NULL);
+                make_reduce(l, sum, OP_SUM, v);
+                if (!b) {
+                    statement_join(l, OP_SUM, acc, sum);
+                }
+            }
+        }
+        if (direct) {
+            l->home[sums.buf].version++;
+        } else {
+            statement_fold_store(l, fold, &sums, shape.p, (Labels){0}, &box, acc, fold->begins);
+        }
+    }
+    for (uint32_t i = 0; i < made.n && !l->tried.failed; i++) {
+        const Made *one = &made.at[i];
+        statement_keep(l, &dst, &shape, &one->box, one->v, one->direct);
+    }
+    return true;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of statements that are no matmul (statement.c, row_sums.c). */
+#ifndef BACKEND_NKI_STATEMENT_H
+#define BACKEND_NKI_STATEMENT_H
+
+#include "backend/nki/lower.h"
+
+typedef struct Shape {
+    Labels p, keep, fold;
+    bool fold_p; /* the partition labels are reduced */
+} Shape;
+
+/* Which labels lie on partitions, which are kept on the free axis, and which are folded. */
+Shape statement_shape(Lower *l, const Place *dst, const Expr *value, uint32_t n);
+/* Is what is kept of the box a run of the block, where instructions can write it? */
+bool statement_target(Lower *l, const Place *dst, const Shape *s, const Box *box,
+                      TileView *out);
+/* Is a load turned, so that its rows reach over several boxes of partitions? */
+bool statement_turns(Lower *l, const Stmt *s, const Shape *shape);
+/* What is in the box: in its block (*direct), or in a tile, `spare` if that is given. */
+TileView statement_evaluate(Lower *l, const Stmt *s, const Place *dst, const Shape *shape,
+                            const Box *box, const TileView *spare, bool *direct);
+/* Puts it where the statement keeps it, unless it is there. */
+void statement_keep(Lower *l, const Place *dst, const Shape *shape, const Box *box, TileView v,
+                    bool direct);
+/* Stores a fold, joined to what is there unless it overwrites that. */
+void statement_fold_store(Lower *l, const Stmt *s, const Place *dst, Labels p, Labels keep,
+                          const Box *box, TileView v, bool overwrite);
+/* a = a op b */
+void statement_join(Lower *l, Op fold, TileView a, TileView b);
+
+#endif

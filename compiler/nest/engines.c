@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engines of a systolic machine. An instruction takes a cycle for each element of a partition; how many instructions an
+ * expression is follows from its shape: two operations with numbers or columns are one, and a function takes a scale and a bias
+ * along. */
+#include "nest/engines.h"
+
+#include "nest/levels.h"
+
+#define LANES  128.0
+#define SHORT  64.0    /* cycles of the shortest instruction */
+#define PIECE  512.0   /* elements of a partition that one matmul sets */
+#define KEPT   2048.0  /* of a block that stays where matmuls leave it, of so many bytes */
+#define ACROSS 16.0    /* passes of a maximum over partitions */
+#define SHARE  0.25    /* of what may be packed: one block */
+#define LATER  0.05    /* engines wait for each other now and then */
+#define CHAIN  0.25e-6 /* from one statement to the next, which waits for it */
+#define ALONE  1.0e-6  /* the same where nothing else goes on */
+
+static double most(double x, double y)
+{
+    return x > y ? x : y;
+}
+
+static double count_of(uint32_t rank, const double *dim)
+{
+    double count = 1.0;
+    for (uint32_t d = 0; d < rank; d++) {
+        count *= dim[d];
+    }
+    return count;
+}
+
+/* Partitions that positions fill with dimension `on` there, or with the longest of them. */
+static double lanes_of(uint32_t rank, const double *dim, int32_t on)
+{
+    double longest = on >= 0 ? dim[on] : 1.0;
+    for (uint32_t d = 0; d < rank && on < 0; d++) {
+        longest = most(longest, dim[d]);
+    }
+    return longest < 1.0 ? 1.0 : longest < LANES ? longest : LANES;
+}
+
+typedef struct Counter {
+    const NestFacts *f;
+    Engines *to;
+    double lanes;
+} Counter;
+
+/* Elements of a partition. */
+static double columns_of(const Counter *c, uint32_t rank, const double *dim)
+{
+    return count_of(rank, dim) / c->lanes;
+}
+
+static bool is_inline(const Counter *c, NodeRef n)
+{
+    return c->f->residence[n] == RESIDE_INLINE && graph_node(c->f->g, n)->op != OP_CONST;
+}
+
+/* Extents of an operand's dimensions, for those of its reader's labels. */
+static void operand_dims(const Node *n, uint32_t k, const double *label, double *dim)
+{
+    const Access *a = &n->access[k];
+    for (uint32_t d = 0; d < a->rank; d++) {
+        dim[d] = a->index[d].label < 0 ? 1.0 : label[a->index[d].label];
+    }
+}
+
+/* The labels of a node from the extents of its dimensions. */
+static void node_labels(const Node *n, const double *dim, double *label)
+{
+    for (uint32_t l = 0; l < n->n_labels && l < RANK_LIMIT; l++) {
+        label[l] = 1.0;
+    }
+    for (uint32_t d = 0; d < n->rank; d++) {
+        label[n->out[d]] = dim[d];
+    }
+}
+
+static void count_node(Counter *c, NodeRef ref, const double *dim, uint32_t taken);
+
+/* The operands of a node; `taken`: so many operations of one that has all its elements go with it. */
+static void count_operands(Counter *c, const Node *n, const double *label, double full,
+                           uint32_t taken)
+{
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        double dim[RANK_LIMIT];
+        if (is_inline(c, n->operand[k])) {
+            operand_dims(n, k, label, dim);
+            bool all = columns_of(c, n->access[k].rank, dim) >= full;
+            count_node(c, n->operand[k], dim, all ? taken : 0);
+        }
+    }
+}
+
+/* Operands that have all elements of the node. */
+static uint32_t full_operands(const Counter *c, const Node *n, const double *label, double full)
+{
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        double dim[RANK_LIMIT];
+        operand_dims(n, k, label, dim);
+        bool again = k > 0 && n->operand[k] == n->operand[0];
+        count +=
+            columns_of(c, n->access[k].rank, dim) >= full && (full > 1.0 || k == 0) && !again;
+    }
+    return count;
+}
+
+static void count_node(Counter *c, NodeRef ref, const double *dim, uint32_t taken)
+{
+    const Node *n = graph_node(c->f->g, ref);
+    const OpInfo *info = op_info(n->op);
+    double label[RANK_LIMIT], full = columns_of(c, n->rank, dim);
+    if (info->kind == OPKIND_LEAF || n->n_labels > RANK_LIMIT || n->op == OP_VIEW) {
+        return;
+    }
+    node_labels(n, dim, label);
+    if (n->op == OP_CAST || n->op == OP_COPY) {
+        count_operands(c, n, label, full, taken);
+        return;
+    }
+    bool function = info->rule == RULE_FLOAT || info->rule == RULE_RFLOAT;
+    uint32_t operands = full_operands(c, n, label, full);
+    bool quotient = n->op == OP_DIV && graph_node(c->f->g, n->operand[1])->op != OP_CONST;
+    if (function && n->n_operands == 1) {
+        c->to->scalar += full;
+        count_operands(c, n, label, full, 2);
+    } else if (n->n_operands == 2 && operands <= 1) {
+        c->to->vector += taken > 0 ? 0.0 : full;
+        count_operands(c, n, label, full, taken > 0 ? taken - 1 : 1);
+    } else {
+        c->to->vector += n->n_operands > 1 ? 2.0 * full : full;
+        c->to->scalar += quotient ? full : 0.0;
+        count_operands(c, n, label, full, 1);
+    }
+}
+
+/* Does the leaf follow, among leaves that read the same, the one that makes the only block it reads, a function? Then one pass makes both. */
+static bool goes_along(const NestFacts *f, const Nest *nest, uint32_t item)
+{
+    NodeRef node = nest->items[item].node;
+    const UseList *u = &f->uses[node];
+    const Node *n = graph_node(f->g, node);
+    NodeRef made = uses_count(u) == 1 ? u->list.at[0].node : NODE_NONE;
+    bool plain = n->op == OP_CAST || n->op == OP_SUM;
+    if (made == NODE_NONE || !plain || nest->values[made].item == NEST_NONE ||
+        n->operand[0] != made) {
+        return false;
+    }
+    const Node *m = graph_node(f->g, made);
+    const OpInfo *info = op_info(m->op);
+    bool function = (info->rule == RULE_FLOAT || info->rule == RULE_RFLOAT) &&
+                    m->n_operands == 1 && m->dtype == DTYPE_F32;
+    uint32_t at = nest->values[made].item;
+    if (!function || nest->items[at].parent != nest->items[item].parent || item > at + 2) {
+        return false;
+    }
+    uint32_t casts = 0, sums = 0;
+    for (uint32_t k = at + 1; k < nest->n_items && k <= at + 2; k++) {
+        if (!nest_is_loop(&nest->items[k]) &&
+            graph_node(f->g, nest->items[k].node)->n_operands == 1 &&
+            graph_node(f->g, nest->items[k].node)->operand[0] == made) {
+            casts += graph_node(f->g, nest->items[k].node)->op == OP_CAST;
+            sums += graph_node(f->g, nest->items[k].node)->op == OP_SUM;
+        }
+    }
+    return sums > 0 && (n->op == OP_SUM || casts > 0);
+}
+
+/* Is what the contraction makes read from where it is made, by what is none? */
+static bool stays(const NestFacts *f, const Nest *nest, uint32_t item, const Schedule *b)
+{
+    NodeRef node = nest->items[item].node;
+    const Node *n = graph_node(f->g, node);
+    const NestValue *v = &nest->values[node];
+    bool reads = v->residence == RESIDE_TILE && v->fold == NEST_NONE;
+    double all = 1.0;
+    for (uint32_t d = 0; d < n->rank && reads; d++) {
+        double length = (double)nest_block_extent(nest, node, v->home, d);
+        bool row = n->out[d] == (int32_t)b->label[ROLE_M][0];
+        all *= row ? most(1.0, length / LANES) : length;
+    }
+    for (uint32_t k = item + 1; k <= v->last && k < nest->n_items && reads; k++) {
+        NodeRef r = nest->items[k].node;
+        const UseList *u = nest_is_loop(&nest->items[k]) ? NULL : &f->uses[r];
+        for (uint32_t i = 0; u != NULL && i < u->list.n; i++) {
+            reads &= u->list.at[i].node != node || uses_count(u) != 2 ||
+                     node_is_expression(graph_node(f->g, r));
+        }
+    }
+    return reads && all <= KEPT;
+}
+
+/* Is it read alone by the statement after it, element by element? Then tiles are read where they are made. */
+static bool is_followed(const NestFacts *f, const Nest *nest, uint32_t item)
+{
+    NodeRef n = nest->items[item].node;
+    uint32_t next = item + 1;
+    return next < nest->n_items && !nest_is_loop(&nest->items[next]) &&
+           nest->items[next].parent == nest->items[item].parent &&
+           nest->values[n].last == next && nest->values[n].residence != RESIDE_RESULT &&
+           nest->values[n].fold == NEST_NONE &&
+           node_is_expression(graph_node(f->g, nest->items[next].node));
+}
+
+/* Of what one execution turns of an operand, the part that is not there from the one before. */
+static double fresh(const NestFacts *f, const Nest *nest, uint32_t item, const Use *u)
+{
+    double runs = 1.0;
+    bool argument = nest->values[u->node].item == NEST_NONE;
+    for (uint32_t at = nest->items[item].parent; at != NEST_NONE && argument;
+         at = nest->items[at].parent) {
+        const NestAxis *axis = &nest->axes[nest->items[at].axis];
+        int32_t label = nest_axis_label(axis, nest->items[item].node);
+        if (label < 0 || access_has_label(&u->access, label)) {
+            break;
+        }
+        double extent = (double)nest_typical(f->g, axis->extent);
+        runs *= most(1.0, extent / (double)nest->items[at].tile);
+    }
+    return 1.0 / runs;
+}
+
+static double role_extent(const Schedule *b, ScheduleRole r, const double *extent)
+{
+    double all = 1.0;
+    for (uint32_t i = 0; i < b->n_labels[r]; i++) {
+        all *= extent[b->label[r][i]];
+    }
+    return all;
+}
+
+static double ceiling(double x)
+{
+    return (double)(int64_t)x < x ? (double)((int64_t)x + 1) : x;
+}
+
+/* Cycles of the matmuls: of a block on chip one label of the rows, or of the sum, lies on partitions, and others are taken one by one. */
+static double matmul_cycles(const NestFacts *f, const Nest *nest, uint32_t item,
+                            const Schedule *b, const double *extent)
+{
+    NodeRef node = nest->items[item].node;
+    bool chip = nest->values[node].residence == RESIDE_TILE, made = false;
+    for (uint32_t i = 0; i < 2; i++) {
+        NodeRef operand = f->uses[node].list.at[i].node;
+        made |= nest->values[operand].item != NEST_NONE &&
+                nest->values[operand].residence == RESIDE_TILE;
+    }
+    double rows = role_extent(b, ROLE_M, extent), sums = role_extent(b, ROLE_K, extent);
+    double columns = role_extent(b, ROLE_N, extent), batches = 1.0;
+    for (uint32_t i = 0; i < b->n_labels[ROLE_BATCH]; i++) {
+        batches *= extent[b->label[ROLE_BATCH][i]];
+    }
+    double row = chip ? extent[b->label[ROLE_M][0]] : rows;
+    double sum = made ? extent[b->label[ROLE_K][0]] : sums;
+    double high = row < LANES ? row : LANES, tiles = ceiling(columns / PIECE);
+    double least = high < SHORT ? high : SHORT;
+    double count = batches * rows / row * ceiling(row / LANES) * tiles * (sums / sum) *
+                   ceiling(sum / LANES);
+    return count * most(columns / tiles, least) * systolic_passes(f, node);
+}
+
+static void count_product(const NestFacts *f, const Machine *machine, const Nest *nest,
+                          uint32_t item, const Schedule *b, const double *extent, int32_t on,
+                          Engines *out)
+{
+    NodeRef node = nest->items[item].node;
+    const Node *n = graph_node(f->g, node);
+    double cycle = LANES * LANES * machine->time.multiply_add;
+    double sum = extent[b->label[ROLE_K][0]];
+    sum = sum < 1.0 ? 1.0 : sum < LANES ? sum : LANES;
+    out->tensor = machine->time.product + cycle * matmul_cycles(f, nest, item, b, extent);
+    for (uint32_t i = 0; i < 2; i++) {
+        const Use *u = &f->uses[node].list.at[i];
+        const Access *a = &u->access;
+        int32_t last = a->rank > 0 ? a->index[a->rank - 1].label : -1;
+        bool there = nest->values[u->node].item != NEST_NONE;
+        bool turned = there ? node_is_expression(graph_node(f->g, u->node))
+                            : last >= 0 && node_reduces(n, last) && a->rank > 1;
+        double elements = 1.0;
+        for (uint32_t d = 0; d < a->rank; d++) {
+            elements *= a->index[d].label < 0 ? 1.0 : extent[a->index[d].label];
+        }
+        elements = turned ? elements * fresh(f, nest, item, u) : 0.0;
+        out->tensor += cycle * elements / sum;
+        out->copies += elements / sum;
+    }
+    double dim[RANK_LIMIT];
+    for (uint32_t d = 0; d < n->rank; d++) {
+        dim[d] = extent[n->out[d]];
+    }
+    double rows =
+        role_extent(b, ROLE_M, extent); /* in memory several labels share the partitions */
+    bool chip = nest->values[node].residence == RESIDE_TILE;
+    double lanes = chip ? lanes_of(n->rank, dim, on) : lanes_of(1, &rows, 0);
+    double columns = count_of(n->rank, dim) / lanes;
+    out->trips = columns / PIECE;
+    if (nest->values[node].fold != NEST_NONE) {
+        out->vector += columns;
+        out->copies += columns;
+    } else if (!stays(f, nest, item, b) && !is_followed(f, nest, item)) {
+        out->copies += columns;
+    }
+}
+
+/* Which dimension of what the leaf makes lies on partitions: that of a contraction's rows, or as what it is made of lies. */
+static int32_t dim_on_partitions(const NestFacts *f, const Nest *nest, uint32_t item,
+                                 const Schedule *b, const int32_t *on, int32_t *label)
+{
+    NodeRef node = nest->items[item].node;
+    const Node *n = graph_node(f->g, node);
+    const UseList *u = &f->uses[node];
+    *label = b != NULL ? (int32_t)b->label[ROLE_M][0] : -1;
+    for (uint32_t i = 0; b == NULL && i < u->list.n && *label < 0; i++) {
+        NodeRef made = u->list.at[i].node;
+        bool there = nest->values[made].item != NEST_NONE && on[made] >= 0 &&
+                     nest->values[made].residence != RESIDE_RESULT;
+        *label = there ? u->list.at[i].access.index[on[made]].label : -1;
+    }
+    for (uint32_t d = 0; d < n->rank && *label >= 0; d++) {
+        if (n->out[d] == *label) {
+            return (int32_t)d;
+        }
+    }
+    return -1;
+}
+
+/* Is a partition's share of the block more than blocks may take? Then it goes through memory. */
+static bool is_too_long(const Machine *machine, const Nest *nest, NodeRef node, int32_t on)
+{
+    const NestValue *v = &nest->values[node];
+    double rows = v->residence != RESIDE_TILE || on < 0
+                      ? LANES
+                      : (double)nest_block_extent(nest, node, v->home, (uint32_t)on);
+    rows = rows < LANES ? rows : LANES;
+    return v->residence == RESIDE_TILE &&
+           (double)v->bytes / rows > SHARE * (double)machine->systolic.packed / LANES;
+}
+
+void engines_of_leaf(const NestFacts *f, const Machine *machine, const Nest *nest,
+                     uint32_t item, const Schedule *schedule, const double *extent, int32_t *on,
+                     Engines *out)
+{
+    NodeRef node = nest->items[item].node;
+    const Node *n = graph_node(f->g, node);
+    const MachineTimes *t = &machine->time;
+    double dim[RANK_LIMIT], all[RANK_LIMIT];
+    int32_t label = -1;
+    Counter c = {f, out, 1.0};
+    *out = (Engines){.trips = 1.0};
+    for (uint32_t d = 0; d < n->rank; d++) {
+        dim[d] = extent[n->out[d]];
+    }
+    for (uint32_t l = 0; l < n->n_labels && l < RANK_LIMIT; l++) {
+        all[l] = extent[l];
+    }
+    on[node] = dim_on_partitions(f, nest, item, schedule, on, &label);
+    c.lanes = lanes_of(n->n_labels, all, label);
+    if (is_too_long(machine, nest, node, on[node])) {
+        out->memory =
+            2.0 * (double)nest->values[node].bytes / machine->level[0].bytes_per_second;
+    }
+    if (schedule != NULL) {
+        count_product(f, machine, nest, item, schedule, extent, on[node], out);
+    } else if (goes_along(f, nest, item)) {
+        return;
+    } else if (node_is_expression(n)) {
+        double columns = columns_of(&c, n->rank, dim);
+        count_node(&c, node, dim, 0);
+        out->copies += out->vector + out->scalar > 0.0 ? 0.0 : columns;
+        out->trips = columns / (4.0 * PIECE);
+    } else {
+        double columns = columns_of(&c, n->n_labels, all);
+        bool product = uses_count(&f->uses[node]) == 2 && n->n_operands == 2;
+        count_operands(&c, n, extent, columns, 1);
+        out->vector += product ? 3.0 * columns : columns;
+        bool across =
+            label >= 0 && node_reduces(n, label); /* partitions, which are turned for it */
+        out->copies += across ? (n->op == OP_SUM ? 2.0 : ACROSS) * columns : 0.0;
+        out->trips = columns / (4.0 * PIECE);
+    }
+    double *each[3] = {&out->vector, &out->scalar, &out->copies};
+    for (uint32_t i = 0; i < 3; i++) {
+        *each[i] = *each[i] > 0.0 ? most(*each[i], SHORT) : 0.0;
+    }
+    out->vector *= LANES * t->op;
+    out->scalar *= LANES * t->exp;
+    out->copies *= LANES * 0.5 * (t->op + t->exp);
+    *(out->scalar > out->vector ? &out->scalar : &out->vector) +=
+        schedule == NULL ? t->statement : 0.0;
+}
+
+void engines_add(Engines *sum, const Engines *one, double times)
+{
+    sum->tensor += times * one->tensor;
+    sum->vector += times * one->vector;
+    sum->scalar += times * one->scalar;
+    sum->copies += times * one->copies;
+    sum->memory += one->memory;
+    sum->chain += times * CHAIN;
+}
+
+double engines_seconds(const Engines *e)
+{
+    double both = 0.5 * (e->vector + e->scalar + e->copies);
+    double slow = most(e->vector, e->scalar), busy = most(slow, both);
+    double longest = most(most(most(busy, e->tensor), e->memory), e->chain);
+    double all = e->tensor + e->memory + e->vector + e->scalar + e->copies;
+    all += (ALONE / CHAIN) * e->chain;
+    double trips = most(e->trips, 1.0);
+    return longest * (1.0 + LATER) + (all > longest ? (all - longest) / trips : 0.0);
+}

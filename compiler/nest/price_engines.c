@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The time of a machine whose engines run side by side (engines.h): what stands in the same loops is as long as the engine that
+ * has most to do, and what was read is on chip. */
+#include "nest/price_leaf.h"
+
+bool price_was_read(const LeafPrice *first, const LeafPrice *l, const Touch *t)
+{
+    bool was = false;
+    for (const LeafPrice *m = first; m < l; m++) {
+        bool beside = l->nest->items[m->item].parent == l->nest->items[l->item].parent;
+        for (uint32_t i = 0; i < m->n && beside && l->depth > 0; i++) {
+            const Touch *o = &m->touch[i];
+            was |= o->node == t->node && !o->written && !t->written &&
+                   !(o->bytes[m->depth] < t->bytes[l->depth]);
+        }
+    }
+    return was;
+}
+
+/* Iterations of the loops that are around all of the leaves. */
+static double shared_trips(const LeafPrice *leaves, uint32_t n)
+{
+    uint32_t shared = leaves[0].depth;
+    double trips = 1.0;
+    for (uint32_t k = 1; k < n; k++) {
+        uint32_t same = 0;
+        while (same < shared && same < leaves[k].depth &&
+               leaves[k].loop[same] == leaves[0].loop[same]) {
+            same++;
+        }
+        shared = same;
+    }
+    for (uint32_t p = 0; p < shared; p++) {
+        trips *= leaves[0].trips[p];
+    }
+    return trips;
+}
+
+/* What stands in the same outermost loop runs together, other statements one after the other. */
+void price_engines(const Nest *nest, const LeafPrice *leaves, uint32_t n, NestCost *cost)
+{
+    for (uint32_t k = 0, first = 0; k < n; first = k) {
+        Engines sum = {0}, alone = {0};
+        uint32_t top = leaves[k].depth > 0 ? leaves[k].loop[0] : leaves[k].item;
+        uint32_t end = leaves[k].depth > 0 ? nest->items[top].end : top + 1;
+        for (; k < n && leaves[k].item < end; k++) {
+            engines_add(&sum, &leaves[k].engines, leaves[k].executions);
+        }
+        double shared = shared_trips(&leaves[first], k - first);
+        for (uint32_t i = first; i < k;
+             i++) { /* loops around some of them are steps of an iteration */
+            double steps = leaves[i].engines.trips * leaves[i].executions / shared;
+            double trips = shared * (steps > 1.0 ? steps : 1.0);
+            sum.trips = trips < sum.trips || i == first ? trips : sum.trips;
+        }
+        alone = sum;
+        alone.memory = 0.0;
+        double seconds = engines_seconds(&sum), busy = engines_seconds(&alone);
+        cost->arithmetic += busy;
+        cost->waits[0] += seconds - busy;
+        cost->seconds += seconds;
+    }
+}
