@@ -12,7 +12,8 @@
 
 #define CORES 2
 /* A later dimension must take so much of the time of an earlier one, whose halves are longer runs of memory. */
-#define LESS 0.99
+#define LESS  0.99
+#define TWICE 1.1 /* a text of two halves that are not alike counts so much more */
 
 const Stmt *nki_core_loop(Stmt *const *body, uint32_t n)
 {
@@ -125,18 +126,30 @@ static void place_stmts(Placing *p, Stmt **body, uint32_t n)
     }
 }
 
+/* Of a buffer of the lowered half, which may have a last dimension more (double words). */
+static const Dim *whole_extent(const Placing *p, const Buffer *half, const Buffer *whole)
+{
+    CHECK(half->rank <= whole->rank + 1);
+    Dim *extent = ARENA_ARRAY(p->arena, half->rank + 1, Dim);
+    for (uint32_t d = 0; d < half->rank; d++) {
+        extent[d] = d < whole->rank ? whole->extent[d] : half->extent[d];
+    }
+    return extent;
+}
+
 /* The arguments are those of the whole kernel again. */
 static void place_args(Placing *p, const Kernel *k, const Halved *half)
 {
     Kernel *to = p->to;
     uint32_t n = to->args.n;
+    CHECK(n == half->kernel->args.n);
     for (uint32_t i = 0; i < n; i++) {
         BufRef buf = to->args.at[i].buf, of = half->kernel->args.at[i].buf;
         const Buffer *whole = &k->bufs.at[half->whole[of]];
         p->apart[buf] = half->apart[of];
         p->buf[buf] = to->args.at[whole->param].buf;
         if (i < k->args.n) {
-            to->bufs.at[buf].extent = whole->extent;
+            to->bufs.at[buf].extent = whole_extent(p, &to->bufs.at[buf], whole);
         }
     }
     to->args.n = k->args.n;
@@ -199,13 +212,13 @@ static bool has_copies(const Kernel *k)
     return has;
 }
 
-/* The lowered half as what both cores run; null: *why. */
-static Kernel *place_halves(Ctx *ctx, Arena *a, const Kernel *k, const Halved *half,
-                            const Kernel *made, const char **why)
+/* A lowered half with its places in the whole, before there is a loop over cores; null: *why. */
+static Kernel *place_half(Ctx *ctx, Arena *a, const Kernel *k, const Halved *half,
+                          const Kernel *made, VarRef *core, const char **why)
 {
     Placing p = {.arena = a, .to = kernel_changeable(a, made)};
     uint32_t n = p.to->bufs.n;
-    p.core = kernel_var(p.to, &ctx->syms, "core", true);
+    p.core = *core = kernel_var(p.to, &ctx->syms, "core", true);
     p.buf = ARENA_ARRAY(a, n + 1, BufRef);
     p.apart = (const int64_t **)arena_array(a, n + 1, sizeof *p.apart);
     for (uint32_t b = 0; b < n; b++) {
@@ -221,8 +234,48 @@ static Kernel *place_halves(Ctx *ctx, Arena *a, const Kernel *k, const Halved *h
         return NULL;
     }
     place_stmts(&p, p.to->body, p.to->n_body);
-    put_core_loops(a, p.to, p.core, CORES);
-    return kernel_numbered(a, p.to);
+    return p.to;
+}
+
+static Stmt *guarded_by(Arena *a, const Kernel *k, Stmt **body, uint32_t n, VarRef core,
+                        int64_t number)
+{
+    Guard *guard = ARENA_NEW(a, Guard);
+    *guard = (Guard){core, number, number + 1};
+    Stmt *s = ARENA_NEW(a, Stmt);
+    *s = (Stmt){.kind = STMT_BLOCK, .span = k->span, .n_guards = 1, .guard = guard};
+    s->body = body;
+    s->n_body = n;
+    return s;
+}
+
+/* Halves that are not alike: each core has a text of its own. */
+static void join_halves(Ctx *ctx, Arena *a, Kernel *first, const Kernel *second, VarRef core)
+{
+    BufRef *buf = ARENA_ARRAY(a, second->bufs.n + 1, BufRef);
+    VarRef *var = ARENA_ARRAY(a, second->vars.n + 1, VarRef);
+    for (uint32_t b = 0; b < second->bufs.n; b++) {
+        const Buffer *of = &second->bufs.at[b];
+        bool arg = of->space == SPACE_ARGUMENT && (uint32_t)of->param < first->args.n;
+        buf[b] = arg ? first->args.at[of->param].buf
+                     : kernel_buffer(first, &ctx->syms, of->name->text, of->dtype, of->space,
+                                     of->rank, of->extent);
+        first->bufs.at[buf[b]].span = of->span;
+    }
+    for (uint32_t v = 0; v < second->vars.n; v++) {
+        const Var *of = &second->vars.at[v];
+        bool is_core =
+            of->is_loop && strcmp(of->name->text, first->vars.at[core].name->text) == 0;
+        var[v] = is_core ? core : kernel_var(first, &ctx->syms, of->name->text, of->is_loop);
+    }
+    StmtCopy copy = {.arena = a, .from = second, .buf = buf, .var = var};
+    Stmt *both[CORES];
+    both[0] = guarded_by(a, first, first->body, first->n_body, core, 0);
+    both[1] = guarded_by(a, first, stmts_copy(&copy, second->body, second->n_body),
+                         second->n_body, core, 1);
+    Stmt *loop = core_loop(a, first, both, CORES, core, CORES);
+    first->body = arena_copy(a, &loop, sizeof(Stmt *));
+    first->n_body = 1;
 }
 
 /* ---- which half ---- */
@@ -258,6 +311,39 @@ static bool lies_apart(Ctx *ctx, const Kernel *k, const char **why)
     return apart;
 }
 
+/* Both halves along a dimension, lowered; null: *why, or there was an error. */
+static Kernel *halves_along(const Target *target, Ctx *ctx, Arena *a, const Kernel *k,
+                            LowerOne *one, uint32_t dim, double *weight, const char **why)
+{
+    Kernel *placed[CORES] = {NULL};
+    VarRef core[CORES] = {0};
+    bool uneven = true;
+    for (int i = 0; i < CORES && uneven; i++) {
+        Halved half;
+        if (!lower_halve(ctx, a, k, dim, i > 0, &half, why)) {
+            return NULL;
+        }
+        const Kernel *made = one(target, ctx, a, half.kernel);
+        placed[i] = made == NULL ? NULL : place_half(ctx, a, k, &half, made, &core[i], why);
+        if (placed[i] == NULL) {
+            return NULL;
+        }
+        uneven = half.uneven;
+    }
+    Kernel *to = placed[0];
+    if (uneven && (nki_parts(to) > 1 || nki_parts(placed[1]) > 1)) {
+        *why = "its extent is odd, and there are several device programs";
+        return NULL;
+    }
+    if (uneven) {
+        join_halves(ctx, a, to, placed[1], core[0]);
+        *weight = TWICE;
+    } else {
+        put_core_loops(a, to, core[0], CORES);
+    }
+    return kernel_numbered(a, to);
+}
+
 static Kernel *both_halves(const Target *target, Ctx *ctx, Arena *a, const Kernel *k,
                            LowerOne *one, const char **why)
 {
@@ -265,20 +351,15 @@ static Kernel *both_halves(const Target *target, Ctx *ctx, Arena *a, const Kerne
     double least = 0;
     Diags before = ctx->diags, after = ctx->diags;
     for (uint32_t dim = 0; dim < lower_halvings(k); dim++) {
-        Halved half;
         const char *here = NULL;
-        if (!lower_halve(ctx, a, k, dim, &half, &here)) {
-            *why = *why == NULL ? here : *why;
-            continue;
-        }
+        double weight = 1;
         ctx->diags = before;
         ctx->diags.list.cap =
             ctx->diags.list.n; /* what is said now goes into a list of its own */
-        const Kernel *made = one(target, ctx, a, half.kernel);
-        Kernel *placed = made == NULL ? NULL : place_halves(ctx, a, k, &half, made, &here);
+        Kernel *placed = halves_along(target, ctx, a, k, one, dim, &weight, &here);
         placed = placed != NULL && lies_apart(ctx, placed, &here) ? placed : NULL;
         *why = *why == NULL ? here : *why;
-        double us = placed == NULL ? 0 : price(ctx, a, placed, nki_chip(target->name));
+        double us = placed == NULL ? 0 : weight * price(ctx, a, placed, nki_chip(target->name));
         if (us > 0 && (best == NULL || us < least * LESS)) {
             best = placed;
             least = us;
@@ -309,7 +390,6 @@ Kernel *lower_cores(const Target *target, Ctx *ctx, Arena *arena, const Kernel *
                      "one of two cores has nothing to do in kernel '%s'", k->name->text);
     diag_because(d, "no index can be halved: %s",
                  why == NULL ? "its results are single numbers" : why);
-    diag_help(d,
-              "cores share an index of even extent that every result has and no sum runs over");
+    diag_help(d, "cores share an index that every result has and no sum runs over");
     return kernel_numbered(arena, alone);
 }

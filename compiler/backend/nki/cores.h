@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels for two physical cores (LNC 2). In LEGAL form the whole body, or that of each part, is one loop that is `parallel`, the
- * only such loop of this target: its iterations are cores, each with SBUF, PSUM and private HBM of its own. One iteration: the
- * other core has nothing to do. */
+ * only such loop of this target: its iterations are cores, each with SBUF, PSUM and private HBM of its own. Halves that are not
+ * alike are two blocks that ask which core it is. One iteration: the other core has nothing to do. */
 #ifndef BACKEND_NKI_CORES_H
 #define BACKEND_NKI_CORES_H
 

@@ -104,7 +104,7 @@ NkiGroup *nki_groups(const Kernel *k)
     for (int walk = 0; walk < 2; walk++) {
         g.open = (bool **)arena_array(k->arena, k->bufs.n + 1, sizeof *g.open);
         g.check = walk > 0;
-        CHECK(instr_walk_brief(k, note, &g, &bad, &why));
+        CHECK(instr_walk_cores(k, note, &g, &bad, &why));
     }
     for (uint32_t i = 0; i < n; i++) {
         const Seen *s = &g.seen[i];

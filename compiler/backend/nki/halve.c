@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Half of a kernel, for one of two cores: an index that every result has, and no sum runs over, takes half of its values. From a
+/* Half of a kernel, for one of two cores: an index that every result has, and no sum runs over, takes half of its values (of an odd
+ * number the first half has one more). From a
  * dimension of a result the index is followed through statements: to indices and loops at which that dimension is read or
  * written, to other values that have it, until nothing is added. Values without it both cores compute for themselves.
  *
@@ -23,10 +24,11 @@ typedef struct Item {
     const Expr *value;
 } Item;
 
-/* One way in which a parameter is read: how far the halves of what is read lie from each other, by dimension. */
+/* One way in which a parameter is read: how far the halves of what is read lie from each other, and what of the extent is not read in
+ * this one, by dimension. */
 typedef struct Way {
     BufRef buf, own; /* own: in the half */
-    int64_t apart[NKI_DIMS];
+    int64_t apart[NKI_DIMS], unread[NKI_DIMS];
 } Way;
 
 typedef struct Halving {
@@ -41,6 +43,8 @@ typedef struct Halving {
     uint32_t n_around;
     bool **dim; /* [bufs][rank] of all but inputs: halved */
     bool changed;
+    bool second; /* this is the second half */
+    bool uneven; /* the first one is longer */
     VEC(Way) ways;
     const char *why;
 } Halving;
@@ -241,11 +245,12 @@ static const Range *origin_of(Halving *h, const Item *n, VarRef v)
         r = &loop->stmt->range;
     }
     bool all = r->start.n == 0 && r->start.base == 0 && r->span == 0 && r->limit.sym < 0;
-    bool even = all && r->limit.n % 2 == 0;
-    if (!even) {
-        (void)cannot(h, all ? "its extent is odd" : "it has ranges that are no tiles of it");
+    bool two = all && r->limit.n > 1;
+    if (!two) {
+        (void)cannot(h, all ? "its extent is 1" : "it has ranges that are no tiles of it");
     }
-    return even ? r : NULL;
+    h->uneven |= two && r->limit.n % 2 != 0;
+    return two ? r : NULL;
 }
 
 /* Positions of a value in its halved dimensions are those of the index. */
@@ -349,16 +354,27 @@ static bool check(Halving *h, Item *n)
 
 /* ---- the half ---- */
 
-static int64_t half_of(Halving *h, const Item *n, VarRef v)
+/* Where the second half of so many begins; values of this one. */
+static int64_t second_begins(int64_t n)
+{
+    return (n + 1) / 2;
+}
+
+static int64_t half_of(const Halving *h, int64_t n)
+{
+    return h->second ? n / 2 : (n + 1) / 2;
+}
+
+static int64_t values_of(Halving *h, const Item *n, VarRef v)
 {
     const Range *all = origin_of(h, n, v);
     CHECK(all != NULL);
-    return all->limit.n / 2;
+    return all->limit.n;
 }
 
 static Range half_range(Halving *h, const Item *n, VarRef v, Range r)
 {
-    int64_t half = half_of(h, n, v);
+    int64_t half = half_of(h, values_of(h, n, v));
     if (r.start.n == 0 || r.clipped || half % r.span != 0) {
         r.clipped = true;
         r.limit = dim_fixed(half);
@@ -366,24 +382,25 @@ static Range half_range(Halving *h, const Item *n, VarRef v, Range r)
     return r;
 }
 
-/* How far the other half of what is read lies from this one, in each dimension. */
-static void apart_of(Halving *h, const Item *n, BufRef buf, const Affine *at, int64_t *apart)
+static Way way_at(Halving *h, const Item *n, BufRef buf, const Affine *at)
 {
+    Way way = {.buf = buf, .own = buf};
     for (uint32_t d = 0; d < h->k->bufs.at[buf].rank; d++) {
-        apart[d] = 0;
         for (uint32_t t = 0; t < at[d].n; t++) {
             VarRef v = at[d].term[t].var;
-            apart[d] += is_marked(h, n, v) ? at[d].term[t].coef * half_of(h, n, v) : 0;
+            int64_t all = is_marked(h, n, v) ? values_of(h, n, v) : 0;
+            way.apart[d] += at[d].term[t].coef * second_begins(all);
+            way.unread[d] += at[d].term[t].coef * (all - half_of(h, all));
         }
     }
+    return way;
 }
 
-static Way *way_of(Halving *h, BufRef buf, const int64_t *apart)
+static Way *find_way(Halving *h, const Way *like)
 {
-    size_t bytes = h->k->bufs.at[buf].rank * sizeof *apart;
     for (uint32_t i = 0; i < h->ways.n; i++) {
         Way *way = &h->ways.at[i];
-        if (way->buf == buf && memcmp(way->apart, apart, bytes) == 0) {
+        if (way->buf == like->buf && memcmp(way->apart, like->apart, sizeof way->apart) == 0) {
             return way;
         }
     }
@@ -396,10 +413,9 @@ static bool note_ways(Halving *h, Item *n)
     const Stmt *s = n->stmt;
     const Expr *first = s->kind == STMT_TILE ? load_first(&w, s->value) : NULL;
     for (const Expr *e = first; e != NULL; e = load_next(&w)) {
-        Way way = {.buf = e->buf, .own = e->buf};
         if (is_input(h->k, e->buf)) {
-            apart_of(h, n, e->buf, e->at, way.apart);
-            if (way_of(h, e->buf, way.apart) == NULL) {
+            Way way = way_at(h, n, e->buf, e->at);
+            if (find_way(h, &way) == NULL) {
                 vec_push(h->arena, &h->ways, way);
             }
         }
@@ -407,11 +423,11 @@ static bool note_ways(Halving *h, Item *n)
     return true;
 }
 
-static const Dim *less(Halving *h, const Buffer *b, const int64_t *apart)
+static const Dim *less(Halving *h, const Buffer *b, const int64_t *by)
 {
     Dim *extent = ARENA_ARRAY(h->arena, b->rank + 1, Dim);
     for (uint32_t d = 0; d < b->rank; d++) {
-        extent[d] = dim_fixed(b->extent[d].n - apart[d]);
+        extent[d] = dim_fixed(b->extent[d].n - by[d]);
     }
     return extent;
 }
@@ -423,7 +439,7 @@ static void make_ways(Halving *h, Kernel *to)
     for (uint32_t i = 0; i < h->ways.n; i++) {
         Way *way = &h->ways.at[i];
         const Buffer b = h->k->bufs.at[way->buf];
-        const Dim *extent = less(h, &b, way->apart);
+        const Dim *extent = less(h, &b, way->unread);
         if (!seen[way->buf]) {
             to->bufs.at[way->buf].extent = extent;
             seen[way->buf] = true;
@@ -447,10 +463,9 @@ typedef struct Here {
 static void change_load(void *user, Expr *load)
 {
     Here *here = user;
-    int64_t apart[NKI_DIMS];
     if (load->kind == EXPR_LOAD && is_input(here->h->k, load->buf)) {
-        apart_of(here->h, here->n, load->buf, load->at, apart);
-        load->buf = way_of(here->h, load->buf, apart)->own;
+        Way way = way_at(here->h, here->n, load->buf, load->at);
+        load->buf = find_way(here->h, &way)->own;
     }
 }
 
@@ -501,14 +516,17 @@ static void make_half(Halving *h, Halved *out)
     put_half(h, to->body, to->n_body);
     BufRef *whole = ARENA_ARRAY(h->arena, to->bufs.n + 1, BufRef);
     int64_t **apart = (int64_t **)arena_array(h->arena, to->bufs.n + 1, sizeof *apart);
+    int64_t unread[NKI_DIMS];
     for (uint32_t b = 0; b < to->bufs.n; b++) {
         whole[b] = b;
         apart[b] = ARENA_ARRAY(h->arena, to->bufs.at[b].rank + 1, int64_t);
         for (uint32_t d = 0; b < k->bufs.n && d < k->bufs.at[b].rank; d++) {
-            apart[b][d] = h->dim[b][d] ? k->bufs.at[b].extent[d].n / 2 : 0;
+            int64_t all = h->dim[b][d] ? k->bufs.at[b].extent[d].n : 0;
+            apart[b][d] = second_begins(all);
+            unread[d] = all - half_of(h, all);
         }
         if (b < k->bufs.n && !is_input(k, b)) {
-            to->bufs.at[b].extent = less(h, &k->bufs.at[b], apart[b]);
+            to->bufs.at[b].extent = less(h, &k->bufs.at[b], unread);
         }
     }
     for (uint32_t i = 0; i < h->ways.n; i++) {
@@ -516,7 +534,7 @@ static void make_half(Halving *h, Halved *out)
         whole[way->own] = way->buf;
         memcpy(apart[way->own], way->apart, k->bufs.at[way->buf].rank * sizeof(int64_t));
     }
-    *out = (Halved){to, whole, (const int64_t *const *)apart};
+    *out = (Halved){to, whole, (const int64_t *const *)apart, h->uneven};
 }
 
 /* ---- which index ---- */
@@ -562,7 +580,7 @@ static void follow_others(Halving *h, int64_t extent)
         uint32_t dim = b->rank;
         for (uint32_t d = b->rank; d-- > 0;) {
             bool as_long = dim < b->rank && b->extent[dim].n == extent;
-            dim = b->extent[d].n % 2 == 0 && (!as_long || b->extent[d].n == extent) ? d : dim;
+            dim = b->extent[d].n > 1 && (!as_long || b->extent[d].n == extent) ? d : dim;
         }
         if (dim < b->rank) {
             follow(h, buf, dim);
@@ -585,10 +603,10 @@ uint32_t lower_halvings(const Kernel *k)
     return k->bufs.at[first_result(k)].rank;
 }
 
-bool lower_halve(Ctx *ctx, Arena *arena, const Kernel *k, uint32_t dim, Halved *out,
-                 const char **why)
+bool lower_halve(Ctx *ctx, Arena *arena, const Kernel *k, uint32_t dim, bool second,
+                 Halved *out, const char **why)
 {
-    Halving h = {.ctx = ctx, .arena = arena, .k = k};
+    Halving h = {.ctx = ctx, .arena = arena, .k = k, .second = second};
     for (uint32_t b = 0; b < k->bufs.n; b++) {
         if (k->bufs.at[b].rank > NKI_DIMS) {
             *why = "a value has too many dimensions";

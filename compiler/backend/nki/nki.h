@@ -130,7 +130,10 @@ bool instr_walk(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
 bool instr_walk_brief(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
                       const char **why);
 
-/* The same of all cores (cores.h), one after the other; the walks above are those of the first. */
+/* The same as the first of these, of another core (cores.h): the walks above are those of the first core. */
+bool instr_walk_core(const Kernel *k, int64_t core, InstrVisit visit, void *user,
+                     const Stmt **bad, const char **why);
+/* In brief, of all cores, one after the other. */
 bool instr_walk_cores(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
                       const char **why);
 

@@ -5,7 +5,7 @@
  * two queues that share the bandwidth of the DMA engines. */
 #include <string.h>
 
-#include "backend/nki/nki.h"
+#include "backend/nki/cores.h"
 
 #define DMA_LATENCY_US   1.3
 #define SEMAPHORE_CYCLES 64
@@ -58,10 +58,10 @@ typedef struct Timing {
     const Kernel *k;
     const NkiChip *chip;
     Arena *arena;
-    NkiBalance balance;
-    bool *came_in;    /* [instr_places] */
-    uint32_t *tile;   /* [slots]: the tile that is there now, and one */
-    Columns *columns; /* [slots] */
+    NkiBalance *balance; /* of the text, which all cores have */
+    bool *came_in;       /* [instr_places] */
+    uint32_t *tile;      /* [slots]: the tile that is there now, and one */
+    Columns *columns;    /* [slots] */
     VEC(Tile) tiles;
     VEC(Record) records;
     int table; /* of the Scalar engine */
@@ -118,7 +118,7 @@ static double engine_us(Timing *s, const Instr *i, uint32_t *queue)
 {
     const double ghz[4] = {s->chip->tensor_ghz, s->chip->vector_ghz, s->chip->scalar_ghz,
                            s->chip->gpsimd_ghz};
-    bool scalar = nki_copy_on_scalar(&s->balance, s->k, s->chip, i);
+    bool scalar = nki_copy_on_scalar(s->balance, s->k, s->chip, i);
     int64_t cycles = 0;
     int engine = nki_instr_cycles(s->k, i, scalar, &cycles);
     *queue = (uint32_t)engine;
@@ -324,12 +324,13 @@ static void place(Timing *s, uint32_t at)
     }
 }
 
-double nki_predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *cost)
+/* When the last instruction of a core is done. */
+static double core_ends(const Kernel *k, const NkiChip *chip, int64_t core, NkiBalance *balance)
 {
     Arena scratch;
     arena_init(&scratch, k->arena->budget);
     size_t slots = (size_t)(k->bufs.n + 1) * NKI_PSUM_BANKS;
-    Timing s = {.k = k, .chip = chip, .arena = &scratch, .balance = nki_balance(k)};
+    Timing s = {.k = k, .chip = chip, .arena = &scratch, .balance = balance};
     s.came_in = ARENA_ARRAY(&scratch, instr_places(k) + 1, bool);
     s.tile = ARENA_ARRAY(&scratch, slots, uint32_t);
     s.columns = ARENA_ARRAY(&scratch, slots, Columns);
@@ -342,13 +343,24 @@ double nki_predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *cos
     }
     const Stmt *bad = NULL;
     const char *why = NULL;
-    CHECK(instr_walk(k, record, &s, &bad, &why));
+    CHECK(instr_walk_core(k, core, record, &s, &bad, &why));
     for (uint32_t r = 0; r < s.records.n; r++) {
         place(&s, r);
     }
-    double bound = cost->busy_us[cost->bound_by], end = s.end;
+    double end = s.end;
     arena_release(&scratch);
-    return end > bound ? end : bound;
+    return end;
+}
+
+double nki_predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *cost)
+{
+    double end = cost->busy_us[cost->bound_by];
+    NkiBalance balance = nki_balance(k);
+    for (int64_t core = 0; core < nki_lnc(k); core++) {
+        double own = core_ends(k, chip, core, &balance);
+        end = own > end ? own : end;
+    }
+    return end;
 }
 
 bool nki_measure(const Kernel *k, const NkiChip *chip, NkiCost *out)

@@ -731,7 +731,7 @@ void nki_print_kernel(const Kernel *k, const NkiCost *cost, const EmitOptions *o
     for (uint32_t i = 0; i < k->args.n; i++) {
         p.copied[i] = nki_copied(k, k->args.at[i].buf, p.came_in);
     }
-    CHECK(instr_walk_brief(k, choose_engine, &p, &bad, &why));
+    CHECK(instr_walk_cores(k, choose_engine, &p, &bad, &why));
     out->indent_width = 4;
     text_put(out, "\"\"\"");
     put_safe(out, str_from(k->signature));

@@ -29,7 +29,6 @@ typedef struct Verifier {
     int32_t **owner; /* [bufs][elements]: NO_GROUP, OTHER_WRITE or number + 1 of a group */
     int32_t *last;   /* [bufs][banks]: number + 1 of the group that was added to last */
     VEC(PsumGroup) groups;
-    int64_t count;
 } Verifier;
 
 static bool refuse(Ctx *ctx, const Kernel *k, const char *rule, const char *what, int64_t have,
@@ -300,10 +299,6 @@ static bool verify_instr(void *user, const Instr *i)
     if (i->kind == INSTR_NOTHING) {
         return open_group(v, i);
     }
-    v->count += i->times;
-    if (v->count > NKI_INSTRUCTIONS) {
-        return refuse(v->ctx, v->k, "2.6", "instructions", v->count, NKI_INSTRUCTIONS);
-    }
     if (!check_numbers(v, i) || !check_operand(v, i, &i->dst, dma) ||
         (instr_reads(i) && !check_operand(v, i, &i->a, dma)) ||
         (two && !check_operand(v, i, &i->b, false))) {
@@ -355,7 +350,7 @@ static bool verify_instructions(Ctx *ctx, const Kernel *k, const NkiChip *chip)
     v.last = ARENA_ARRAY(k->arena, (size_t)(k->bufs.n + 1) * NKI_PSUM_BANKS, int32_t);
     const Stmt *bad = NULL;
     const char *why = NULL;
-    if (!instr_walk_brief(k, verify_instr, &v, &bad, &why)) {
+    if (!instr_walk_cores(k, verify_instr, &v, &bad, &why)) {
         if (bad != NULL) {
             const char *name = bad->kind == STMT_TILE ? k->bufs.at[bad->dst].name->text : "";
             diag_unsupported(&ctx->diags, E_TARGET, bad->span, "target '%s': %s ('@%s')",
@@ -365,6 +360,9 @@ static bool verify_instructions(Ctx *ctx, const Kernel *k, const NkiChip *chip)
     }
     NkiCost cost;
     CHECK(nki_cost(k, chip, &cost));
+    if (cost.instructions > NKI_INSTRUCTIONS) {
+        return refuse(ctx, k, "2.6", "instructions", cost.instructions, NKI_INSTRUCTIONS);
+    }
     if (cost.sbuf_peak > chip->sbuf_bytes) {
         return refuse(ctx, k, "G3", "bytes of a partition of SBUF live at once", cost.sbuf_peak,
                       chip->sbuf_bytes);

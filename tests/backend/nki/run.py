@@ -232,11 +232,10 @@ def split(options):
     return failed
 
 
-# Of these one core does all: single numbers, odd extents, and an index that meets itself.
+# Of these one core does all: single numbers, and an index that meets itself.
 ALONE = {
-    "matmul_small", "dot", "long_update", "mp2_energy", "mp2_loops", "eri_ao_to_mo", "outer_product_mean", "trace_and_diagonal",
-    "update_read_in_part", "update_of_what_is_read", "columns_of_16_bits", "diagonal_of_a_block", "remembered_by_place", "odd_last_position",
-    "rows_over_two_chunks", "a_strip_of_a_longer_row", "long_vectors", "sums", "extremes",
+    "dot", "mp2_energy", "mp2_loops", "trace_and_diagonal", "update_read_in_part", "update_of_what_is_read", "diagonal_of_a_block",
+    "long_vectors", "sums", "extremes",
 }
 
 
