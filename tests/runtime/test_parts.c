@@ -328,6 +328,10 @@ static void operands_out_of_order_or_out_of_range_are_refused(void **state)
     refused(&b, "outside");
     set_rows(&b.operands[0][2], 0);
     refused(&b, "not wholly");
+    b.operands[1][2].words = 2; /* of f32 */
+    refused(&b, "no f64 result");
+    b.operands[1][2].words = 1;
+    refused(&b, "no f64 result");
     bench_close(&b);
 }
 

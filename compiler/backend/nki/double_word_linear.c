@@ -74,17 +74,29 @@ static const Expr *plus_product(Words *w, const Expr *sum, const Expr *x, const 
     return xy == NULL ? sum : sum == NULL ? xy : words_two(w, OP_ADD, sum, xy);
 }
 
+/* The same number, with a lower word that is less than half of the last place of the upper one. */
+static DoubleWord normalised(Words *w, DoubleWord y)
+{
+    const Stmt *s = w->now;
+    DoubleWord z = words_new(w, s->n_index, s->index);
+    words_begin(w, s->n_index, s->index, z, words_load(w, y.hi, y.at), NULL);
+    words_add(w, s->n_index, s->index, z, words_load(w, y.lo, y.at), NULL);
+    return z;
+}
+
 /* x += by * factor * y */
 static void add_product(Words *w, DoubleWord x, DoubleWord y, const Expr *factor, double by)
 {
     const Stmt *s = w->now;
     const Expr *half[2], *f[3];
+    y = normalised(w, y);
     halve(w, words_load(w, y.hi, y.at), half);
     factor_parts(w, factor, by, f);
     if (f[0] == NULL) {
         return; /* times 0 */
     }
-    const Expr *rest = words_two(w, OP_MUL, words_load(w, y.lo, y.at), f[0]);
+    const Expr *lo = words_load(w, y.lo, y.at), *rest = words_two(w, OP_MUL, lo, f[0]);
+    rest = plus_product(w, plus_product(w, rest, lo, f[1]), half[1], f[2]);
     rest = plus_product(w, plus_product(w, rest, half[1], f[1]), half[0], f[2]);
     for (int i = 0; i < 3; i++) {
         const Expr *by_this = i == 1 ? f[1] : f[0];

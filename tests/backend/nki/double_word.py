@@ -169,6 +169,15 @@ def bounded(bin_):
             raise Failure(f"n={n} spread={spread}: f32 one after the other is off by {plain}, as good: the case says nothing")
         worst = max(worst, error["f64"] / scale / UNIT)
         print(f"  {n} terms about {spread:g}: off by {error['f64']:.3g}; as f32 result {error['f32']:.3g}; f32 one by one {plain:.3g}")
+    x = rng.integers(-50, 200, 4000).astype(float)
+    for factor in ("0.3", "1e-7", "s"):                     # times a number: as good as f64 nearly
+        s = np.float32(0.7)
+        text = f"kernel t(X: f32[4000], s: f32) -> (E: f64) {{ E = {factor} * sum[i](X[i] * X[i]) + 0 * s; }}\n"
+        with tempfile.TemporaryDirectory() as folder:
+            got = float(emulated(compiled(bin_, folder, text, "t"), [x, np.array([[s]])], "trn2")[0][0].item())
+        true = (float(s) if factor == "s" else float(factor)) * float((x * x).sum())
+        if abs(got - true) > 1e-12 * true:
+            raise Failure(f"{factor} times a sum is {got!r}, not {true!r}")
     print(f"double words: at most {worst:.3g} units of 2^-24 of the sum of absolute values (bound 896)")
 
 
