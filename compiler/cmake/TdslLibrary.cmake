@@ -93,6 +93,7 @@ function(_tdsl_command source stem target product stamp_out)
         endif()
     endif()
     if(target STREQUAL "c")
+        list(FILTER arg_OPTIONS EXCLUDE REGEX "^--lnc=") # of device programs
         list(APPEND options --header=${dir}/${stem}.h)
     endif()
     set(wrappers "")

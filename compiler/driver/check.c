@@ -71,7 +71,7 @@ static bool start_kernel(Compilation *c, const Graph *g, KernelTrial *k)
 {
     int64_t *dims = NULL;
     bool possible = choose_dims(c->arena, g, &dims);
-    trial_choose(c->arena, g, dims, &k->trial);
+    trial_choose(c->arena, g, dims, c->target->machine->doubles, &k->trial);
     k->skipped = !possible || k->trial.unknown || !is_small(g, dims);
     k->args = ARENA_ARRAY(c->arena, g->params.n, Tensor *);
     k->results = ARENA_ARRAY(c->arena, g->results.n, Tensor *);

@@ -86,14 +86,18 @@ static bool rewrite_in_place(Compilation *c, Graph *(*rewrite)(Ctx *, Arena *, G
     return true;
 }
 
-/* Pairs of reals have an extent more, which shapes of callers have not. */
+/* Pairs of reals have an extent more, which shapes of callers have not: those of complex numbers, and of f64 as two words. */
 static Graph *collapse_real(Ctx *ctx, Arena *arena, Graph *g)
 {
-    bool complex = false;
+    bool pairs = false;
     for (NodeRef n = 0; n < g->nodes.n; n++) {
-        complex |= dtype_is_complex(graph_node(g, n)->dtype);
+        pairs |= dtype_is_complex(graph_node(g, n)->dtype);
     }
-    return complex ? g : opt_collapse(ctx, arena, g);
+    for (uint32_t r = 0; r < g->results.n; r++) {
+        const Node *made = graph_node(g, g->results.at[r].node);
+        pairs |= made->dtype == DTYPE_F64 && made->rank > 0; /* the machine has no f64 either */
+    }
+    return pairs ? g : opt_collapse(ctx, arena, g);
 }
 
 static bool pass_collapse(Compilation *c)

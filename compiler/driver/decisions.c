@@ -140,6 +140,21 @@ static const char *without_name(ToolRun *t, const Compilation *c, uint32_t place
     return str_format(&t->arena, "--without=%s", pass_at(c->target, place).name);
 }
 
+const Target *decisions_target(ToolRun *t, const Target *target)
+{
+    int64_t most = 0, cores = 1;
+    if (!option_number(&t->options, OPT_MAX_INSTRUCTIONS, 1, INT64_MAX, &most, &t->errors) ||
+        !option_number(&t->options, OPT_LNC, 1, 2, &cores, &t->errors)) {
+        return NULL;
+    }
+    if (cores > 1 && target->machine->cores_most < cores) {
+        text_printf(&t->errors, "%s: error: '--lnc=2': programs of target '%s' have one core\n",
+                    tool_name(t->options.tool), target->name);
+        return NULL;
+    }
+    return target_limited(&t->arena, target, most, cores);
+}
+
 bool decisions_read(ToolRun *t, Compilation *c)
 {
     const char *plan = option_last(&t->options, OPT_PLAN_IN, NULL);

@@ -12,6 +12,8 @@ bool decisions_path(ToolRun *t, const Target *target, PathOptions *out);
 
 /* What they say is said to `c`. False after a message or a diagnostic. */
 bool decisions_read(ToolRun *t, Compilation *c);
+/* The target as --max-instructions and --lnc have it; null after reporting. */
+const Target *decisions_target(ToolRun *t, const Target *target);
 
 /* compilation_start, from the nest of --nest where there is one. An option whose decision the input holds already is refused
  * (exit 2). False after a message or a diagnostic. */

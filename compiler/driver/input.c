@@ -63,13 +63,15 @@ bool input_shapes(Ctx *ctx, Arena *arena, const Options *o, DType dtype, TensorT
     return true;
 }
 
-bool input_narrow(Ctx *ctx, const Options *o, bool *narrow)
+bool input_narrow(Ctx *ctx, const Options *o, FrontNarrow *narrow)
 {
     const char *to = option_last(o, OPT_F64, NULL);
-    *narrow = to != NULL;
-    if (to != NULL && strcmp(to, "f32") != 0) {
+    bool sums = to != NULL && strcmp(to, "sums") == 0;
+    *narrow = to == NULL ? NARROW_NONE : sums ? NARROW_BUT_RESULTS : NARROW_ALL;
+    if (to != NULL && !sums && strcmp(to, "f32") != 0) {
         diag_error(&ctx->diags, E_BAD_TYPE, (Span){0},
-                   "'--f64=%s': f64 is read as f32 or not at all", to);
+                   "'--f64=%s': f64 is read as f32 or not at all; --f64=sums leaves results",
+                   to);
         return false;
     }
     return true;
@@ -228,7 +230,7 @@ static bool read_equation(Input *in, const TensorType *shapes, uint32_t n_shapes
     DType dtype = DTYPE_F32;
     TensorType *made = NULL;
     const char *type = option_last(in->options, OPT_DTYPE, "f32");
-    bool narrow = false;
+    FrontNarrow narrow = NARROW_NONE;
     if (!input_narrow(in->ctx, in->options, &narrow)) {
         return false;
     }
@@ -244,7 +246,7 @@ static bool read_equation(Input *in, const TensorType *shapes, uint32_t n_shapes
             }
             return false;
         }
-        dtype = narrow ? dtype_narrower(dtype) : dtype;
+        dtype = narrow != NARROW_NONE ? dtype_narrower(dtype) : dtype;
         if (!input_shapes(in->ctx, in->arena, in->options, dtype, &made, &n_shapes)) {
             return false;
         }

@@ -6,6 +6,7 @@
 
 #include "driver/options.h"
 #include "driver/stage.h"
+#include "front/ast.h"
 #include "graph/graph.h"
 
 struct FrontDefine;
@@ -40,8 +41,8 @@ Module *input_build(Input *in, const char *only_kernel);
 bool input_shapes(Ctx *ctx, Arena *arena, const Options *o, DType dtype, TensorType **out,
                   uint32_t *n);
 
-/* Is --f64=f32 given? False after a diagnostic. */
-bool input_narrow(Ctx *ctx, const Options *o, bool *narrow);
+/* Is --f64=f32 or --f64=sums given, and which? False after a diagnostic. */
+bool input_narrow(Ctx *ctx, const Options *o, FrontNarrow *narrow);
 
 /* -D DIM=N, in the order given: the last of a name counts. False after a diagnostic. */
 bool input_defines(Ctx *ctx, Arena *arena, const Options *o, struct FrontDefine **out,

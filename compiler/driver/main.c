@@ -104,11 +104,11 @@ static void print_times(const Compilation *c)
 
 static bool setup(ToolRun *t, const Request *r, Compilation *c)
 {
-    int64_t most = 0;
-    if (!option_number(&t->options, OPT_MAX_INSTRUCTIONS, 1, INT64_MAX, &most, &t->errors)) {
+    const Target *target = decisions_target(t, r->target);
+    if (target == NULL) {
         return false;
     }
-    compilation_init(c, &t->ctx, &t->arena, target_limited(&t->arena, r->target, most));
+    compilation_init(c, &t->ctx, &t->arena, target);
     c->check_each = option_given(&t->options, OPT_CHECK_EACH);
     c->clock = option_given(&t->options, OPT_TIME) ? tool_clock : NULL;
     c->emit.tool_version = TDSL_VERSION;

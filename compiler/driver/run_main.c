@@ -352,18 +352,21 @@ static bool run_input(ToolRun *t, Run *r)
                                    "unknown target '%s'; there are c, interp and emulator",
                                    target));
     }
-    int64_t repeat = option_given(&t->options, OPT_TIME) ? 1 : 0, most = 0;
+    int64_t repeat = option_given(&t->options, OPT_TIME) ? 1 : 0;
     int64_t threads = c_threads(THREADS_MOST);
     if (!option_number(&t->options, OPT_REPEAT, 1, 1000000, &repeat, &t->errors) ||
         !option_number(&t->options, OPT_THREADS, 1, THREADS_MOST, &threads, &t->errors) ||
-        !option_number(&t->options, OPT_MAX_INSTRUCTIONS, 1, INT64_MAX, &most, &t->errors) ||
         !read_input(r)) {
         return false;
     }
     r->timing.repeat = option_given(&t->options, OPT_TIME) ? repeat : 0;
     r->timing.threads = (int32_t)threads;
     const Target *run = emulated != NULL ? emulated : target_find("c");
-    compilation_init(&r->c, &t->ctx, &t->arena, target_limited(&t->arena, run, most));
+    const Target *limited = decisions_target(t, run);
+    if (limited == NULL) {
+        return false;
+    }
+    compilation_init(&r->c, &t->ctx, &t->arena, limited);
     if (!decisions_read(t, &r->c) || !decisions_start(t, &r->c, &r->in)) {
         return false;
     }

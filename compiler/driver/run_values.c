@@ -36,7 +36,8 @@ static bool read_array(Ctx *ctx, Arena *arena, RunValue *v, DType cast, bool nar
 bool run_values_read(Ctx *ctx, Arena *arena, const Options *o, bool named, DType cast,
                      RunValues *out)
 {
-    bool narrow = false, ok = input_narrow(ctx, o, &narrow);
+    FrontNarrow narrow = NARROW_NONE;
+    bool ok = input_narrow(ctx, o, &narrow);
     for (uint32_t k = named ? 1 : 0; k < o->positional.n; k++) {
         const char *text = o->positional.at[k];
         RunValue v = {.text = text};
@@ -52,7 +53,7 @@ bool run_values_read(Ctx *ctx, Arena *arena, const Options *o, bool named, DType
             v.text = equals + 1;
         }
         if (!is_word(v.text) && !fit_is_text(v.text)) {
-            ok &= read_array(ctx, arena, &v, cast, narrow);
+            ok &= read_array(ctx, arena, &v, cast, narrow != NARROW_NONE);
         }
         vec_push(arena, &out->list, v);
     }

@@ -32,14 +32,18 @@ const Target *target_find(const char *name)
     return NULL;
 }
 
-const Target *target_limited(Arena *a, const Target *target, int64_t max_instructions)
+const Target *target_limited(Arena *a, const Target *target, int64_t max_instructions,
+                             int64_t cores)
 {
-    if (max_instructions == 0 || max_instructions >= target->machine->max_instructions) {
+    int64_t most = target->machine->max_instructions;
+    bool limits = max_instructions != 0 && max_instructions < most;
+    if (!limits && cores < 2) {
         return target;
     }
     Machine *machine = arena_copy(a, target->machine, sizeof *machine);
     Target *limited = arena_copy(a, target, sizeof *limited);
-    machine->max_instructions = max_instructions;
+    machine->max_instructions = limits ? max_instructions : most;
+    machine->cores = cores;
     limited->machine = machine;
     return limited;
 }

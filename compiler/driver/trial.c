@@ -23,8 +23,9 @@ static bool is_whole(const Graph *g)
 }
 
 /* Integers up to here are exact; those of integer types wrap around alike in every order. */
-static double exact_limit(DType t)
+static double exact_limit(const Trial *k, DType t)
 {
+    t = k->doubles ? t : dtype_narrower(t);
     return t == DTYPE_F64 || t == DTYPE_C128  ? 0x1p53
            : t == DTYPE_F32 || t == DTYPE_C64 ? 0x1p24
            : t == DTYPE_F16                   ? 0x1p11
@@ -122,7 +123,7 @@ static bool is_exact(Arena *arena, const Graph *g, Trial *k)
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         of[n] = node_magnitude(graph_node(g, n), k->dims, of, k->most);
         k->terms += terms_of(graph_node(g, n), k->dims);
-        exact &= of[n] <= exact_limit(graph_node(g, n)->dtype);
+        exact &= of[n] <= exact_limit(k, graph_node(g, n)->dtype);
     }
     for (uint32_t r = 0; r < g->results.n; r++) {
         double m = of[g->results.at[r].node];
@@ -131,9 +132,9 @@ static bool is_exact(Arena *arena, const Graph *g, Trial *k)
     return exact;
 }
 
-void trial_choose(Arena *arena, const Graph *g, const int64_t *dims, Trial *k)
+void trial_choose(Arena *arena, const Graph *g, const int64_t *dims, bool doubles, Trial *k)
 {
-    *k = (Trial){.dims = dims};
+    *k = (Trial){.dims = dims, .doubles = doubles};
     bool whole = is_whole(g), jump = false;
     k->scale = ARENA_ARRAY(arena, g->results.n, double);
     for (k->most = 4; whole && k->most > 0; k->most /= 2) {
@@ -195,6 +196,7 @@ static bool is_close(const Trial *k, DType t, Number a, Number b, double scale)
         return (a.re == b.re || (isnan(a.re) && isnan(b.re))) &&
                (a.im == b.im || (isnan(a.im) && isnan(b.im)));
     }
+    t = k->doubles ? t : dtype_narrower(t);
     /* One rounding for each term of a sum at most, and a few for everything else. */
     double ulp = t == DTYPE_F64 || t == DTYPE_C128  ? 0x1p-52
                  : t == DTYPE_F32 || t == DTYPE_C64 ? 0x1p-23

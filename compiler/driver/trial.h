@@ -10,6 +10,7 @@
 typedef struct Trial {
     const int64_t *dims;
     int64_t most;  /* arguments are 1 .. most, or -1 and 1 when it is 1 */
+    bool doubles;  /* are f64 terms computed in f64? else in f32 */
     bool exact;    /* results are the same bits in every order */
     bool unknown;  /* nothing can be said of them */
     double terms;  /* of all sums together: roundings */
@@ -17,7 +18,7 @@ typedef struct Trial {
 } Trial;
 
 /* For these extents of the open dims. */
-void trial_choose(Arena *arena, const Graph *g, const int64_t *dims, Trial *k);
+void trial_choose(Arena *arena, const Graph *g, const int64_t *dims, bool doubles, Trial *k);
 /* [params] False after a diagnostic. */
 bool trial_arguments(Ctx *ctx, Arena *arena, const Graph *g, const Trial *k, Tensor **args);
 /* The first element of the result that is not what it was, up to rounding; -1: none. */

@@ -387,7 +387,7 @@ static bool make_arguments(Tuner *u)
         dims[d] = g->dims.list.at[d].typical;
     }
     dims = dims_complete(&u->arena, &g->dims, dims);
-    trial_choose(&u->arena, g, dims, &u->trial);
+    trial_choose(&u->arena, g, dims, true, &u->trial);
     u->args = ARENA_ARRAY(&u->arena, g->params.n, Tensor *);
     return trial_arguments(u->c->ctx, &u->arena, g, &u->trial, u->args);
 }

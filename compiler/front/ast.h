@@ -68,14 +68,17 @@ typedef struct AstNode {
  * memory. */
 #define AST_LIMIT 420000u
 
+/* f64 in programs is read as f32, c128 as c64; or in all but the types of results that are f64. */
+typedef enum FrontNarrow { NARROW_NONE, NARROW_ALL, NARROW_BUT_RESULTS } FrontNarrow;
+
 typedef struct Ast {
     Arena *arena;
     VEC(AstNode) nodes; /* by id */
     VEC(AstId) files;   /* AST_FILE of each parsed source */
     bool damaged;       /* something did not parse: missing names may be due to that */
     bool too_deep;      /* reported */
-    bool narrow;        /* f64 is read as f32, c128 as c64 */
-    AstId too_large;    /* the broken node that stands for all past AST_LIMIT; 0: not reached */
+    FrontNarrow narrow;
+    AstId too_large; /* the broken node that stands for all past AST_LIMIT; 0: not reached */
 } Ast;
 
 void ast_init(Ast *a, Arena *arena);

@@ -151,7 +151,7 @@ typedef struct FrontOptions {
     void *user;
     const char *const *include_dirs; /* -I, in order */
     uint32_t n_include_dirs;
-    bool narrow; /* f64 in programs is read as f32, c128 as c64 */
+    FrontNarrow narrow;
 } FrontOptions;
 
 /* Parses and checks `source` and what it includes. Never null; when ctx->diags.n_errors grew, it must not be built. */

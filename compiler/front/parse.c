@@ -360,13 +360,34 @@ void parse_skip_mark(Parse *p)
     }
 }
 
+/* The nodes from `first` on that are types of f64 results. */
+static bool *result_types(Ast *a, uint32_t first)
+{
+    bool *is = ARENA_ARRAY(a->arena, a->nodes.n, bool);
+    for (uint32_t k = first; k < a->nodes.n; k++) {
+        const AstNode *kernel = &a->nodes.at[k];
+        const AstNode *list =
+            kernel->kind == AST_KERNEL && kernel->n > 1 ? ast_node(a, kernel->child[1]) : NULL;
+        for (uint32_t r = 0; list != NULL && r < list->n; r++) {
+            const AstNode *param = ast_node(a, list->child[r]);
+            AstId type = param->kind == AST_PARAM && param->n > 0 ? param->child[0] : 0;
+            const AstNode *n = ast_node(a, type);
+            is[type] =
+                n->kind == AST_TYPE && n->name != NULL && strcmp(n->name->text, "f64") == 0;
+        }
+    }
+    return is;
+}
+
 /* Types and conversions of nodes from `first` on, if the narrower ones are asked for. */
 static void narrow_types(Ctx *ctx, Ast *a, uint32_t first)
 {
-    for (uint32_t k = first; k < a->nodes.n && a->narrow; k++) {
+    const bool *stays = a->narrow == NARROW_BUT_RESULTS ? result_types(a, first) : NULL;
+    for (uint32_t k = first; k < a->nodes.n && a->narrow != NARROW_NONE; k++) {
         AstNode *n = &a->nodes.at[k];
         DType t = DTYPE_NONE;
         bool type = n->kind == AST_TYPE || n->kind == AST_CALL;
+        type = type && (stays == NULL || !stays[k]);
         if (type && n->name != NULL && dtype_from_name((Str){n->name->text, n->name->n}, &t)) {
             n->name = sym_cstr(&ctx->syms, dtype_name(dtype_narrower(t)));
         }

@@ -78,9 +78,9 @@ typedef struct Buffer {
     Span span;
 } Buffer;
 
-/* An argument of the kernel in calling order: parameters, then results. `whole`: the caller has complex numbers of this type
- * and of rank `whole_rank`, the buffer their parts along a last dimension of extent 2 (same bytes; a rank of 0 is f32[1,2]).
- * DTYPE_NONE: the caller has the buffer as it is. */
+/* An argument of the kernel in calling order: parameters, then results. `whole`: the caller has numbers of this type and
+ * of rank `whole_rank`, the buffer what they are made of along a last dimension of extent 2 (a rank of 0 is f32[1,2]): the parts of
+ * complex numbers, the same bytes; or two f32 whose sum is the f64 of a result. DTYPE_NONE: the caller has the buffer as it is. */
 typedef enum ArgRole { ARG_IN, ARG_INOUT, ARG_SCALAR, ARG_RESULT } ArgRole;
 typedef struct Arg {
     ArgRole role;
@@ -294,12 +294,12 @@ TileKind tile_kind(const Stmt *tile);
 const char *tile_kind_name(TileKind kind);
 /* Is it a matmul, or one of which all products are multiplied by a number or a scalar? */
 bool tile_multiplies(const Stmt *tile);
-/* Is the buffer what `arg` says of it: the parts of complex numbers, or anything when it says nothing; of dimensions that are as
+/* Is the buffer what `arg` says of it: the parts of larger numbers, or anything when it says nothing; of dimensions that are as
  * symmetric as is declared? */
 bool arg_fits(const Kernel *k, const Arg *arg);
 /* Of what the caller has. */
 uint32_t arg_rank(const Kernel *k, const Arg *arg);
-/* Does its last dimension hold the parts of complex numbers? */
+/* Does its last dimension hold the parts of complex numbers, or the two words of an f64? */
 bool buffer_has_parts(const Kernel *k, BufRef buf);
 
 /* For these values of the open dims; saturating. */

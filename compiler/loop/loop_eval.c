@@ -479,7 +479,7 @@ static Tensor *as_buffer(Interpreter *m, const Arg *arg, Tensor *t)
     return out;
 }
 
-/* And back. */
+/* And back; two words are added. */
 static Tensor *as_whole(Interpreter *m, const Arg *arg, Tensor *t)
 {
     if (arg->whole == DTYPE_NONE) {
@@ -491,6 +491,14 @@ static Tensor *as_whole(Interpreter *m, const Arg *arg, Tensor *t)
     }
     Tensor *out = ARENA_NEW(m->arena, Tensor);
     *out = (Tensor){arg->whole, arg->whole_rank, extent, t->count / 2, t->data};
+    if (arg->whole == DTYPE_F64) {
+        const float *word = (const float *)t->data;
+        double *sum = ARENA_ARRAY(m->arena, (size_t)(t->count / 2 + 1), double);
+        for (int64_t i = 0; i < t->count / 2; i++) {
+            sum[i] = (double)word[2 * i] + (double)word[2 * i + 1];
+        }
+        out->data = sum;
+    }
     return out;
 }
 

@@ -651,7 +651,9 @@ static bool verify_for(Verifier *v, const Stmt *s)
     }
     v->parallel.n--;
     BufRef buf = 0;
-    const Stmt *culprit = ok ? parallel_conflict(&p, &buf) : NULL;
+    bool alone = s->range.start.n == 0 && s->range.span == 0 && s->range.limit.sym < 0 &&
+                 s->range.limit.n <= s->range.start.base + s->step; /* one iteration */
+    const Stmt *culprit = ok && !alone ? parallel_conflict(&p, &buf) : NULL;
     if (culprit != NULL) {
         v->at = culprit;
         return broken(v, "iterations of the parallel loop '$%.60s' may meet in '@%.60s'",

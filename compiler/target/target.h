@@ -101,15 +101,18 @@ typedef struct Machine {
     SystolicTiles systolic; /* of that kind */
     MachineTimes time;
     bool complex_numbers; /* has it any? else kernels compute with pairs of reals */
-    bool open_extents;    /* may extents stay open until run time? */
-    bool pairs;           /* may a loop begin where one around it is? */
-    bool overwrites;      /* may a value in memory be overwritten by another? */
+    bool doubles;      /* has it f64? else f64 results are sums of f32 terms, kept as two f32 */
+    bool open_extents; /* may extents stay open until run time? */
+    bool pairs;        /* may a loop begin where one around it is? */
+    bool overwrites;   /* may a value in memory be overwritten by another? */
     bool
         adds; /* may a contraction begin with what another one, or a caller, has left in memory? */
     bool narrow;  /* do contractions convert operands of narrower types? */
     bool domains; /* are its functions wrong, without a word, outside of some range? */
     bool online;  /* has it infinities, which maxima over loops begin with? */
     int64_t max_instructions; /* of one device program; longer kernels are cut; 0: no limit */
+    int64_t cores;            /* physical cores that run one program together; */
+    int64_t cores_most;       /* as many as can; 0: a program has one */
 } Machine;
 
 /* Capacity of the level that holds blocks; 0: no limit. */

@@ -25,7 +25,7 @@ OP_NAMES = sorted({*ARITHMETIC, *BITWISE, *UNARY_ALU, *ACTIVATIONS})
 WRAPPERS = ("load", "store", "load_transpose2d", "copy_", "broadcast_to", "transpose", "matmul",
             "zeros", "ones", "full", "zeros_like", "empty_like", "sum", "max", "min", "mean",
             "var", "where", "softmax", "expand_dims", "affine_range", "sequential_range",
-            "static_range", "dynamic_range", "ds", "tile_size", "program_id", "num_programs",
+            "static_range", "dynamic_range", "ds", "tile_size", "program_ndim",
             "no_reorder", "device_print", "negative", "divide", "floor", "ceil", "cos", "tan",
             "fori_loop", "while_loop", "arange", "mgrid", "all", "prod")
 
@@ -79,6 +79,25 @@ def _shared_identity_matrix(*args, n=None, dtype=None, dst=None, **_):
     if dtype is None:
         broken("M12", "without dtype the matrix is uint8; give it the type of the data", op=op)
     broken("A1", "not in the dialect; nc_transpose needs no identity", op=op)
+
+
+def _program_id(*args, axis=None, **unknown):
+    return _ask_grid("nl.program_id", args, unknown, "axis", axis).program
+
+
+def _num_programs(*args, axes=None, **unknown):
+    return _ask_grid("nl.num_programs", args, unknown, "axes", axes).programs
+
+
+def _ask_grid(op, args, unknown, name, axis):
+    _no_positional(op, args)
+    if unknown:
+        broken("A2", f"unknown keyword {sorted(unknown)[0]}", op=op)
+    if axis is None:
+        broken("A3", f"{name} is missing", op=op)
+    session = current()
+    session.place_in_grid(op, axis)
+    return session
 
 
 def _bind(op, given):
@@ -142,7 +161,8 @@ def unknown_name(module, name):
 
 def api_names():
     """Names a kernel may use: {'nl': {...}, 'nisa': {...}, 'nki': {...}}."""
-    return {"nl": {*TYPES, *BUFFERS, *OP_NAMES, "ndarray", "shared_identity_matrix"},
+    return {"nl": {*TYPES, *BUFFERS, *OP_NAMES, "ndarray", "shared_identity_matrix",
+                   "program_id", "num_programs"},
             "nisa": {*OPERATIONS, *MEMBERS}, "nki": {"jit", "language", "isa"}}
 
 
@@ -159,6 +179,7 @@ def _make_modules():
         setattr(language, name, OpName(name))
     language.ndarray = _ndarray
     language.shared_identity_matrix = _shared_identity_matrix
+    language.program_id, language.num_programs = _program_id, _num_programs
     for family, members in MEMBERS.items():
         setattr(isa, family, types.SimpleNamespace(**members))
     for op in OPERATIONS.values():

@@ -26,6 +26,7 @@ import numpy as np
 MIN_CYCLES = 64
 FP32_PASSES = 4
 DESCRIPTOR_BYTES = 512
+DESCRIPTORS = 2 ** 24 - 16      # of a program: what a queue of the public Neuron driver holds
 DMA_LATENCY_US = 1.3
 SEMAPHORE_CYCLES = 64
 TABLE_SWITCH_US = 1.283
@@ -142,6 +143,15 @@ def copy_cost(record):
     written = count * _BYTES[dst["dtype"]] if dst["space"] not in ("sbuf", "psum") else 0
     charged = charge * descriptors * max(run * size, DESCRIPTOR_BYTES)
     return count * size, charged, descriptors, read, written
+
+
+def copy_beyond(records, descriptors):
+    """The first copy with which there are more than so many descriptors."""
+    for record in records:
+        descriptors -= copy_cost(record)[2] if record["engine"] == "dma" else 0
+        if descriptors < 0:
+            return record
+    return None
 
 
 def _ghz(machine, engine):

@@ -14,7 +14,7 @@ import numpy as np
 from . import dtype as dtypes
 from .api import Kernel, installed
 from .capacity import check_capacity
-from .cost import cost_report
+from .cost import DESCRIPTORS, cost_report, copy_beyond
 from .errors import FileError, RuleError, UsageError, broken
 from .machine import machine_named
 from .manifest import Argument, Manifest
@@ -28,13 +28,17 @@ _MODULES = ("nki", "nki.isa", "nki.language")
 
 
 class Result:
-    """What a run produced. `outputs` are arrays in their outside form (see dtype.py)."""
+    """What a run produced. `outputs` are arrays in their outside form (see dtype.py); where two
+    cores run it, records, memory and cost are those of the first, `programs` has the records of
+    both."""
 
-    def __init__(self, session, kernel, views, memory, cost):
+    def __init__(self, sessions, kernel, views, memory, cost):
+        session = sessions[0]
         self.kernel, self.machine = kernel, session.machine
         self.outputs = [dtypes.to_outside(v.values, v.dtype) for v in views]
         self.output_types = [v.dtype for v in views]
-        self.records, self.warnings = session.records, session.warnings
+        self.records, self.programs = session.records, [s.records for s in sessions]
+        self.warnings = [w for s in sessions for w in s.warnings]
         self.result_serials = [v.tensor.serial for v in views]
         self.memory, self.cost = memory, cost
 
@@ -100,14 +104,15 @@ def _guarded(path, action):
 
 
 def _returned(session, value, manifest):
-    """G15, H3 and H5: what came back is what was promised, whole, written, and once."""
+    """G15, H3 and H5: what came back is what was promised, whole, written, and once. Of two cores
+    both return the same; all is written when the second has run."""
     views = list(value) if isinstance(value, tuple) else [value]
     for view in views:
         if not isinstance(view, View) or view.tensor.space != "shared_hbm":
             broken("G15", "a kernel returns tensors of nl.shared_hbm")
         if not view.whole:
             broken("G15", f"{view} is part of an output; return the whole tensor")
-        missing = unwritten(view)
+        missing = unwritten(view) if session.program + 1 == session.programs else None
         if missing:
             broken("G15", missing, op="return", line=view.tensor.line)
     serials = [v.tensor.serial for v in views]
@@ -167,8 +172,9 @@ def manifest_of_arrays(function, parameters, arrays, types=None):
 
 
 def emulate(text, arrays, manifest=None, function=None, target="trn2", path="<kernel>",
-            types=None, max_instructions=20000, ranges="error"):
-    """Check and run a kernel's text on arrays in their outside form; see the module's text."""
+            types=None, max_instructions=20000, ranges="error", lnc=None):
+    """Check and run a kernel's text on arrays in their outside form; see the module's text.
+    `lnc`: cores that run it, where no manifest says so."""
     machine = machine_named(target)
     if machine is None:
         raise UsageError(f"target '{target}' is not known")
@@ -184,30 +190,47 @@ def emulate(text, arrays, manifest=None, function=None, target="trn2", path="<ke
                      f"{[a.name for a in manifest.inputs]}", line=checked.kernel.lineno,
                path=path)
     held = check_arrays(manifest, arrays)
-    session = Session(machine, path, max_instructions, ranges)
+    cores = manifest.lnc if lnc is None else lnc
     kernel = _guarded(path, lambda: _load(checked, path))[name]
     if not isinstance(kernel, Kernel):
         broken("P12", "the kernel is not what @nki.jit made", path=path)
-    with session:
-        views = [session.add_tensor(a.shape, a.dtype, "hbm", a.name, checked.kernel.lineno,
-                                    "input", v) for a, v in zip(manifest.inputs, held)]
-        value = _guarded(path, lambda: kernel.function(*views))
-        end = checked.kernel.body[-1].lineno
-        try:
-            results = _returned(session, value, manifest)
-        except RuleError as error:
-            raise error.locate("return", end, path)
-    memory = check_capacity(session)
+    if cores > 1 and machine.gen < 3:
+        broken("H6", f"programs of {machine.name} have one core", path=path)
+    sessions = []
+    for _ in range(cores):
+        session = Session(machine, path, max_instructions, ranges,
+                          sessions[0] if sessions else None, cores)
+        sessions.append(session)
+        with session:
+            views = [session.add_tensor(a.shape, a.dtype, "hbm", a.name, checked.kernel.lineno,
+                                        "input", v) for a, v in zip(manifest.inputs, held)]
+            value = _guarded(path, lambda: kernel.function(*views))
+            end = checked.kernel.body[-1].lineno
+            try:
+                results = _returned(session, value, manifest)
+            except RuleError as error:
+                raise error.locate("return", end, path)
+    memory = [check_capacity(s) for s in sessions][0]
     # Compulsory: what is read of each input and written of each result, once.
+    reads = {t.name for s in sessions for t in s.tensors if t.role == "input" and t.read_count}
     compulsory = sum(v.tensor.row_bytes * v.tensor.shape[0] for v in views if
-                     v.tensor.read_count) + \
+                     v.tensor.name in reads) + \
         sum(v.tensor.row_bytes * v.tensor.shape[0] for v in results)
-    cost = cost_report(session.records, machine, compulsory)
+    costs = [cost_report(s.records, machine, compulsory) for s in sessions]
+    cost = costs[0]
+    for session, found in zip(sessions, costs):
+        most = found["dma"]["descriptors"]
+        if most > DESCRIPTORS:
+            broken("D11", f"{most} DMA descriptors, limit {DESCRIPTORS}", op="nisa.dma_copy",
+                   line=copy_beyond(session.records, DESCRIPTORS)["line"], path=path)
+    if cores > 1:
+        cost["predicted_us_by_core"] = [c["predicted_us"] for c in costs]
+        cost["predicted_us"] = max(cost["predicted_us_by_core"])
     for key, found in (("instructions", cost["instructions"]), ("matmul_macs", cost["macs"])):
         if manifest.counts.get(key, found) != found:
             broken("H3", f"{found} {key}, the manifest has {manifest.counts[key]}",
                    line=checked.kernel.lineno, path=path)
-    return Result(session, name, results, memory, cost)
+    return Result(sessions, name, results, memory, cost)
 
 
 __all__ = ["emulate", "Result", "FileError", "UsageError", "RuleError"]

@@ -35,7 +35,7 @@ RULES = {
     "M5": "integers are not matmul types",
     "M6": "tile_position and tile_size come together, in legal sizes and multiples",
     "M7": "perf_mode needs 8-bit floats on generation 3 or later",
-    "M8": "all contributions of an accumulation group write exactly one region",
+    "M8": "all of an accumulation group goes to one region; one is open at a time in a bank",
     "M9": "an accumulation group begins by overwriting and adds to matmul results only",
     "M10": "transpose, same type: tensor engine <= 128x128 SBUF to PSUM, vector <= 32x32",
     "M11": "a onezero promise is kept by the data",
@@ -64,6 +64,7 @@ RULES = {
     "D8": "indirect access takes one kind of offset",
     "D9": "no zero-stride partition dimension of size 1",
     "D10": "a kernel's parameters are read only",
+    "D11": "DMA descriptors of a program fit one queue: 2^24 - 16",
     "P1": "an expression outside the subset",
     "P2": "a statement outside the subset",
     "P3": "`is` and `in` are not in the subset",
@@ -87,6 +88,7 @@ RULES = {
     "H2": "the number of instructions is capped",
     "H4": "the HBM a kernel allocates fits what is emulated",
     "H3": "a kernel's parameters and results agree with its manifest",
+    "H6": "cores share results only, allocated alike; neither uses what the other writes",
     "H5": "an element of a result is stored once; an updated argument's is read in between",
 }
 

@@ -3,11 +3,13 @@
 
 Fields read here (any other field is ignored, so that a compiler may say more):
 
-    {"kernel":   "mm",                     # optional, a name for messages
+    {"format":   1,                        # optional; what has another is refused
+     "kernel":   "mm",                     # optional, a name for messages
      "file":     "mm.py",                  # optional: the module, relative to the manifest
      "function": "mm",                     # the @nki.jit function
      "target":   "trn2",                   # optional: trn1, trn2 or trn3
-     "instructions": 29,                   # optional: nki.isa calls executed; checked (H3)
+     "lnc": 2,                             # optional: cores that run it together, 1 or 2
+     "instructions": 29,                   # optional: nki.isa calls executed by the first core; checked (H3)
      "matmul_macs": 42000000,              # optional: multiply-adds of nc_matmul; checked (H3)
      "args": [                             # parameters in order, then results in return order
         {"name": "a", "role": "input",  "dtype": "bfloat16", "shape": [300, 200]},
@@ -28,7 +30,8 @@ input and a result of the same one are an argument that the kernel updates, and 
 result may be stored again after it was read (H5). A row may say that its elements are the parts of complex numbers,
 along a last dimension of 2: "of": {"dtype": "complex64", "shape": [300]} beside "float32" and
 "shape": [300, 2] ([1, 2] for a single number). The device has no complex numbers; who has the
-array as complex64 gives and gets it so (as_device, as_caller). Where there is no manifest, one
+array as complex64 gives and gets it so (as_device, as_caller). A result may have "of": {"dtype": "float64", ..}
+in the same way: the last dimension has two float32 whose sum, in float64, is the caller's number. Where there is no manifest, one
 is made from the arrays given.
 """
 
@@ -42,10 +45,14 @@ from .errors import FileError, UsageError
 from .machine import machine_named
 
 
+FORMAT = 1
+
+
 class Argument:
     def __init__(self, name, role, dtype, shape, whole=None, number=None):
         self.name, self.role, self.dtype, self.shape = name, role, dtype, tuple(shape)
-        self.whole = whole              # the shape in complex numbers, or None
+        self.whole = whole              # the shape in complex numbers or float64, or None
+        self.words = False              # float64, as sums of two float32
         self.number = number            # of the caller's argument, or None
 
     def __str__(self):
@@ -67,7 +74,7 @@ class Part:
 
 
 class Manifest:
-    parts, temporaries, path = (), (), None
+    parts, temporaries, path, lnc = (), (), None, 1
 
     def __init__(self, function, inputs, outputs=None, target=None, file=None, counts=None):
         self.function, self.inputs, self.outputs = function, inputs, outputs
@@ -96,16 +103,18 @@ def _argument(at, row):
     number = row.get("argument")
     if number is not None:
         _whole_number(number, f"'argument' of '{name}'")
-    return Argument(name, role, TYPES[dtype], shape, _whole(name, dtype, shape, row.get("of")),
-                    number)
+    made = Argument(name, role, TYPES[dtype], shape, _whole(name, role, dtype, shape, row.get("of")), number)
+    made.words = made.whole is not None and row["of"]["dtype"] == "float64"
+    return made
 
 
-def _whole(name, dtype, shape, of):
-    """The shape in complex numbers of a row that has "of"."""
+def _whole(name, role, dtype, shape, of):
+    """The shape in complex numbers or float64 of a row that has "of"."""
     if of is None:
         return None
     whole = of.get("shape") if isinstance(of, dict) else None
-    if (not isinstance(whole, list) or of.get("dtype") != "complex64" or dtype != "float32" or
+    known = ("complex64", "float64") if role == "output" else ("complex64",)
+    if (not isinstance(whole, list) or of.get("dtype") not in known or dtype != "float32" or
             shape != (whole or [1]) + [2]):
         raise UsageError(f"manifest: '{name}' does not hold the parts of {of!r}")
     return tuple(whole)
@@ -123,10 +132,12 @@ def as_device(array, argument):
 
 
 def as_caller(array, argument):
-    """What a kernel delivers for the parts of complex numbers, as complex numbers."""
+    """What a kernel delivers for the parts of complex numbers, as complex numbers; for two words, their sums."""
     if argument.whole is None:
         return array
     single = np.ascontiguousarray(array, np.float32)
+    if argument.words:
+        return single.astype(np.float64).sum(axis=-1).reshape(argument.whole)
     return single.reshape(-1).view(np.complex64).reshape(argument.whole)
 
 
@@ -163,6 +174,9 @@ def manifest_from(data):
     """A Manifest of parsed JSON; UsageError says which field is wrong."""
     if not isinstance(data, dict) or not isinstance(data.get("args"), list):
         raise UsageError("manifest: an object with a list 'args' is needed")
+    if data.get("format", FORMAT) != FORMAT:
+        raise UsageError(f"manifest: format {data['format']!r}, made by "
+                         f"{data.get('compiler', 'an unknown compiler')}; this emulator reads format {FORMAT}")
     parts, temporaries = _parts(data)
     function = data.get("kernel" if parts else "function")
     if not isinstance(function, str) or not function.isidentifier():
@@ -184,6 +198,9 @@ def manifest_from(data):
     made = Manifest(function, [r for r in rows if r.role == "input"],
                     [r for r in rows if r.role == "output"], target, file, counts)
     made.parts, made.temporaries = parts, temporaries
+    made.lnc = data.get("lnc", 1)
+    if made.lnc not in (1, 2) or isinstance(made.lnc, bool):
+        raise UsageError(f"manifest: lnc is {made.lnc!r}, not 1 or 2")
     return made
 
 

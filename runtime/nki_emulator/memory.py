@@ -4,14 +4,15 @@
 A Tensor is the facts of an allocation; its Store owns the values (held form, see dtype.py), a
 `written` mask of the same shape, in PSUM a `group` number per element that says which
 accumulation group produced it (0 nothing, -1 anything that is not a matmul), and in shared_hbm,
-where results lie, a mask `pending` of what was stored and not read since. Only views keep
+where results lie, a mask `pending` of what was stored and not read since, and bits `used` of
+which core's program has written and read an element. Only views keep
 a store alive, so a tile that the kernel has dropped costs no memory, while its facts stay for
 the live-range check. A View is a rectangular or strided window on one tensor; it shares memory
 with it, so that reading and writing through it is reading and writing the tensor. Kernels see
 views only (a whole tensor is its own full view) and can do nothing with them but index, ask for
 shape and dtype, and pass them to operations: everything else is P5.
 
-Checks that do not depend on the operation live here: G1, G2, G5 to G12, G14, G16, D10, H5.
+Checks that do not depend on the operation live here: G1, G2, G5 to G12, G14, G16, D10, H5, H6.
 """
 
 import math
@@ -36,6 +37,7 @@ class Tensor:
         self.read_count = 0
         self.stored_again = False   # over elements that were stored before, and read since
         self.stored_again_at = None # the first instruction that did
+        self.program = 0            # of which core this is a tensor
 
     @property
     def on_chip(self):
@@ -62,12 +64,15 @@ class Store:
         if values is not None:
             self.written[...] = True
         self.group = np.zeros(tensor.shape, np.int32) if tensor.space == "psum" else None
-        self.pending = np.zeros(tensor.shape, bool) if tensor.space == "shared_hbm" else None
+        shared = tensor.space == "shared_hbm"
+        self.pending = np.zeros(tensor.shape, bool) if shared else None
+        self.used = np.zeros(tensor.shape, np.uint8) if shared else None
+        self.open = {}              # PSUM: bank -> the accumulation group added to last
 
     def window(self, function):
-        """(values, written, group, pending) after the same selection from each."""
+        """(values, written, group, pending, used) after the same selection from each."""
         return tuple(None if array is None else function(array) for array in
-                     (self.values, self.written, self.group, self.pending))
+                     (self.values, self.written, self.group, self.pending, self.used))
 
 
 def _refuse(what):
@@ -82,7 +87,7 @@ class View:
 
     def __init__(self, tensor, store, window, index, offset, whole, pattern=None):
         self.tensor, self.store = tensor, store
-        self.values, self.written, self.group, self.pending = window
+        self.values, self.written, self.group, self.pending, self.used = window
         self.index, self.offset, self.whole, self.pattern = index, offset, whole, pattern
 
     @property
@@ -166,9 +171,9 @@ def _index_text(item):
     return f"{start}:{end}" + (f":{step}" if step != 1 else "")
 
 
-def full_view(tensor, values=None):
-    """The view of a whole new tensor, with its memory."""
-    store = Store(tensor, values)
+def full_view(tensor, values=None, store=None):
+    """The view of a whole new tensor, with its memory: new, or what another core has made."""
+    store = Store(tensor, values) if store is None else store
     return View(tensor, store, store.window(lambda array: array),
                 [(0, n, 1) for n in tensor.shape], 0, True)
 
@@ -379,8 +384,24 @@ def unwritten(view):
             f"written, first {[int(n) for n in first]}")
 
 
+_WRITES, _READS = (1, 2), (4, 8)        # bits of `used`, by program
+
+
+def _note_use(view, op, writes):
+    """H6: cores run at the same time, so neither uses what the other writes."""
+    if view.used is None:
+        return
+    own, other = view.tensor.program, 1 - view.tensor.program
+    against = _WRITES[other] | (_READS[other] if writes else 0)
+    if (view.used & against).any():
+        broken("H6", f"core {own} {'writes' if writes else 'reads'} {view}, of which core "
+                     f"{other} uses elements", op=op)
+    view.used[...] |= _WRITES[own] if writes else _READS[own]
+
+
 def read(view, op):
     """The held values of a view, as a copy; G12 where something was never written."""
+    _note_use(view, op, False)
     missing = unwritten(view)
     if missing:
         broken("G12", missing, op=op)
@@ -419,6 +440,7 @@ def write(view, values, op, group=-1):
     if len(set(view.strides) & {0}) and view.values.size > 1:
         if any(s == 0 and n > 1 for s, n in zip(view.strides, view.shape)):
             broken("H1", f"{view} writes an element more than once", op=op)
+    _note_use(view, op, True)
     _check_store(view, op)
     values = np.asarray(values).reshape(view.shape)
     if view.dtype.is_int and values.dtype.kind == "f":

@@ -92,6 +92,15 @@ def _group_of(session, op, a):
     return int(held[0]), False
 
 
+def _alone_in_bank(session, op, dst, group, overwrite):
+    """M8: groups lie side by side in a PSUM bank, but one at a time is added to."""
+    bank = dst.offset % dst.tensor.free_elements * dst.dtype.size // session.machine.bank_bytes
+    if not overwrite and dst.store.open.get(bank) != group:
+        broken("M8", f"{dst} is added to while another accumulation group of its PSUM bank is "
+                     f"open", op=op)
+    dst.store.open[bank] = group
+
+
 @operation("nc_matmul", ("dst", "out"), ("stationary", "in"), ("moving", "in"),
            ("is_stationary_onezero", "bool", False), ("is_moving_onezero", "bool", False),
            ("is_transpose", "bool", False), ("accumulate", "bool?", None),
@@ -127,6 +136,7 @@ def nc_matmul(session, a):
     _check_bank(session, op, a.dst)
     _check_position(session, op, a)
     group, overwrite = _group_of(session, op, a)
+    _alone_in_bank(session, op, a.dst, group, overwrite)
     left, right = rows(read(a.stationary, op)), rows(read(a.moving, op))
     _check_onezero(op, a.stationary, left, a.is_stationary_onezero)
     _check_onezero(op, a.moving, right, a.is_moving_onezero)

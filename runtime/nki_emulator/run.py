@@ -4,7 +4,7 @@
     run.py KERNEL.py [--function NAME] [--manifest M.json] [--target trn2]
            --in A.npy ... [--in-dtype PARAM=bfloat16] --out R.npy ... [--raw] [--synthetic]
            [--report text|json] [--report-file F] [--trace T.json]
-           [--max-instructions N] [--ranges error|warn]
+           [--max-instructions N] [--ranges error|warn] [--lnc 1|2]
 
 Arrays are .npy files, given in the order of parameters and of results. bfloat16 travels as its
 bit pattern in uint16; a manifest (see manifest.py) or --in-dtype says that it is one. Where the
@@ -61,10 +61,12 @@ def _parser():
     parser.add_argument("--out", dest="outputs", action="append", default=[], metavar="R.npy")
     parser.add_argument("--raw", action="store_true")
     parser.add_argument("--synthetic", action="store_true")
+    parser.add_argument("--as-device", action="store_true", help="float64 results stay two float32 each")
     parser.add_argument("--report", choices=("text", "json"))
     parser.add_argument("--report-file")
     parser.add_argument("--trace")
     parser.add_argument("--max-instructions", type=int, default=20000)
+    parser.add_argument("--lnc", type=int, choices=(1, 2), help="cores (default: the manifest's)")
     parser.add_argument("--ranges", choices=("error", "warn"), default="error")
     return parser
 
@@ -175,6 +177,7 @@ def _types(pairs):
 def _run_parts(options, manifest):
     from nki_emulator.cost import cost_text
     from nki_emulator.errors import UsageError
+    from nki_emulator.manifest import as_caller
     from nki_emulator.parts import emulate_parts
     if options.max_instructions < 1:
         raise UsageError("--max-instructions is at least 1")
@@ -190,7 +193,8 @@ def _run_parts(options, manifest):
     trace = {"kernel": result.kernel, "parts": [
         {"kernel": r.kernel, "results": r.result_serials, "calls": r.records}
         for r in result.results]}
-    return _deliver(options, result, result.outputs, report, trace)
+    outputs = [as_caller(x, a) if a.words and not options.as_device else x for x, a in zip(result.outputs, manifest.outputs)]
+    return _deliver(options, result, outputs, report, trace)
 
 
 def _deliver(options, result, outputs, report, trace):
@@ -237,17 +241,19 @@ def _run(options):
         arrays = [as_device(x, a) for x, a in zip(arrays, manifest.inputs)] + \
             arrays[len(manifest.inputs):]
     result = emulate(text, arrays, manifest, options.function, target, path,
-                     _types(options.types), options.max_instructions, options.ranges)
+                     _types(options.types), options.max_instructions, options.ranges,
+                     options.lnc)
     outputs = result.outputs
-    if whole:
-        outputs = [as_caller(x, a) for x, a in zip(outputs, manifest.outputs)]
+    if manifest is not None:
+        outputs = [as_caller(x, a) if whole or (a.words and not options.as_device) else x for x, a in zip(outputs, manifest.outputs)]
     report = ""
     if options.report == "json":
         report = json.dumps(result.report(), indent=1) + "\n"
     elif options.report == "text":
         report = cost_text(result.cost, result.memory)
     return _deliver(options, result, outputs, report, {
-        "kernel": result.kernel, "results": result.result_serials, "calls": result.records})
+        "kernel": result.kernel, "results": result.result_serials, "calls": result.records,
+        **({"cores": result.programs} if len(result.programs) > 1 else {})})
 
 
 def _statement(error):

@@ -20,8 +20,12 @@ STEPS_PER_INSTRUCTION = 50      # loop iterations a kernel may make for each leg
 class Session:
     """State of a run. `records` is the call trace (see trace.py), in program order."""
 
-    def __init__(self, machine, path="<kernel>", max_instructions=20000, ranges="error"):
+    def __init__(self, machine, path="<kernel>", max_instructions=20000, ranges="error",
+                 first=None, programs=1):
+        """`first` is the session of the other core, where this is the second of two."""
         self.machine, self.path = machine, path
+        self.program, self.programs = 0 if first is None else 1, programs
+        self.first, self.shared = first, []       # views of shared_hbm, in order of allocation
         self.max_instructions, self.ranges = max_instructions, ranges
         self.tensors, self.records, self.warnings = [], [], []
         self.names = {}
@@ -53,7 +57,30 @@ class Session:
         tensor = Tensor(self.name_tensor(name, line), shape, dtype, space, len(self.tensors),
                         line, role)
         self.tensors.append(tensor)
-        return full_view(tensor, values)
+        tensor.program = self.program
+        if space != "shared_hbm":
+            return full_view(tensor, values)
+        view = full_view(tensor, values, self._store_of_first(tensor))
+        self.shared.append(view)
+        return view
+
+    def _store_of_first(self, tensor):
+        """The memory of the shared tensor that the other core allocated at this place."""
+        if self.first is None:
+            return None
+        at, made = len(self.shared), self.first.shared
+        same = at < len(made) and made[at].tensor.shape == tensor.shape and \
+            made[at].dtype is tensor.dtype
+        if not same:
+            broken("H6", f"{tensor} is not what the other core allocates here", op="nl.ndarray")
+        return made[at].store
+
+    def place_in_grid(self, op, axis):
+        """H6 for a question that a kernel on one core has no answer to."""
+        if axis != 0 or isinstance(axis, bool):
+            broken("A4", f"axis is {axis!r}, the grid has axis 0 only", op=op)
+        if self.programs < 2:
+            broken("H6", "the kernel is launched for one core, without a grid", op=op)
 
     def allocate(self, shape, dtype, space, name, address, line):
         """nl.ndarray: every rule a declaration alone can break."""

@@ -372,7 +372,8 @@ class SubsetChecker:
             self._api(node, parts)
             if parts[0] == "nisa" and not statement:
                 self.fail("A4", node, "operations return nothing; pass dst=", op=title)
-            if parts[0] == "nl" and parts[1] not in ("ndarray", "shared_identity_matrix"):
+            if parts[0] == "nl" and parts[1] not in (
+                    "ndarray", "shared_identity_matrix", "program_id", "num_programs"):
                 self.fail("A1", node, f"{dotted}(...) is a wrapper outside the dialect",
                           op=title)
         elif len(parts) == 2 and parts[0] in self.bound and parts[1] in ("ap", "reshape"):

@@ -59,6 +59,7 @@ struct tdsl_buffer {
     tdsl_context *context;
     DeviceMemory memory;
     size_t bytes;
+    bool words; /* the device's value is two f32 for each f64; under the device lock */
     atomic_bool on_device; /* the device has the current value */
     atomic_bool on_host;   /* the host has it */
     tdsl_buffer *next;
@@ -84,6 +85,8 @@ bool tdsl_device_call(Call *call, NkiForm *form, Fault *fault);
 /* Memory of the device; that of earlier calls goes first where it runs short. */
 bool tdsl_device_memory(Device *device, size_t bytes, const char *name, DeviceMemory *memory,
                         Fault *fault);
+/* f64 numbers in the place of two f32 each, whose sums they are. */
+void tdsl_words_join(void *data, size_t bytes);
 /* Unloads a form and gives back the memory it kept. */
 void tdsl_device_unload(Device *device, NkiForm *form);
 /* Before and after the C form runs on tensors that have device memory. */

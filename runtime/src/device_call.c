@@ -94,7 +94,11 @@ static bool input_provide(Device *device, DeviceRun *run, size_t i, Fault *fault
         return false;
     }
     if (buffer != NULL && atomic_load(&buffer->on_device)) {
-        return true;
+        return !buffer->words ||
+               tdsl_fault_set(fault, TDSL_E_DTYPE,
+                              "argument '%.64s' is on the device as two f32 for each f64: "
+                              "tdsl_from_device and tdsl_host_changed bring it back as f64",
+                              tensor->name);
     }
     if (buffer != NULL && (!atomic_load(&buffer->on_host) || call->args[i].data == NULL)) {
         return tdsl_fault_set(
@@ -106,6 +110,7 @@ static bool input_provide(Device *device, DeviceRun *run, size_t i, Fault *fault
         return false;
     }
     if (buffer != NULL) {
+        buffer->words = false;
         atomic_store(&buffer->on_device, true);
     }
     if (call->report != NULL) {
@@ -167,6 +172,17 @@ static void memory_withdraw(Device *device, DeviceRun *run, bool keep)
 
 /* --- results --- */
 
+void tdsl_words_join(void *data, size_t bytes)
+{
+    unsigned char *at = data;
+    for (size_t i = 0; i + sizeof(double) <= bytes; i += sizeof(double)) {
+        float word[2];
+        memcpy(word, at + i, sizeof word);
+        double sum = (double)word[0] + (double)word[1];
+        memcpy(at + i, &sum, sizeof sum);
+    }
+}
+
 static bool result_is_host(const Call *call, size_t i)
 {
     return role_is_result(call->info->args[i].role) && call->args[i].device == NULL;
@@ -181,6 +197,9 @@ static bool results_stage(Device *device, DeviceRun *run, Staged *staged, Fault 
             if (!device->ops->read(device, run->out[i], staged->data + at, call->bytes[i],
                                    fault)) {
                 return false;
+            }
+            if (run->form->tensors[i].words) {
+                tdsl_words_join(staged->data + at, call->bytes[i]);
             }
             at += call->bytes[i];
         }
@@ -213,6 +232,7 @@ static void results_commit(DeviceRun *run, const Staged *staged)
             run->in[i] = buffer->memory;
             buffer->memory = run->out[i];
         }
+        buffer->words = run->form->tensors[i].words;
         atomic_store(&buffer->on_device, true);
         atomic_store(&buffer->on_host, false);
     }

@@ -160,10 +160,14 @@ static void session_word(Session *session, const char *word)
     memcpy(&session->argv[session->argc++], &word, sizeof word);
 }
 
-/* The element type NKI sees: a complex number is a pair of reals along one more axis. */
-static int32_t program_dtype(int32_t dtype)
+/* The element type NKI sees: a complex number is a pair of reals along one more axis, an f64 result two f32. */
+static int32_t program_dtype(const NkiOperand *operand)
 {
-    return dtype == TDSL_C64 ? TDSL_F32 : dtype == TDSL_C128 ? TDSL_F64 : dtype;
+    int32_t dtype = operand->dtype;
+    return operand->words       ? TDSL_F32
+           : dtype == TDSL_C64  ? TDSL_F32
+           : dtype == TDSL_C128 ? TDSL_F64
+                                : dtype;
 }
 
 /* Where an operand's elements are. */
@@ -180,13 +184,13 @@ static bool input_write(const NkiOperand *operand, const char *path, const void 
     for (; rank < operand->rank; rank++) {
         shape[rank] = operand->extents[rank];
     }
-    bool complex = operand->dtype != program_dtype(operand->dtype);
+    bool complex = operand->dtype != program_dtype(operand);
     rank = rank == 0 ? 1 : rank; /* NKI has no tensors of rank 0 */
     if (complex || operand->rank == 0) {
         shape[rank++] = complex ? 2 : 1;
     }
-    return tdsl_npy_write(path, program_dtype(operand->dtype), rank, shape, data,
-                          operand->bytes, fault);
+    return tdsl_npy_write(path, program_dtype(operand), rank, shape, data, operand->bytes,
+                          fault);
 }
 
 static bool inputs_write(const DeviceRun *run, const NkiPart *part, Session *session,
@@ -225,6 +229,13 @@ static void command_make(const Device *device, const NkiPart *part, Session *ses
     if (part->manifest != NULL) {
         session_word(session, "--manifest");
         session_word(session, part->manifest);
+    }
+    bool words = false;
+    for (size_t i = 0; i < part->n_operands; i++) {
+        words = words || part->operands[i].words;
+    }
+    if (words) {
+        session_word(session, "--as-device");
     }
 }
 
@@ -271,7 +282,7 @@ static bool results_read(const DeviceRun *run, const NkiPart *part, const Sessio
     for (size_t i = 0; i < part->n_operands; i++) {
         const NkiOperand *operand = &part->operands[i];
         if (operand->role == TDSL_OUT &&
-            !tdsl_npy_read(session->files[at++], program_dtype(operand->dtype),
+            !tdsl_npy_read(session->files[at++], program_dtype(operand),
                            operand_data(run, operand), operand->bytes, fault)) {
             return false;
         }

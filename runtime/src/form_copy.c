@@ -212,8 +212,8 @@ static bool argument_make(Making *m, size_t i)
         const tdsl_extent *extent = &arg->extents[axis];
         extents[axis] = extent->dim < 0 ? extent->fixed : m->form->dims[extent->dim];
     }
-    *tensor =
-        (NkiTensor){arg->name, 0, arg->dtype, arg->rank, extents, false, false, {NULL, NULL}};
+    *tensor = (NkiTensor){
+        .name = arg->name, .dtype = arg->dtype, .rank = arg->rank, .extents = extents};
     if (extents != NULL &&
         !extents_bytes(tensor->dtype, tensor->rank, extents, &tensor->bytes)) {
         return MAKING_FAIL(m, TDSL_E_OVERFLOW,
@@ -259,8 +259,14 @@ static bool tensors_make(Making *m, const tdsl_nki_form *given)
 static void operand_whole(const NkiForm *form, int32_t role, size_t tensor, NkiOperand *operand)
 {
     const NkiTensor *t = &form->tensors[tensor];
-    *operand = (NkiOperand){t->name,    role, (int32_t)tensor, t->dtype, t->rank,
-                            t->extents, 0,    t->bytes,        true,     false};
+    *operand = (NkiOperand){.name = t->name,
+                            .role = role,
+                            .tensor = (int32_t)tensor,
+                            .dtype = t->dtype,
+                            .rank = t->rank,
+                            .extents = t->extents,
+                            .bytes = t->bytes,
+                            .whole = true};
 }
 
 static bool operand_fail(Making *m, size_t number, const char *what)
@@ -277,7 +283,14 @@ static bool operand_make(Making *m, const tdsl_nki_operand *given, size_t number
         (size_t)given->tensor >= m->form->n_tensors) {
         return operand_fail(m, number, "names no tensor or no role");
     }
+    NkiTensor *tensor = &m->form->tensors[given->tensor];
     operand_whole(m->form, given->role, (size_t)given->tensor, operand);
+    operand->words = given->words != 0;
+    tensor->words = tensor->words || operand->words;
+    if ((given->words != 0 && given->words != 2) ||
+        (operand->words && (operand->dtype != TDSL_F64 || given->role != TDSL_OUT))) {
+        return operand_fail(m, number, "has two words, and is no f64 result");
+    }
     if (given->name != NULL && !keep_text(m, &operand->name, given->name)) {
         return false;
     }

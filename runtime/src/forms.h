@@ -22,6 +22,7 @@ typedef struct NkiOperand {
     size_t offset; /* bytes from the tensor's first element */
     size_t bytes;
     bool whole;   /* the operand is the tensor */
+    bool words;   /* each f64 is two f32 on the device */
     bool written; /* of an input: by earlier parts; else it is the caller's value */
 } NkiOperand;
 
@@ -46,6 +47,7 @@ typedef struct NkiTensor {
     int32_t rank;
     const int64_t *extents;
     bool read;            /* the caller's value is, by some part */
+    bool words;           /* a result: each f64 is two f32 on the device */
     bool in_place;        /* the device program writes the result over the input */
     DeviceMemory kept[2]; /* memory of earlier calls, to use again: for input, result */
 } NkiTensor;

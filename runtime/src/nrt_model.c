@@ -132,7 +132,8 @@ static bool tensor_match(const NrtTensorInfo *tensor, NkiPart *part, size_t at, 
             tensor->name);
     }
     const NkiOperand *operand = &part->operands[at];
-    if (tensor->size != operand->bytes || !dtype_fits(operand->dtype, tensor->dtype)) {
+    if (tensor->size != operand->bytes ||
+        !dtype_fits(operand->words ? TDSL_F32 : operand->dtype, tensor->dtype)) {
         return tdsl_fault_set(
             fault, TDSL_E_NEFF,
             "NEFF of another kernel: its %s '%.64s' has %zu bytes of dtype %d, "

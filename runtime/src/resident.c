@@ -7,14 +7,17 @@
 #include <string.h>
 
 /* Reads into memory of our own, then copies: all or nothing. Device lock held. */
-static bool memory_fetch(Device *device, DeviceMemory memory, void *to, size_t bytes,
-                         Fault *fault)
+static bool memory_fetch(Device *device, const tdsl_buffer *buffer, void *to, Fault *fault)
 {
+    size_t bytes = buffer->bytes;
     void *staged = tdsl_context_allocate(device->context, bytes);
     if (staged == NULL) {
         return tdsl_fault_set(fault, TDSL_E_MEMORY, "no memory to stage %zu bytes", bytes);
     }
-    bool good = device->ops->read(device, memory, staged, bytes, fault);
+    bool good = device->ops->read(device, buffer->memory, staged, bytes, fault);
+    if (good && buffer->words) {
+        tdsl_words_join(staged, bytes);
+    }
     if (good) {
         memcpy(to, staged, bytes);
     }
@@ -77,6 +80,7 @@ static tdsl_buffer *buffer_make(Device *device, size_t bytes, Fault *fault)
     }
     buffer->context = device->context;
     buffer->bytes = bytes;
+    buffer->words = false;
     atomic_init(&buffer->on_device, false);
     atomic_init(&buffer->on_host, true);
     buffer->next = device->buffers;
@@ -123,6 +127,7 @@ static bool tensor_send(Device *device, tdsl_tensor *tensor, size_t bytes, tdsl_
             }
             return false;
         }
+        buffer->words = false;
         atomic_store(&buffer->on_device, true);
         if (report != NULL) {
             report->device_writes++;
@@ -183,7 +188,7 @@ static bool tensor_receive(tdsl_context *context, tdsl_tensor *tensor, tdsl_repo
         return false;
     }
     bool good = atomic_load(&buffer->on_device)
-                    ? memory_fetch(device, buffer->memory, tensor->data, buffer->bytes, fault)
+                    ? memory_fetch(device, buffer, tensor->data, fault)
                     : tdsl_fault_set(fault, TDSL_E_DEVICE,
                                      "its value was lost when a kernel writing it failed");
     if (good) {

@@ -65,6 +65,11 @@ MATRIX = [
      "nisa.nc_matmul(dst=p[0:128, 0:256], stationary=x[...], moving=y[0:128, 0:256])\n"
      "nisa.nc_matmul(dst=p[0:128, <<128:384||256:512>>], stationary=x[...], "
      "moving=y[0:128, 0:256])\n"),
+    ("M8", "two groups of a bank are added to in turn", "", X + Y + P +
+     "nisa.nc_matmul(dst=p[0:128, 0:256], stationary=x[...], moving=y[0:128, 0:256])\n"
+     "<<nisa.nc_matmul(dst=p[0:128, 256:512], stationary=x[...], moving=y[0:128, 0:256])||pass>>\n"
+     "nisa.nc_matmul(dst=p[0:128, 0:256], stationary=x[...], moving=y[0:128, 0:256])  #!\n"
+     "nisa.nc_matmul(dst=p[0:128, 256:512], stationary=x[...], moving=y[0:128, 0:256])\n"),
     ("M9", "accumulation onto a memset", "", X + Y + P +
      "<<nisa.memset(dst=p[...], value=0.0)||pass>>\n" + MM.rstrip("\n") + "  #!\n"),
     ("M9", "accumulate=True onto a memset", "", X + Y + P +

@@ -207,6 +207,34 @@ WHOLE = [
      "nisa.dma_copy(dst=o[0:8, 0:8], src=t[...])\n"
      "nisa.dma_copy(dst=t[...], src=o[0:8, 0:8])\n"
      "<<nisa.dma_copy(dst=o[0:8, 0:8], src=t[...])||pass>>\nreturn o\n"),
+    ("H6", "halves of two cores overlap", "", {"lnc": 2},
+     filled("t", (8, 8)) + RESULT + "core = nl.program_id(axis=0)\n"
+     "nisa.dma_copy(dst=o[<<3||4>> * core:<<3||4>> * core + 4, 0:8], src=t[0:4, 0:8])\n"
+     "return o\n"),
+    ("G15", "a half is missed", "", {"lnc": 2},
+     filled("t", (8, 8)) + RESULT.replace("\n", "  #!\n") + "core = nl.program_id(axis=0)\n"
+     "if core < <<1||2>>:\n"
+     "    nisa.dma_copy(dst=o[4 * core:4 * core + 4, 0:8], src=t[0:4, 0:8])\nreturn o\n"),
+    ("H6", "a core reads what the other has stored", "", {"lnc": 2},
+     filled("t", (8, 8)) + RESULT + "core = nl.program_id(axis=0)\n"
+     "nisa.dma_copy(dst=o[4 * core:4 * core + 4, 0:8], src=t[0:4, 0:8])\n"
+     "nisa.dma_copy(dst=t[0:4, 0:8], src=o[<<0:4||4 * core:4 * core + 4>>, 0:8])\nreturn o\n"),
+    ("H6", "a core has another result", "", {"lnc": 2},
+     filled("t", (8, 8)) + "core = nl.program_id(axis=0)\n"
+     "o = nl.ndarray(shape=(8 + <<core||0 * core>>, 8), dtype=nl.float32, buffer=nl.shared_hbm)\n"
+     "nisa.dma_copy(dst=o[4 * core:4 * core + 4, 0:8], src=t[0:4, 0:8])\n"
+     "return o\n"),
+    ("H6", "a kernel for two cores is launched for one", "", {"lnc": 1},
+     filled("t", (8, 8)) + RESULT + "assert <<nl.num_programs(axes=0)||1>> == 1\n"
+     "nisa.dma_copy(dst=o[0:8, 0:8], src=t[...])\nreturn o\n"),
+    ("A4", "a grid of two dimensions", "", {"lnc": 2},
+     filled("t", (8, 8)) + RESULT + "core = nl.program_id(axis=<<1||0>>)\n"
+     "nisa.dma_copy(dst=o[4 * core:4 * core + 4, 0:8], src=t[0:4, 0:8])\nreturn o\n"),
+    ("D11", "more single elements are copied than a queue has descriptors", "a:float32:128x1024", {},
+     tile("t", (128, 512)) + "for i in range(<<256||255>>):\n"
+     "    nisa.dma_copy(dst=t[...], src=a[0:128, 0:1024:2])  #!\n" +
+     "o = nl.ndarray(shape=(128, 512), dtype=nl.float32, buffer=nl.shared_hbm)\n"
+     "nisa.dma_copy(dst=o[0:128, 0:512], src=t[...])\nreturn o\n"),
     ("H2", "too many instructions", "", {"max_instructions": 10},
      filled("t", (1, 1)) + "for i in range(<<10||8>>):\n    nisa.memset(dst=t[...], value=2.0)"
      "  #!\no = nl.ndarray(shape=(1, 1), dtype=nl.float32, buffer=nl.shared_hbm)\n"

@@ -68,9 +68,8 @@ class Operations(unittest.TestCase):
     def test_nc_matmul_keeps_two_groups_in_two_halves_of_a_tile(self):
         body = (load("x", (8, 8)) + tile("p", (8, 16), space="psum") +
                 "for i in range(2):\n    nisa.nc_matmul(dst=p[0:8, 0:8], stationary=xs[...], "
-                "moving=xs[...])\n    nisa.nc_matmul(dst=p[0:8, 8:16], stationary=xs[...], "
-                "moving=xs[...])\nnisa.nc_matmul(dst=p[0:8, 8:16], stationary=xs[...], "
-                "moving=xs[...])\n" + tile("r", (8, 16)) +
+                "moving=xs[...])\nfor i in range(3):\n    nisa.nc_matmul(dst=p[0:8, 8:16], "
+                "stationary=xs[...], moving=xs[...])\n" + tile("r", (8, 16)) +
                 "nisa.tensor_copy(dst=r[...], src=p[...])\n")
         self.check(body, "x:float32:8x8",
                    lambda x: np.concatenate([2 * (x.T @ x), 3 * (x.T @ x)], 1), (8, 16))

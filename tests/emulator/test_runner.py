@@ -144,7 +144,9 @@ class Runner(unittest.TestCase):
         good = self.text("k.py", kernel_text(""))
         array = self.save("a.npy", np.ones((2, 2)))
         bad_manifest = self.text("m.json", '{"function": "k", "args": [{"name": 3}]}')
+        newer = self.text("n.json", '{"format": 2, "compiler": "tdslc 9", "function": "k", "args": []}')
         cases = [
+            ((good, "--manifest", newer), "format 2, made by tdslc 9; this emulator reads format 1"),
             ((good, "--nonsense"), "nonsense"), ((), "kernel"),
             ((good, "--target", "trn9"), "trn9"), ((good, "--function", "g"), "'k', not 'g'"),
             ((good, "--in", array), "1 input arrays"),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """simulate.py from end to end, with a package in place of the vendor's: what it accepts, refuses and skips."""
+import json
 import os
 import subprocess
 import sys
@@ -27,6 +28,24 @@ class Simulate(unittest.TestCase):
         status, text = simulate(kernel("pair_energy"), kernel("contract_twice"))
         self.assertEqual(status, 0, text)
         self.assertIn("2 passed, 0 failed", text)
+
+    def test_a_kernel_for_two_cores_is_launched_so(self):
+        text = ("import nki\nimport nki.isa as nisa\nimport nki.language as nl\n\n\n@nki.jit\ndef halves(a):\n"
+                "    core = nl.program_id(axis=0)\n"
+                "    o = nl.ndarray(shape=(8, 4), dtype=nl.float32, buffer=nl.shared_hbm)\n"
+                "    t = nl.ndarray(shape=(4, 4), dtype=nl.float32, buffer=nl.sbuf)\n"
+                "    nisa.dma_copy(dst=t, src=a[4 * core:4 * core + 4, 0:4])\n"
+                "    nisa.dma_copy(dst=o[4 * core:4 * core + 4, 0:4], src=t)\n    return o\n")
+        rows = [{"name": n, "role": r, "dtype": "float32", "shape": [8, 4]} for n, r in (("a", "input"), ("o", "output"))]
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "halves.py"), "w", encoding="utf-8") as stream:
+                stream.write(text)
+            for lnc, status in ((2, 0), (1, 1)):
+                path = os.path.join(folder, f"halves{lnc}.json")
+                with open(path, "w", encoding="utf-8") as stream:
+                    json.dump({"function": "halves", "file": "halves.py", "target": "trn2", "lnc": lnc, "args": rows}, stream)
+                found, said = simulate(path)
+                self.assertEqual(found, status, said)
 
     def test_a_wrong_result_a_missing_one_and_a_simulator_that_raises_are_failures(self):
         for fault, said in (("wrong", "result 0 differs"), ("few", "0 results"), ("raise", "gives up")):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tdsl.nki: folders of tdslc --target=trn2 as functions, in the emulator and through stand-ins of the frameworks of a Neuron host."""
+import contextlib
 import os
 import shutil
 import subprocess
@@ -81,7 +82,7 @@ class Nki(unittest.TestCase):
         """A Neuron host with these frameworks."""
         import importlib.util
         folder = os.path.join(RUNTIME, "fake_neuron", "nki")
-        stack = __import__("contextlib").ExitStack()
+        stack = contextlib.ExitStack()
         self.addCleanup(stack.close)
         fake = {}
         for name, file in (("nki", "__init__"), ("nki.isa", "isa"), ("nki.language", "language")):
@@ -215,6 +216,20 @@ class Nki(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "elements 4 to 8"):
             _nki_dispatch.piece(device, pieces[:2], 2, 6)
 
+    def test_two_cores(self):
+        folder = os.path.join(self.folder, "two_cores")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tdsl.nki.compile(self.kernels, folder, lnc=2, m=40, k=30, n=50)
+        a, b = integers(40, 30), integers(30, 50)
+        for frameworks, backend in ((None, "emulator"), ((), "nki"), (("jax",), "nki"), (("torch", "torch_neuronx"), "nki")):
+            os.environ.pop("NEURON_LOGICAL_NC_CONFIG", None)
+            _nki_dispatch.found.__init__()
+            with self.host(*frameworks) if frameworks is not None else contextlib.nullcontext():
+                product = tdsl.nki.load(folder, backend=backend).product
+                np.testing.assert_array_equal(product(a, b), a @ b)
+                self.assertEqual(product.last.backend, backend)
+
     def test_wrong_arguments(self):
         p, both = tdsl.nki.load(self.k40, backend="emulator"), tdsl.nki.load(self.k40, self.k9, backend="emulator")
         a, b = integers(40, 30), integers(30, 50)
@@ -338,6 +353,12 @@ class Nki(unittest.TestCase):
                     f.write(text)
                 with self.assertRaisesRegex(tdsl.Error, "x.json"):
                     tdsl.nki.load(folder)
+            with open(os.path.join(self.k40, "product.json"), encoding="utf-8") as f:
+                newer = f.read().replace('"format": 1', '"format": 2').replace('"compiler": "tdslc', '"compiler": "tdslc 9, not')
+            with open(os.path.join(folder, "x.json"), "w", encoding="utf-8") as f:
+                f.write(newer)
+            with self.assertRaisesRegex(tdsl.Error, "x.json is of format 2, by tdslc 9, not .*; this version reads format 1"):
+                tdsl.nki.load(folder)
         again = shutil.copytree(self.k40, os.path.join(self.folder, "again"))
         self.assertIn("again", tdsl.nki.load(self.k40, again).product._dispatch.find(()).path)  # the latest
         p = tdsl.nki.load(self.k40, program=self.kernels)

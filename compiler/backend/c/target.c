@@ -45,6 +45,7 @@ static const Machine machine_c = {
              .product = 3e-7,
              .piece = 1e-5},
     .complex_numbers = true,
+    .doubles = true,
     .open_extents = true,
     .overwrites = true,
     .adds = true,

@@ -239,27 +239,7 @@ static void finish(Plan *p, const Block *b, Bank *bank)
         p->below[p->n_below++] = *bank;
         return;
     }
-    if (c->epilogue != NULL) {
-        Evaluation ev = {l, c->pm, p->result, &box, c->dst.buf, psum, false};
-        DType t = l->from->bufs.at[c->final.buf].dtype;
-        TileView v = evaluate(&ev, c->epilogue_value, t, NULL);
-        view_store(l, &c->final, c->pm, p->result, &box, v);
-        return;
-    }
-    if (!c->overwrite) {
-        TileView old = view_of(l, &c->dst, c->pm, p->result, &box);
-        bool there = old.buf == l->home[c->dst.buf].buf && c->final.buf == c->dst.buf;
-        TileView sum =
-            there ? old : tile_new(l, "sum", view_dtype(l, old), SPACE_TILE, psum.np, psum.nf);
-        const Expr *pair[2] = {view_load(l, psum, DTYPE_F32), view_load(l, old, DTYPE_F32)};
-        make_map(l, sum, expr_op(l->arena, OP_ADD, DTYPE_F32, 2, pair));
-        if (there) {
-            l->home[c->dst.buf].version++;
-            return;
-        }
-        psum = sum;
-    }
-    view_store(l, &c->final, c->pm, p->result, &box, psum);
+    contract_finish(c, p->result, &box, psum);
 }
 
 /* Stores the mirror image of the banks below the diagonal. */
@@ -314,8 +294,8 @@ static TileView bank_tile(Plan *p, const Box *group, const Box *at, int64_t colu
     Box box = *at;
     box_take(&box, group, p->outer);
     TileView v = view_of(p->l, &c->final, c->pm, p->result, &box);
-    if (!p->l->tried.failed && v.nf < p->l->to->bufs.at[v.buf].extent[1].n &&
-        nki_bank(p->l->to, v.buf) == 0) {
+    bool list = nki_bank(p->l->to, v.buf) > 0, parts = labels_count(p->outer, group) > 1;
+    if (!p->l->tried.failed && (list ? parts : v.nf < p->l->to->bufs.at[v.buf].extent[1].n)) {
         psum_refuse(p->l, c->final.buf); /* sums side by side in a bank */
     }
     return v;

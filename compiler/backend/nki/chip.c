@@ -7,7 +7,7 @@
 #define MIB ((int64_t)1 << 20)
 
 /* SBUF as the schedule sees it is smaller than it is: blocks are rarely 128 partitions high. */
-#define MACHINE(macs, rate, sbuf, vector, scalar)                                              \
+#define MACHINE(macs, rate, sbuf, vector, scalar, pair)                                        \
     {                                                                                          \
         .n_levels = 2,                                                                         \
         .level = {{.name = "HBM", .bytes_per_second = (rate), .granule = 512},                 \
@@ -33,16 +33,17 @@
                  .start = 3e-6,                                                                \
                  .statement = 1e-7,                                                            \
                  .product = 2e-7},                                                             \
-        .domains = true, .online = true, .max_instructions = NKI_INSTRUCTIONS                  \
+        .domains = true, .online = true, .max_instructions = NKI_INSTRUCTIONS, .cores = 1,     \
+        .cores_most = (pair)                                                                   \
     }
 
 const NkiChip nki_chips[3] = {
     {"trn1", 2, 180224, 2.8, 1.12, 1.4, 1.4, 272, 410,
-     MACHINE(4.6e13, 2.72e11, 180224, 1.12, 1.4)},
+     MACHINE(4.6e13, 2.72e11, 180224, 1.12, 1.4, 1)},
     {"trn2", 3, 212984, 2.4, 0.96, 1.2, 1.2, 368, 716,
-     MACHINE(3.95e13, 3.68e11, 212984, 0.96, 1.2)},
+     MACHINE(3.95e13, 3.68e11, 212984, 0.96, 1.2, 2)},
     {"trn3", 4, 245752, 2.4, 1.2, 1.2, 1.2, 528, 1178,
-     MACHINE(3.95e13, 5.28e11, 245752, 1.2, 1.2)},
+     MACHINE(3.95e13, 5.28e11, 245752, 1.2, 1.2, 2)},
 };
 
 const NkiChip *nki_chip(const char *target)

@@ -311,7 +311,7 @@ static void rename_load(void *user, Expr *load)
 static void take_epilogue(Contraction *c)
 {
     Lower *l = c->l;
-    const Stmt *e = c->epilogue;
+    const Stmt *e = c->reader;
     const Expr *load = expr_load_of(e->value, c->s->dst);
     VarRef *var = ARENA_ARRAY(l->arena, e->n_index, VarRef);
     Affine *by = ARENA_ARRAY(l->arena, e->n_index, Affine);
@@ -379,12 +379,100 @@ bool lower_is_product(Lower *l, const Stmt *s)
     return !lower_is_flat(l, s) && begin_contraction(&c, product_of(s)) && !l->tried.failed;
 }
 
+void contract_refresh(Contraction *c)
+{
+    contract_places(c);
+    c->dst = c->final = place_of(c->l, c->s->dst, c->s->at);
+    if (c->reader != NULL) {
+        take_epilogue(c);
+    }
+}
+
+void contract_finish(Contraction *c, Labels result, const Box *box, TileView psum)
+{
+    Lower *l = c->l;
+    if (psum_has(l, c->final.buf)) {
+        psum_refuse(l, c->final.buf); /* it was made elsewhere */
+        return;
+    }
+    if (c->epilogue != NULL) {
+        Evaluation ev = {l, c->pm, result, box, c->dst.buf, psum, false};
+        DType t = l->from->bufs.at[c->final.buf].dtype;
+        TileView v = evaluate(&ev, c->epilogue_value, t, NULL);
+        view_store(l, &c->final, c->pm, result, box, v);
+        return;
+    }
+    if (!c->overwrite) {
+        TileView old = view_of(l, &c->dst, c->pm, result, box);
+        bool there = old.buf == l->home[c->dst.buf].buf && c->final.buf == c->dst.buf;
+        TileView sum =
+            there ? old : tile_new(l, "sum", view_dtype(l, old), SPACE_TILE, psum.np, psum.nf);
+        const Expr *pair[2] = {view_load(l, psum, DTYPE_F32), view_load(l, old, DTYPE_F32)};
+        make_map(l, sum, expr_op(l->arena, OP_ADD, DTYPE_F32, 2, pair));
+        if (there) {
+            l->home[c->dst.buf].version++;
+            return;
+        }
+        psum = sum;
+    }
+    view_store(l, &c->final, c->pm, result, box, psum);
+}
+
+/* Labels by role and by tile. */
+static void shape_contraction(Contraction *c)
+{
+    Lower *l = c->l;
+    if (c->reader != NULL) {
+        take_epilogue(c);
+        bool copies = expr_uncast(c->epilogue_value)->kind == EXPR_LOAD;
+        c->epilogue = copies ? NULL : c->reader; /* emptying a tile casts */
+    }
+    const ContractionTiles *t = &l->target->machine->tile;
+    c->tile[ROLE_M] = t->rows;
+    c->tile[ROLE_N] = t->line / dtype_bytes(DTYPE_F32);
+    c->tile[ROLE_K] = t->sum;
+    c->levels = c->s->schedule;
+    if (c->levels != NULL) {
+        obey_roles(c);
+    } else {
+        choose_roles(c);
+        share_rows(c, partition_label(l, &c->final));
+        share_k(c, first_k(c));
+    }
+}
+
+#define PART_MOST                                                                              \
+    64 /* matmuls of a statement that is a part of a body, which may be cut into stages */
+
+static int64_t matmuls_of(const Contraction *c)
+{
+    const Labels by_role[ROLE_K + 1] = {[ROLE_M] = c->m, [ROLE_N] = c->n, [ROLE_K] = c->k};
+    int64_t n = labels_count(c->batch, &c->l->now.full);
+    for (ScheduleRole r = 0; r <= ROLE_K; r++) {
+        int64_t count = labels_count(by_role[r], &c->l->now.full);
+        n = sat_mul(n, (count + c->tile[r] - 1) / c->tile[r]);
+    }
+    return n;
+}
+
+bool lower_panels(Lower *l, const Stmt *s, const Stmt *epilogue)
+{
+    Contraction c = {.l = l, .s = s, .reader = epilogue, .overwrite = s->begins};
+    if (!l->loops.cut || s->schedule == NULL || s->schedule->n_levels == 0 ||
+        lower_is_flat(l, s) || !begin_contraction(&c, product_of(s)) || l->tried.failed) {
+        return false;
+    }
+    shape_contraction(&c);
+    bool part = l->loops.depth > 0 && matmuls_of(&c) <= PART_MOST;
+    return !part && !psum_has(l, s->dst) && contract_panels(&c);
+}
+
 bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)
 {
     if (lower_is_flat(l, s)) {
         return false;
     }
-    Contraction c = {.l = l, .s = s, .epilogue = epilogue, .overwrite = overwrite};
+    Contraction c = {.l = l, .s = s, .reader = epilogue, .overwrite = overwrite};
     if (!begin_contraction(&c, product_of(s))) {
         return s->schedule != NULL && s->schedule->n_levels > 0 &&
                !contract_refuse(&c, "has no matmul for it");
@@ -392,24 +480,7 @@ bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)
     if (s->schedule != NULL && s->schedule->n_levels == 0) {
         return false;
     }
-    if (epilogue != NULL) {
-        take_epilogue(&c);
-        const Expr *e = c.epilogue_value;
-        e = expr_uncast(e);
-        c.epilogue = e->kind == EXPR_LOAD ? NULL : epilogue; /* emptying a tile casts */
-    }
-    const ContractionTiles *t = &l->target->machine->tile;
-    c.tile[ROLE_M] = t->rows;
-    c.tile[ROLE_N] = t->line / dtype_bytes(DTYPE_F32);
-    c.tile[ROLE_K] = t->sum;
-    c.levels = s->schedule;
-    if (c.levels != NULL) {
-        obey_roles(&c);
-    } else {
-        choose_roles(&c);
-        share_rows(&c, partition_label(l, &c.final));
-        share_k(&c, first_k(&c));
-    }
+    shape_contraction(&c);
     contract_blocks(&c);
     return true;
 }

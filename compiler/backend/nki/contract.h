@@ -7,7 +7,8 @@
 
 typedef struct Contraction {
     Lower *l;
-    const Stmt *s, *epilogue;
+    const Stmt *s, *reader;     /* `reader` is computed from its tiles, or null */
+    const Stmt *epilogue;       /* the same, where it is more than a copy */
     const Expr *epilogue_value; /* over the labels of `s` */
     Place dst, final, stationary, moving;
     const Expr *of[2]; /* the stationary operand and the moving one */
@@ -24,6 +25,14 @@ void contract_blocks(Contraction *c);
 
 /* The operands' places again, after a loop over their labels was opened or closed. */
 void contract_places(Contraction *c);
+
+/* The places of results, too. */
+void contract_refresh(Contraction *c);
+/* What becomes of a PSUM tile of a box, with these labels on its free axis. */
+void contract_finish(Contraction *c, Labels result, const Box *box, TileView psum);
+
+/* panels.c: the contraction as loops; false, and nothing done, where extents are no multiples of its tiles, or the like. */
+bool contract_panels(Contraction *c);
 
 /* Says that the target `why`, once; false. */
 bool contract_refuse(Contraction *c, const char *why);

@@ -177,7 +177,7 @@ static void count_trips(NkiBalance *b, Stmt *const *body, uint32_t n, int64_t ti
             b->loop[*place] = loop;
             b->trips[(*place)++] = times;
         } else if (stmt_has_body(s)) {
-            bool is_loop = s->kind == STMT_FOR;
+            bool is_loop = s->kind == STMT_FOR && !s->parallel;
             int64_t inside = is_loop ? s->range.limit.n - s->range.start.base : 1;
             bool outer = is_loop && loop == 0 && count_places(s) >= LOOP_PLACES;
             uint32_t own = outer ? ++*loops : loop;

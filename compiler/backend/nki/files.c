@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "backend/ctext/names.h"
+#include "backend/nki/cores.h"
 #include "backend/nki/part.h"
+#include "base/sha256.h"
 
 /* ---- manifest ---- */
 
@@ -21,8 +23,9 @@ static void put_row(const Kernel *k, Arg arg, bool output, bool last, Text *out)
         text_printf(out, "%s%lld", d == 0 ? "" : ", ", (long long)extent[d].n);
     }
     text_printf(out, "%s], \"argument\": %d", b->rank == 0 ? "1, 1" : "", b->param);
-    if (arg.whole != DTYPE_NONE) { /* the same bytes, as the caller sees them */
-        text_put(out, ", \"of\": {\"dtype\": \"complex64\", \"shape\": [");
+    if (arg.whole != DTYPE_NONE) { /* as the caller sees them */
+        text_printf(out, ", \"of\": {\"dtype\": \"%s\", \"shape\": [",
+                    arg.whole == DTYPE_F64 ? "float64" : "complex64");
         for (uint32_t d = 0; d < arg.whole_rank; d++) {
             text_printf(out, "%s%lld", d == 0 ? "" : ", ", (long long)b->extent[d].n);
         }
@@ -83,22 +86,36 @@ static void put_parts(const Kernel *k, const NkiPart *part, Text *out)
     }
 }
 
-void nki_print_manifest(const Kernel *k, const NkiCost *cost, const NkiPart *part, Text *out)
+/* The digest of a module from its imports on: what is above them names the file that it was made from. */
+static void put_digest(const Text *module, Text *out)
+{
+    const char *code = strstr(module->at, "\nimport nki\n");
+    CHECK(code != NULL);
+    char hex[SHA256_HEX_BYTES];
+    sha256_hex(str_from(code + 1), hex);
+    text_printf(out, "  \"sha256\": \"%s\",\n", hex);
+}
+
+void nki_print_manifest(const Kernel *k, const NkiCost *cost, const NkiPart *part,
+                        const EmitOptions *o, const Text *module, Text *out)
 {
     NkiCost c = *cost;
     const char *fn = nki_function(k);
-    text_printf(out, "{\n  \"kernel\": \"%s\",\n  \"signature\": ", fn);
+    text_printf(out, "{\n  \"format\": %d,\n  \"compiler\": \"tdslc %s\",\n", NKI_FORMAT,
+                o->tool_version == NULL ? "" : o->tool_version);
+    text_printf(out, "  \"kernel\": \"%s\",\n  \"signature\": ", fn);
     text_json(out, k->signature != NULL ? k->signature : "");
     text_put(out, ",\n");
     if (part == NULL) {
         text_printf(out, "  \"file\": \"%s.py\",\n  \"function\": \"%s\",\n", fn, fn);
+        put_digest(module, out);
     } else {
         put_parts(k, part, out);
     }
     text_printf(out,
-                "  \"target\": \"%s\",\n  \"dialect\": \"0.3.0 to 0.6.0\",\n  \"grid\": 1,\n  "
-                "\"lnc\": 1,\n",
-                k->target);
+                "  \"target\": \"%s\",\n  \"dialect\": \"0.3.0 to 0.6.0\",\n  \"grid\": %d,\n  "
+                "\"lnc\": %d,\n",
+                k->target, nki_lnc(k), nki_lnc(k));
     text_printf(out, "  \"instructions\": %lld,\n", (long long)c.instructions);
     text_printf(out, "  \"matmul_macs\": %lld,\n", (long long)c.matmul_macs);
     text_printf(out, "  \"multiply_adds\": %lld,\n", (long long)kernel_multiply_adds(k, NULL));
@@ -187,11 +204,11 @@ static void put_names(const Kernel *k, bool outputs, Text *out)
 static void put_config(const Kernel *k, const char *target, Text *out)
 {
     text_printf(out,
-                "{\"func_name\": \"%s\", \"grid\": 1, \"has_collectives\": false, "
+                "{\"func_name\": \"%s\", \"grid\": %d, \"has_collectives\": false, "
                 "\"kernel_format\": \"bir\", "
                 "\"kernel_version\": 1, \"klir_binary\": {\"aliases\": [], \"binary\": \"\", "
                 "\"input_names\": [",
-                nki_function(k));
+                nki_function(k), nki_lnc(k));
     put_names(k, false, out);
     text_put(out, "], \"output_names\": [");
     put_names(k, true, out);
@@ -273,7 +290,7 @@ static NkiCost emit_program(const Kernel *k, const EmitOptions *options, const c
     NkiCost c;
     CHECK(nki_measure(k, chip, &c));
     nki_print_kernel(k, &c, options, note, &text[0]);
-    nki_print_manifest(k, &c, NULL, &text[1]);
+    nki_print_manifest(k, &c, NULL, options, &text[0], &text[1]);
     nki_print_hlo(k, k->target, chip, &text[2]);
     add_file(out, name, ".py", &text[0]);
     output_count(out, kernel, text_str(&text[0]));
@@ -307,7 +324,7 @@ static void emit_parts(Ctx *ctx, const Kernel *k, const EmitOptions *options, Ou
     text_init(&text, out->arena);
     CHECK(nki_cost(k, nki_chip(k->target), &all));
     all.predicted_us = predicted_us; /* one after the other */
-    nki_print_manifest(k, &all, part, &text);
+    nki_print_manifest(k, &all, part, options, NULL, &text);
     add_file(out, nki_function(k), ".json", &text);
 }
 

@@ -22,23 +22,28 @@ typedef struct Groups {
 } Groups;
 
 /* Loops around each matmul, in the order of places. */
-static void find_loops(Groups *g, Stmt *const *body, uint32_t n, const Stmt **loop,
-                       uint32_t depth, uint32_t *place)
+static void find_loops(Groups *g, Stmt *const *body, uint32_t n, NkiGroup around,
+                       uint32_t *place)
 {
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
-        if (s->kind == STMT_FOR || s->kind == STMT_BLOCK) {
-            bool more = s->kind == STMT_FOR && depth < NKI_GROUP_LOOPS;
-            if (more) {
-                loop[depth] = s;
+        if (s->kind == STMT_TILE) {
+            g->at[(*place)++] = around;
+            continue;
+        }
+        NkiGroup inside = around;
+        if (s->kind == STMT_FOR && !s->parallel && around.n < NKI_GROUP_LOOPS) {
+            inside.loop[inside.n] = s;
+            inside.start[inside.n++] = s->range.start.base;
+        }
+        for (uint32_t x = 0; x < s->n_guards; x++) {
+            for (uint32_t d = 0; d < inside.n; d++) {
+                bool here = inside.loop[d]->var == s->guard[x].var;
+                inside.start[d] = here ? s->guard[x].lo : inside.start[d];
             }
-            find_loops(g, s->body, s->n_body, loop, depth + more, place);
-        } else if (s->kind == STMT_TILE) {
-            NkiGroup *at = &g->at[(*place)++];
-            at->n = depth;
-            for (uint32_t d = 0; d < depth; d++) {
-                at->loop[d] = loop[d];
-            }
+        }
+        if (stmt_has_body(s)) {
+            find_loops(g, s->body, s->n_body, inside, place);
         }
     }
 }
@@ -58,8 +63,10 @@ static bool note(void *user, const Instr *i)
     if (!i->dst.on_chip || g->k->bufs.at[i->dst.buf].space != SPACE_ACC) {
         return true;
     }
-    if (i->kind == INSTR_NOTHING) {
-        *open_of(g, &i->dst) = true;
+    int64_t bank = nki_bank(g->k, i->dst.buf), end = i->dst.f + i->dst.nf;
+    for (Operand o = i->dst; i->kind == INSTR_NOTHING && o.f < end; o.f += bank) {
+        *open_of(g, &o) = true; /* one in each bank */
+        end = bank == 0 ? o.f : end;
     }
     if (i->kind != INSTR_MATMUL) {
         return true;
@@ -68,7 +75,7 @@ static bool note(void *user, const Instr *i)
     NkiGroup *at = &g->at[i->place];
     Seen *seen = &g->seen[i->place];
     for (uint32_t d = 0; d < at->n; d++) {
-        bool begins = i->env[at->loop[d]->var] == at->loop[d]->range.start.base;
+        bool begins = i->env[at->loop[d]->var] == at->start[d];
         at->first[d] = g->check ? at->first[d] : at->first[d] && (begins || !*open);
         first &= begins || !at->first[d];
     }
@@ -83,12 +90,12 @@ static bool note(void *user, const Instr *i)
 NkiGroup *nki_groups(const Kernel *k)
 {
     uint32_t n = instr_places(k), place = 0;
-    const Stmt *loop[NKI_GROUP_LOOPS], *bad = NULL;
+    const Stmt *bad = NULL;
     const char *why = NULL;
     Groups g = {.k = k};
     g.at = ARENA_ARRAY(k->arena, n + 1, NkiGroup);
     g.seen = ARENA_ARRAY(k->arena, n + 1, Seen);
-    find_loops(&g, k->body, k->n_body, loop, 0, &place);
+    find_loops(&g, k->body, k->n_body, (NkiGroup){0}, &place);
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t d = 0; d < NKI_GROUP_LOOPS; d++) {
             g.at[i].first[d] = true;

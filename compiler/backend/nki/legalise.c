@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TILED -> LEGAL for NKI: one device program where that is short enough, else several; then
  * loops are made of what was unrolled. */
+#include "backend/nki/cores.h"
 #include "backend/nki/lower.h"
+#include "backend/nki/part.h"
 
 static void begin(Lower *l, const Kernel *k)
 {
+    k = double_words(l->ctx, l->arena, k, &l->sums, &l->words_why, &l->words_where);
     l->from = k;
     pair_find(l);
     l->tried.away = ARENA_ARRAY(l->arena, k->bufs.n + 1, bool);
@@ -25,8 +28,8 @@ static Kernel *lower_pieces_of(Lower *first, const Kernel *k, int64_t n, uint32_
     if (*none) {
         return NULL;
     }
-    begin(first, pieces);
     first->sums = sums;
+    begin(first, pieces);
     return lower_split(first, false);
 }
 
@@ -76,14 +79,14 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
     return made;
 }
 
-#define FEW         1500 /* instructions: loops are unrolled, and found again */
-#define MOVED       0.1  /* of the time of copies */
-#define WAITS       1.5  /* times as long as the engine that has most to do is busy ... */
-#define WAITS_US    100  /* ... and so long */
+#define MOVED       0.1 /* of the time of copies */
+#define WAITS       1.5 /* times as long as the engine that has most to do is busy ... */
+#define WAITS_US    100 /* ... and so long */
 #define STAGES      0.93 /* two stages, in a text of twice as many lines, take so much of the time */
 #define STAGES_WAIT 1.25 /* as WAITS, for these */
 #define STAGE_TRIES 64
 #define DISTRIBUTED 0.8   /* values go through memory where that takes so much of the time */
+#define LINE        3e-4  /* of the time is worth a statement less in the text; one ... */
 #define LONG        150   /* statements of a text ... */
 #define SLOWER      1.046 /* ... that must be so much faster */
 #define ENDLESS     1500
@@ -218,6 +221,7 @@ void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lo
 double lower_price(const Lowered *w)
 {
     double us = w->cost.predicted_us;
+    us *= 1 + LINE * instr_places(w->kernel);
     us *= instr_places(w->kernel) > LONG ? SLOWER : 1.0;
     us *= instr_places(w->kernel) > ENDLESS ? WORSE : 1.0;
     return us + MOVED * w->cost.busy_us[4];
@@ -236,19 +240,21 @@ static void lower_whole(const Lower *first, const Kernel *k, bool stay, Lowered 
     }
 }
 
-Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
+/* `descriptors`: are programs short for their sake? */
+static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k,
+                             bool descriptors)
 {
     const NkiChip *chip = nki_chip(target->name);
     Lower first = {.ctx = ctx, .arena = arena, .target = target, .chip = chip, .from = k};
+    begin(&first, k);
     if (!lower_check(&first)) {
         return NULL;
     }
     first.task.most = target->machine->max_instructions;
+    first.task.descriptors = descriptors;
     Lowered flat, loops = {.kernel = NULL};
     lower_whole(&first, k, false, &flat);
-    bool few = flat.kernel != NULL && flat.cost.instructions <= FEW && !has_loops(k) &&
-               instr_places(flat.kernel) <= LONG;
-    bool stay = !few && !has_parts(k) && (flat.kernel != NULL || flat.l.tried.too_many);
+    bool stay = !has_parts(k) && (flat.kernel != NULL || flat.l.tried.too_many);
     if (stay) {
         lower_whole(&first, k, true, &loops);
     }
@@ -278,4 +284,33 @@ Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel 
         spill_warn_all(&best->l);
     }
     return best->kernel;
+}
+
+#define DESCRIPTOR_TRIES 4
+
+/* Programs whose copies take more descriptors than a queue holds are made shorter. */
+static Kernel *legalise_one(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
+{
+    Machine machine = *target->machine;
+    Target shorter = *target;
+    shorter.machine = &machine;
+    Diags before = ctx->diags;
+    Kernel *made = legalise_once(target, ctx, arena, k, false);
+    for (uint32_t i = 0; made != NULL && i < DESCRIPTOR_TRIES; i++) {
+        NkiCost most = nki_most_descriptors(made, nki_chip(target->name));
+        if (most.descriptors <= NKI_DESCRIPTORS) {
+            break;
+        }
+        double share = (double)NKI_DESCRIPTORS / (double)most.descriptors;
+        machine.max_instructions = (int64_t)((double)most.instructions * share);
+        ctx->diags = before;
+        made = legalise_once(&shorter, ctx, arena, k, true);
+    }
+    return made;
+}
+
+Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
+{
+    return target->machine->cores > 1 ? lower_cores(target, ctx, arena, k, legalise_one)
+                                      : legalise_one(target, ctx, arena, k);
 }

@@ -69,7 +69,8 @@ static void lower_tile(Lower *l, const Stmt *s, const Stmt *next, bool *took)
     }
     if (s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL && !is_long_dot(l, s)) {
         bool epilogue = s->begins && next != NULL && lower_is_epilogue(l, s, next);
-        if (lower_cut(l, s, epilogue ? next : NULL) ||
+        if (lower_panels(l, s, epilogue ? next : NULL) ||
+            lower_cut(l, s, epilogue ? next : NULL) ||
             lower_matmul(l, s, s->begins, epilogue ? next : NULL)) {
             *took = epilogue;
             return;

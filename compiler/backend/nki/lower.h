@@ -6,6 +6,7 @@
 #ifndef BACKEND_NKI_LOWER_H
 #define BACKEND_NKI_LOWER_H
 
+#include "backend/nki/double_word.h"
 #include "backend/nki/nki.h"
 #include "loop/walk.h"
 
@@ -121,6 +122,7 @@ typedef struct Task {
     const Limit *limits;
     const bool *crossing; /* [from->bufs], or null */
     int64_t most;         /* instructions */
+    bool descriptors;     /* so few, since there would be too many of these */
 } Task;
 
 /* What a block on chip cannot give a statement, that a DMA from HBM can. */
@@ -200,6 +202,8 @@ typedef struct Lower {
     const NkiChip *chip;
     /* the TILED kernel and what is known of it */
     const Kernel *from;
+    const char *words_why; /* f64 results cannot be double words: why, or null */
+    Span words_where;
     uint64_t *batch;  /* [from->bufs]: bits of dimensions that are batches */
     const bool *pair; /* [from->bufs]: the last dimension holds parts */
     const Turn *turn; /* [from->bufs] */
@@ -460,6 +464,8 @@ bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *narrow, const Stmt *fol
 bool lower_narrows(Lower *l, const Stmt *s, const Stmt *copy);
 /* Can it? Of a statement without levels. */
 bool lower_is_product(Lower *l, const Stmt *s);
+/* The same as loops over all its tiles (panels.c); false, and nothing done, where it is too irregular. */
+bool lower_panels(Lower *l, const Stmt *s, const Stmt *epilogue);
 /* block_loops.c: the same as loops over blocks; false, and nothing done, where it is not to be cut. */
 bool lower_cut(Lower *l, const Stmt *s, const Stmt *epilogue);
 void lower_map(Lower *l, const Stmt *s, bool overwrite);
@@ -489,6 +495,8 @@ void evaluate_narrow(Evaluation *ev, const Expr *e);
 bool evaluate_is_function(Op op);
 /* Can it be evaluated? */
 bool evaluate_has(Op op);
+/* evaluate_in_place.c: may the statement's value be computed where it is kept, though it reads it? */
+bool evaluate_in_place(const Stmt *s);
 
 /* ---- spill.c: -Wspill ---- */
 void spill_warn_crossing(const Lower *l, BufRef buf); /* of a kernel of several programs */

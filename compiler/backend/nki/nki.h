@@ -6,7 +6,7 @@
  * iteration. A group of matmuls is opened by a `fill` of its PSUM tile, a reduction by a fill
  * right before it; such a fill is no instruction (the first matmul of a group overwrites, a
  * reduction overwrites). Nor is a sum of all rows that a function has left in f32, right after it, with its fill: the
- * function's instruction adds them up. */
+ * function's instruction adds them up. A kernel for two cores is a loop over them: cores.h. */
 #ifndef BACKEND_NKI_NKI_H
 #define BACKEND_NKI_NKI_H
 
@@ -18,6 +18,9 @@
 #define NKI_PSUM_BANK    2048
 #define NKI_PSUM_BANKS   8
 #define NKI_INSTRUCTIONS 20000
+/* DMA descriptors of a program, which the runtime may write into a queue before the program starts: a queue of the public Neuron
+ * driver holds 2^24 of 16 bytes, less 256 bytes for its alignment (rule D11). */
+#define NKI_DESCRIPTORS  (((int64_t)1 << 24) - 16)
 #define NKI_TENSOR_BYTES ((int64_t)1 << 32) /* a tensor in HBM has less */
 
 /* What differs between generations, as numbers; rates in Gcycles/s and GB/s. */
@@ -127,7 +130,11 @@ bool instr_walk(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
 bool instr_walk_brief(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
                       const char **why);
 
-/* What a kernel does and costs, from its statements alone. */
+/* The same of all cores (cores.h), one after the other; the walks above are those of the first. */
+bool instr_walk_cores(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
+                      const char **why);
+
+/* What a kernel does and costs (on one core, where it is for two), from its statements alone. */
 typedef struct NkiCost {
     int64_t instructions, matmul_macs;
     int64_t cycles[4]; /* tensor, vector, scalar, gpsimd */
@@ -175,6 +182,7 @@ typedef struct NkiGroup {
     bool known, adds;
     uint32_t n; /* loops around it, from the outermost */
     const Stmt *loop[NKI_GROUP_LOOPS];
+    int64_t start[NKI_GROUP_LOOPS]; /* the first iteration in which it is run */
     bool first[NKI_GROUP_LOOPS];
 } NkiGroup;
 NkiGroup *nki_groups(const Kernel *k); /* [instr_places] */
@@ -199,15 +207,20 @@ bool nki_emit(const Target *, Ctx *, const KernelModule *, const EmitOptions *, 
 /* `note`: a line for the head, or null. */
 void nki_print_kernel(const Kernel *k, const NkiCost *cost, const EmitOptions *o,
                       const char *note, Text *out);
-struct NkiPart; /* part.h */
-/* `part`: its parts, where there are several, or null. */
+struct NkiPart;      /* part.h */
+#define NKI_FORMAT 1 /* of manifests: grows when a member goes or means something else */
+/* `part`: its parts, where there are several, or null; then `module` is its text. */
 void nki_print_manifest(const Kernel *k, const NkiCost *cost, const struct NkiPart *part,
-                        Text *out);
+                        const EmitOptions *o, const Text *module, Text *out);
 void nki_print_build_script(Text *out); /* script.c */
 void nki_print_hlo(const Kernel *k, const char *target, const NkiChip *chip, Text *out);
 /* table.c: the C table of the forms of a module, whose list is called `list`_forms. */
 const char *nki_table_name(Arena *arena, const char *source, const char *target);
 void nki_print_table(Ctx *, const KernelModule *m, const char *list, Text *out);
+/* plan.c: heads of modules; `(2, 3)`; asserts about arguments and cores */
+void nki_print_plan(const Kernel *k, const NkiCost *cost, Text *out);
+void nki_print_shape(const Kernel *k, BufRef buf, Text *out);
+void nki_print_asserts(const Kernel *k, Text *out);
 void nki_print_ranges(const Kernel *k, Text *out);
 const char *nki_function(const Kernel *k);
 const char *nki_param(const Kernel *k, BufRef buf);

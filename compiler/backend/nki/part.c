@@ -91,7 +91,7 @@ static const Stmt *part_block(const Kernel *k, uint32_t number)
     UNREACHABLE();
 }
 
-static uint32_t row_dim(const Buffer *b)
+uint32_t nki_row_dim(const Buffer *b)
 {
     uint32_t d = 0;
     while (d + 1 < b->rank && b->extent[d].n == 1) {
@@ -108,7 +108,7 @@ static void take_rows(const Kernel *k, Kernel *part, BufRef buf, const Extent *w
     if (b->rank == 0) {
         return;
     }
-    uint32_t d = row_dim(b);
+    uint32_t d = nki_row_dim(b);
     int64_t row = flat_size(b, d + 1);
     int64_t lo = written->lo / row, hi = written->hi / row + 1;
     Dim *extent = arena_copy(part->arena, b->extent, b->rank * sizeof *b->extent);
@@ -158,7 +158,7 @@ static bool walk_reach(const Kernel *k, const Stmt *block, Reach *r)
     }
     const Stmt *bad = NULL;
     const char *why = NULL;
-    return instr_walk_brief(&part, reach_instr, r, &bad, &why);
+    return instr_walk_cores(&part, reach_instr, r, &bad, &why);
 }
 
 /* Are all elements that a part reads of what it writes in rows it writes? */
@@ -168,7 +168,7 @@ static bool reads_own_rows(const Kernel *k, BufRef buf, const Reach *r)
     if (read->hi < 0 || (written->hi < 0 && !is_inout(k, buf))) {
         return true;
     }
-    int64_t row = flat_size(&k->bufs.at[buf], row_dim(&k->bufs.at[buf]) + 1);
+    int64_t row = flat_size(&k->bufs.at[buf], nki_row_dim(&k->bufs.at[buf]) + 1);
     return written->hi >= 0 && read->lo / row >= written->lo / row &&
            read->hi / row <= written->hi / row;
 }
@@ -252,4 +252,21 @@ void nki_part(Arena *arena, SymTable *syms, const Kernel *k, uint32_t number, Nk
     }
     StmtCopy copy = {.arena = arena, .from = k, .buf = same, .var = var, .shift = shift};
     p->body = stmts_copy(&copy, block->body, block->n_body);
+}
+
+NkiCost nki_most_descriptors(const Kernel *k, const NkiChip *chip)
+{
+    NkiCost most = {0}, cost;
+    uint32_t parts = nki_parts(k);
+    for (uint32_t i = 0; i < parts; i++) {
+        Kernel part = *k;
+        if (parts > 1) {
+            part.body = part_block(k, i)->body;
+            part.n_body = part_block(k, i)->n_body;
+        }
+        if (nki_cost(&part, chip, &cost) && cost.descriptors > most.descriptors) {
+            most = cost;
+        }
+    }
+    return most;
 }

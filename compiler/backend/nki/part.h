@@ -23,10 +23,15 @@ typedef struct NkiPart {
 } NkiPart;
 
 void nki_part(Arena *arena, SymTable *syms, const Kernel *k, uint32_t number, NkiPart *out);
+/* The dimension of which a part has consecutive rows. */
+uint32_t nki_row_dim(const Buffer *b);
 /* Does each part read, of a tensor that it writes and of inout arguments, only the rows that are
  * its own? */
 bool nki_parts_sound(const Kernel *k);
 /* The temporaries that parts hand to each other, in order; false past the last. */
 bool nki_temporary(const Kernel *k, uint32_t i, BufRef *out);
+
+/* The cost of the program with most DMA descriptors. */
+NkiCost nki_most_descriptors(const Kernel *k, const NkiChip *chip);
 
 #endif

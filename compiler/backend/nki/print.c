@@ -6,7 +6,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "backend/nki/nki.h"
+#include "backend/nki/cores.h"
 #include "loop/walk.h"
 
 /* What a tile is for, for a comment where it begins. */
@@ -25,6 +25,7 @@ typedef struct Printer {
     TileUse *use;           /* [bufs] */
     const NkiGroup *groups; /* [instr_places] */
     bool *came_in;          /* [instr_places]: reads an inout argument where it came in */
+    bool *copied;           /* [args]: an inout argument that is copied to the result first */
     uint32_t place;
     int64_t *env;
     uint32_t depth;
@@ -55,17 +56,6 @@ static const Operand *operand_of(const Instr *i, Role role)
         return &i->sum;
     }
     UNREACHABLE();
-}
-
-static void put_shape(const Kernel *k, BufRef buf, Text *out)
-{
-    const Dim *extent = NULL;
-    uint32_t rank = nki_shape(k, buf, &extent);
-    text_put(out, "(");
-    for (uint32_t d = 0; d < rank; d++) {
-        text_printf(out, "%s%lld", d == 0 ? "" : ", ", (long long)extent[d].n);
-    }
-    text_put(out, rank == 0 ? "1, 1)" : rank == 1 ? ",)" : ")");
 }
 
 /* What a tile is for: where its first value comes from, and where it is stored. */
@@ -132,7 +122,7 @@ static void put_new(Printer *p, const char *name, BufRef buf, const char *space)
         return;
     }
     text_printf(p->out, "%s = nl.ndarray(shape=", name);
-    put_shape(p->k, buf, p->out);
+    nki_print_shape(p->k, buf, p->out);
     text_printf(p->out, ", dtype=nl.%s, buffer=nl.%s)", nki_dtype(p->k->bufs.at[buf].dtype),
                 space);
     put_use(p, buf);
@@ -423,10 +413,9 @@ static void put_accumulate(Printer *p, const NkiGroup *g)
 {
     const char *join = ", accumulate=";
     for (uint32_t d = 0; d < g->n && g->known; d++) {
-        const Range *r = &g->loop[d]->range;
-        if (g->first[d] && r->limit.n > r->start.base + 1) {
+        if (g->first[d] && g->loop[d]->range.limit.n > g->start[d] + 1) {
             text_printf(p->out, "%s%s > %lld", join, p->k->vars.at[g->loop[d]->var].name->text,
-                        (long long)r->start.base);
+                        (long long)g->start[d]);
             join = " or ";
         }
     }
@@ -571,9 +560,40 @@ static void put_affine(Printer *p, Affine x)
     }
 }
 
+static void put_copies(Printer *p)
+{
+    for (uint32_t i = 0; i < p->k->args.n; i++) {
+        BufRef buf = p->k->args.at[i].buf;
+        if (p->copied[i]) {
+            text_printf(p->out, "nisa.dma_copy(dst=%s[...], src=%s[...])\n",
+                        nki_result(p->k, buf), nki_param(p->k, buf));
+        }
+    }
+}
+
+/* Each core runs the text with a number of its own; or the first core runs all of it. */
+static void put_core_loop(Printer *p, const Stmt *s)
+{
+    bool alone = s->range.limit.n < 2;
+    text_printf(p->out,
+                alone ? "if nl.program_id(axis=0) == 0:\n" : "%s = nl.program_id(axis=0)\n",
+                p->k->vars.at[s->var].name->text);
+    p->out->indent += alone;
+    put_copies(p);
+    p->loop[p->depth++] = s->var;
+    p->range[s->var] = &s->range;
+    put_block(p, s->body, s->n_body);
+    p->depth--;
+    p->out->indent -= alone;
+}
+
 static void put_for(Printer *p, const Stmt *s)
 {
     CHECK(p->depth < LOOP_DEPTH_LIMIT);
+    if (s->parallel) {
+        put_core_loop(p, s);
+        return;
+    }
     text_printf(p->out, "for %s in range(", p->k->vars.at[s->var].name->text);
     if (s->range.start.base != 0) {
         text_printf(p->out, "%lld, ", (long long)s->range.start.base);
@@ -693,45 +713,6 @@ static bool choose_engine(void *user, const Instr *i)
 
 /* ---- the module ---- */
 
-static void put_plan(const Kernel *k, const NkiChip *chip, const NkiCost *cost, Text *out)
-{
-    NkiCost c = *cost;
-    text_printf(
-        out,
-        "Tile plan: %lld instructions, SBUF peak %lld of %lld bytes per partition, PSUM peak "
-        "%lld of %d banks.\n",
-        (long long)c.instructions, (long long)c.sbuf_peak, (long long)chip->sbuf_bytes,
-        (long long)c.psum_peak, NKI_PSUM_BANKS);
-    text_printf(out,
-                "Predicted (a model, nobody has measured it): %lld multiply-adds on the Tensor "
-                "engine,\n"
-                "HBM read %lld and written %lld bytes (%lld are compulsory); busiest: %s, ",
-                (long long)c.matmul_macs, (long long)c.read_bytes, (long long)c.written_bytes,
-                (long long)c.compulsory_bytes, nki_engine_names[c.bound_by]);
-    text_printf(out, "%.3f of %.3f us.\n", c.busy_us[c.bound_by], c.predicted_us);
-    for (uint32_t i = 0; i < k->bufs.n; i++) {
-        if (k->bufs.at[i].space == SPACE_WORKSPACE) {
-            text_printf(out, "Spill: %s goes through HBM.\n", nki_param(k, i));
-        }
-    }
-    nki_print_ranges(k, out);
-}
-
-/* A call with other shapes fails here, not deep inside. */
-static void put_asserts(const Kernel *k, Text *out)
-{
-    bool first = true;
-    for (uint32_t i = 0; i < k->args.n; i++) {
-        BufRef buf = k->args.at[i].buf;
-        if (k->args.at[i].role != ARG_RESULT) {
-            text_printf(out, "%s%s.shape == ", first ? "assert " : " and ", nki_param(k, buf));
-            put_shape(k, buf, out);
-            first = false;
-        }
-    }
-    text_put(out, first ? "" : "\n");
-}
-
 void nki_print_kernel(const Kernel *k, const NkiCost *cost, const EmitOptions *o,
                       const char *note, Text *out)
 {
@@ -746,9 +727,9 @@ void nki_print_kernel(const Kernel *k, const NkiCost *cost, const EmitOptions *o
     p.at = ARENA_ARRAY(k->arena, loop_depth(k) + 1, Instr);
     p.number = ARENA_ARRAY(k->arena, loop_depth(k) + 1, Instr);
     p.came_in = ARENA_ARRAY(k->arena, instr_places(k) + 1, bool);
-    bool *copied = ARENA_ARRAY(k->arena, k->args.n + 1, bool);
+    p.copied = ARENA_ARRAY(k->arena, k->args.n + 1, bool);
     for (uint32_t i = 0; i < k->args.n; i++) {
-        copied[i] = nki_copied(k, k->args.at[i].buf, p.came_in);
+        p.copied[i] = nki_copied(k, k->args.at[i].buf, p.came_in);
     }
     CHECK(instr_walk_brief(k, choose_engine, &p, &bad, &why));
     out->indent_width = 4;
@@ -761,7 +742,7 @@ void nki_print_kernel(const Kernel *k, const NkiCost *cost, const EmitOptions *o
     if (note != NULL) {
         text_printf(out, "%s\n", note);
     }
-    put_plan(k, chip, cost, out);
+    nki_print_plan(k, cost, out);
     text_put(out, "\"\"\"\nimport nki\nimport nki.isa as nisa\nimport nki.language as "
                   "nl\n\n\n@nki.jit\n");
     text_printf(out, "def %s(", nki_function(k));
@@ -774,16 +755,15 @@ void nki_print_kernel(const Kernel *k, const NkiCost *cost, const EmitOptions *o
     }
     text_put(out, "):\n");
     out->indent++;
-    put_asserts(k, out);
+    nki_print_asserts(k, out);
     for (uint32_t i = 0; i < k->args.n; i++) {
         BufRef buf = k->args.at[i].buf;
         if (k->args.at[i].role == ARG_RESULT || k->args.at[i].role == ARG_INOUT) {
             put_new(&p, nki_result(k, buf), buf, "shared_hbm");
         }
-        if (copied[i]) {
-            text_printf(out, "nisa.dma_copy(dst=%s[...], src=%s[...])\n", nki_result(k, buf),
-                        nki_param(k, buf));
-        }
+    }
+    if (nki_lnc(k) < 2) {
+        put_copies(&p);
     }
     put_block(&p, k->body, k->n_body);
     text_put(out, "return ");

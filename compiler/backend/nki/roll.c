@@ -313,7 +313,6 @@ static void put_body(Roll *r, const Match *m, RollNode *loop)
             vec_push(r->arena, &step, by);
         }
         loop->leaves += n->leaves;
-        loop->guarded |= n->guarded;
         vec_push(r->arena, &body, n);
     }
     loop->base = base.at;
@@ -329,7 +328,7 @@ static void put_body(Roll *r, const Match *m, RollNode *loop)
 static void flatten(RollNode *loop)
 {
     const RollNode *inner = loop->body[0];
-    if (loop->n_body != 1 || inner->kind != STMT_FOR || inner->guarded) {
+    if (loop->n_body != 1 || inner->kind != STMT_FOR) {
         return;
     }
     for (uint32_t v = 0; v < loop->n_base; v++) {
@@ -368,7 +367,7 @@ static void replace(Roll *r, const Match *m)
     *loop = (RollNode){.kind = STMT_FOR, .trips = m->trips};
     put_body(r, m, loop);
     flatten(loop);
-    loop->key = loop->bare = roll_loop_key(loop);
+    loop->key = roll_loop_key(loop);
     r->list.at[m->start] = loop;
     for (uint32_t i = m->start + 1; i < m->start + m->trips * m->length; i++) {
         r->list.at[i] = NULL;
@@ -478,10 +477,6 @@ void roll_list(Roll *r)
     }
     r->outer = false;
     roll_all(r);
-    while (r->guards && roll_guards(r)) {
-        r->outer = false;
-        roll_all(r);
-    }
     for (uint32_t i = 0; i < r->list.n; i++) {
         roll_refresh(r, r->list.at[i]);
     }
@@ -495,7 +490,7 @@ bool roll_is_here(const Roll *r, BufRef buf)
 /* How tiles may be joined: to so large ones, as shares of SBUF. */
 typedef struct RollTry {
     int64_t merge, stream;
-    bool operands, guards;
+    bool operands;
 } RollTry;
 
 static Kernel *roll_with(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip,
@@ -505,7 +500,6 @@ static Kernel *roll_with(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip 
     r.merge = how->merge == 0 ? 0 : chip->sbuf_bytes / how->merge;
     r.stream = how->stream == 0 ? 0 : chip->sbuf_bytes / how->stream;
     r.operands = how->operands;
-    r.guards = how->guards;
     r.k = kernel_like(arena, k);
     r.work = work;
     for (uint32_t b = 0; b < k->bufs.n; b++) {
@@ -587,19 +581,16 @@ static bool has_loops(const Kernel *k)
 static Kernel *roll_flat(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip,
                          uint32_t parts)
 {
-    static const RollTry tries[6] = {{1, 1, true, true},  {2, 2, false, true},
-                                     {2, 4, false, true}, {2, 16, false, true},
-                                     {4, 0, false, true}, {0, 0, false, true}};
+    static const RollTry tries[6] = {{1, 1, true},   {2, 2, false}, {2, 4, false},
+                                     {2, 16, false}, {4, 0, false}, {0, 0, false}};
     NkiCost cost;
     double flat = nki_cost(k, chip, &cost) ? nki_predicted_us(k, chip, &cost) : 0;
-    for (int i = 0; i < 12; i++) {
-        RollTry how = tries[i / 2];
-        how.guards = i % 2 == 0;
+    for (int i = 0; i < 6; i++) {
         ArenaMark before = arena_mark(arena);
-        Kernel *rolled = roll_with(ctx, arena, k, chip, &how, WORK_MOST / parts);
+        Kernel *rolled = roll_with(ctx, arena, k, chip, &tries[i], WORK_MOST / parts);
         if (nki_cost(rolled, chip, &cost) && cost.sbuf_peak <= chip->sbuf_bytes &&
             cost.psum_peak <= NKI_PSUM_BANKS && roll_same(arena, k, rolled) &&
-            (i > 3 || nki_predicted_us(rolled, chip, &cost) <= flat * SLOWER)) {
+            (i > 1 || nki_predicted_us(rolled, chip, &cost) <= flat * SLOWER)) {
             return rolled;
         }
         arena_reset(arena, before);

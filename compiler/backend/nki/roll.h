@@ -17,14 +17,8 @@ typedef struct RollRef {
     bool all;      /* of the tile */
 } RollRef;
 
-/* Only in these iterations of the loop so many loops out. */
-typedef struct RollGuard {
-    uint32_t up; /* 0: the innermost loop around the node */
-    int64_t lo, hi;
-} RollGuard;
-
 typedef struct RollNode {
-    uint64_t key, bare; /* with guards and without */
+    uint64_t key;
     StmtKind kind;
     const Stmt *stmt;
     const Stmt *sum
@@ -38,11 +32,8 @@ typedef struct RollNode {
     int64_t trips;
     int64_t *step; /* [n_base] */
     bool *own;     /* [n_ref] the tile is one of an iteration: it begins in the body */
-    bool guarded;  /* has guards inside */
     const Stmt *
         given; /* a loop that the kernel had before, whose variable is in the accesses; or null */
-    uint32_t n_guards;
-    const RollGuard *guard;
 } RollNode;
 
 typedef struct RollBuf {
@@ -81,7 +72,7 @@ typedef struct Roll {
     uint32_t depth;   /* given loops around the list */
     uint64_t n_given; /* loops and blocks that the kernel has, so far */
     int64_t stream;   /* see roll_streams; 0: none is joined */
-    bool operands, guards;
+    bool operands;
 } Roll;
 
 /* roll_join.c */
@@ -97,9 +88,6 @@ void roll_given(Roll *r, RollNode *loop);
 /* Is the tile allocated beside the statements of the list? */
 bool roll_is_here(const Roll *r, BufRef buf);
 uint64_t roll_loop_key(const RollNode *loop);
-/* roll_guard.c: statements beside a loop become one more of its iterations, where that saves the most lines; false: nowhere. */
-bool roll_guards(Roll *r);
-uint64_t roll_guarded_key(const RollNode *n);
 /* roll_stream.c: tiles that are loaded one after the other from places in equal steps become
  * parts of one, where that has at most so many bytes of a partition. */
 void roll_streams(Roll *r, int64_t most, bool operands); /* also those that were turned? */

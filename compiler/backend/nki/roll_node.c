@@ -117,8 +117,7 @@ static RollNode *node_of(Roll *r, const Stmt *s, const Stmt *fill, const Stmt *c
         }
     }
     RollNode *n = ARENA_NEW(r->arena, RollNode);
-    *n = (RollNode){
-        .key = g.key, .bare = g.key, .kind = s->kind, .stmt = s, .fill = fill, .leaves = 1};
+    *n = (RollNode){.key = g.key, .kind = s->kind, .stmt = s, .fill = fill, .leaves = 1};
     n->sum[0] = sum[0];
     n->sum[1] = sum[1];
     n->base = g.base.at;
@@ -278,7 +277,7 @@ void roll_given(Roll *r, RollNode *n)
     for (uint32_t x = 0; x < n->n_ref; x++) {
         n->own[x] = on_chip(r->k, ref.at[x].buf) && r->buf.at[ref.at[x].buf].depth > r->depth;
     }
-    n->key = n->bare = hash_mix(roll_loop_key(n), ++r->n_given); /* like no other */
+    n->key = hash_mix(roll_loop_key(n), ++r->n_given); /* like no other */
 }
 
 /* ---- to statements ---- */
@@ -296,7 +295,6 @@ typedef struct Emit {
     VarRef loop[LOOP_DEPTH_LIMIT + 1];
     uint32_t n_loops, depth;
     Level level[LOOP_DEPTH_LIMIT + 1];
-    int64_t start[LOOP_DEPTH_LIMIT + 1];
     /* of the statement at hand */
     const int64_t *base;
     const RollRef *ref;
@@ -416,55 +414,6 @@ static void emit_in_block(Emit *e, const RollNode *n, const int64_t *base, const
     emit_node(e, n, base, ref, out);
 }
 
-static bool same_guards(const RollNode *a, const RollNode *b)
-{
-    bool same = a->n_guards == b->n_guards;
-    for (uint32_t i = 0; same && i < a->n_guards; i++) {
-        same = a->guard[i].up == b->guard[i].up && a->guard[i].lo == b->guard[i].lo &&
-               a->guard[i].hi == b->guard[i].hi;
-    }
-    return same;
-}
-
-/* A block with the guards of a node, or null when it has none. */
-static Stmt *guarded_block(Emit *e, const RollNode *n)
-{
-    if (n->n_guards == 0) {
-        return NULL;
-    }
-    Guard *guard = ARENA_ARRAY(e->r->arena, n->n_guards, Guard);
-    for (uint32_t i = 0; i < n->n_guards; i++) {
-        uint32_t loop = e->depth - 1 - n->guard[i].up;
-        guard[i] = (Guard){e->level[loop].var, n->guard[i].lo + e->start[loop],
-                           n->guard[i].hi + e->start[loop]};
-    }
-    Stmt *s = ARENA_NEW(e->r->arena, Stmt);
-    *s = (Stmt){.kind = STMT_BLOCK, .n_guards = n->n_guards, .guard = guard};
-    return s;
-}
-
-/* The tiles that a guarded block would begin, but others of the loop use too, begin before it. `first`: its first node. */
-static void begin_outside(Emit *e, const RollNode *n, uint32_t first, const RollRef *ref,
-                          Stmts *out)
-{
-    uint32_t x = 0, end = first, last = 0;
-    for (uint32_t i = 0; i < n->n_body; i++) {
-        bool in = i >= first && i == end && same_guards(n->body[first], n->body[i]);
-        end += in;
-        x += i < first ? n->body[i]->n_ref : 0;
-        last += i < end ? n->body[i]->n_ref : 0;
-    }
-    for (uint32_t i = x; i < last && n->body[first]->n_guards > 0; i++) {
-        bool used = false;
-        for (uint32_t j = 0; j < n->n_ref; j++) {
-            used |= (j < x || j >= last) && ref[j].buf == ref[i].buf;
-        }
-        if (used) {
-            emit_begin(e, ref[i].buf, out);
-        }
-    }
-}
-
 static void emit_for(Emit *e, const RollNode *n, const int64_t *base, const RollRef *ref,
                      Stmts *out)
 {
@@ -494,9 +443,6 @@ static void emit_for(Emit *e, const RollNode *n, const int64_t *base, const Roll
     }
     Stmts body = {0};
     uint32_t at_base = 0, at_ref = 0;
-    Stmt *guarded = NULL; /* the block that is open */
-    Stmts inside = {0};
-    e->start[e->depth] = start;
     e->level[e->depth++] = (Level){s->var, n->step};
     Level saved[LOOP_DEPTH_LIMIT + 1];
     for (uint32_t i = 0; i < e->depth; i++) {
@@ -511,20 +457,7 @@ static void emit_for(Emit *e, const RollNode *n, const int64_t *base, const Roll
             part[x] = ref[at_ref + x];
             part[x].slot -= at_base;
         }
-        const RollNode *item = n->body[i];
-        if (i == 0 || !same_guards(n->body[i - 1], item)) {
-            guarded = guarded_block(e, item);
-            inside = (Stmts){0};
-            begin_outside(e, n, i, ref, &body);
-            if (guarded != NULL) {
-                vec_push(a, &body, guarded);
-            }
-        }
-        emit_in_block(e, item, from + at_base, part, guarded != NULL ? &inside : &body);
-        if (guarded != NULL) {
-            guarded->body = inside.at;
-            guarded->n_body = inside.n;
-        }
+        emit_in_block(e, n->body[i], from + at_base, part, &body);
         at_base += n->body[i]->n_base;
         at_ref += n->body[i]->n_ref;
     }

@@ -321,9 +321,10 @@ static bool reads_sums(const Split *s, const Part *item)
 {
     bool reads = false;
     for (uint32_t b = 0; s->start->sums != NULL && b < s->from->bufs.n; b++) {
-        for (uint32_t i = 0; i < item->body.n && s->start->sums[b]; i++) {
-            const Stmt *t = item->body.at[i];
-            reads |= t->kind == STMT_TILE && expr_load_of(t->value, b) != NULL;
+        StmtWalk w;
+        const Stmt *t = s->start->sums[b] ? tile_first(&w, item->body.at, item->body.n) : NULL;
+        for (; t != NULL; t = tile_next(&w)) {
+            reads |= expr_load_of(t->value, b) != NULL;
         }
     }
     return reads;
@@ -423,7 +424,7 @@ static bool plan(Split *s)
     l.value = ARENA_ARRAY(s->arena, k->vars.n + 1, int64_t);
     l.loops.moves = ARENA_ARRAY(s->arena, k->vars.n + 1, Affine);
     for (uint32_t i = 0; i < k->args.n; i++) {
-        if (k->args.at[i].whole != DTYPE_NONE) {
+        if (dtype_is_complex(k->args.at[i].whole)) {
             s->why = "it has complex arguments";
             return false;
         }
@@ -625,6 +626,15 @@ static Kernel *whole_kernel(Split *s)
     return kernel_numbered(s->arena, w.to);
 }
 
+/* What a program would have too many of. */
+static const char *too_many(const Lower *l)
+{
+    if (l->task.descriptors) {
+        return str_format(l->arena, "%lld DMA descriptors", (long long)NKI_DESCRIPTORS);
+    }
+    return str_format(l->arena, "%lld instructions", (long long)l->task.most);
+}
+
 Kernel *lower_split(const Lower *l, bool last)
 {
     Split s = {.start = l, .arena = l->arena, .from = l->from};
@@ -642,15 +652,14 @@ Kernel *lower_split(const Lower *l, bool last)
     }
     if (made == NULL && !s.failed && (last || s.too_long)) {
         diag_limit(&l->ctx->diags, E_LIMIT_SIZE, l->from->span,
-                   "kernel '%s' takes more than %lld instructions for target '%s' (its loops "
+                   "kernel '%s' takes more than %s for target '%s' (its loops "
                    "are unrolled), and is not cut into several programs: %s; make two "
                    "kernels of it, or its extents smaller",
-                   l->from->name->text, (long long)l->task.most, l->target->name, s.why);
+                   l->from->name->text, too_many(l), l->target->name, s.why);
     } else if (made != NULL && s.parts.n > 1) {
-        Diagnostic *d = diag_warning(
-            &l->ctx->diags, W_SPLIT, l->from->span,
-            "kernel '%s' is %u device programs: it takes more than %lld instructions",
-            l->from->name->text, s.parts.n, (long long)l->task.most);
+        Diagnostic *d = diag_warning(&l->ctx->diags, W_SPLIT, l->from->span,
+                                     "kernel '%s' is %u device programs: it takes more than %s",
+                                     l->from->name->text, s.parts.n, too_many(l));
         diag_help(d, "they run in order as one call; what crosses a cut goes through memory");
         for (uint32_t b = 0; b < l->from->bufs.n; b++) {
             if (s.crossing[b]) {

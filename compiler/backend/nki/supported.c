@@ -28,12 +28,18 @@ static bool refuse_type(Lower *l, const Buffer *b, DType t)
                                          "compute in f32, tiles are f32, "
                                          "f16 or bf16; it goes to target 'c'",
                                          l->target->name, dtype_name(t), b->name->text);
+        if (l->words_why != NULL) {
+            diag_note(d, l->words_where, "an f64 result may be the sum of f32 terms; here %s",
+                      l->words_why);
+        }
         if (dtype_narrower(t) != t) {
-            diag_help(d,
-                      "--f64=f32 reads %s as %s, arrays too; or write %s in the kernel's head: "
-                      "results then have the accuracy of f32 sums",
-                      dtype_name(t), dtype_name(dtype_narrower(t)),
-                      dtype_name(dtype_narrower(t)));
+            diag_help(
+                d,
+                "--f64=f32 reads %s as %s, arrays too%s; or write %s in the kernel's head: "
+                "results then have the accuracy of f32 sums",
+                dtype_name(t), dtype_name(dtype_narrower(t)),
+                t == DTYPE_F64 ? ", --f64=sums all but f64 results, which may be sums" : "",
+                dtype_name(dtype_narrower(t)));
         }
     }
     l->tried.failed = true;

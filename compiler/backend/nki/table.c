@@ -65,8 +65,9 @@ static uint32_t put_operands(const Kernel *k, Text *out)
             Arg arg = k->args.at[i];
             if (side == 0 ? arg.role != ARG_RESULT
                           : arg.role == ARG_RESULT || arg.role == ARG_INOUT) {
-                text_printf(out, "    {\"%s\", %s, %u, 0, 0, 0, NULL},\n",
-                            nki_param(k, arg.buf), side == 0 ? "TDSL_IN" : "TDSL_OUT", i);
+                text_printf(out, "    {\"%s\", %s, %u, 0, 0, %d, NULL},\n",
+                            nki_param(k, arg.buf), side == 0 ? "TDSL_IN" : "TDSL_OUT", i,
+                            arg.whole == DTYPE_F64 ? 2 : 0);
                 n++;
             }
         }
@@ -88,10 +89,11 @@ static void put_program(const Kernel *k, const char *operands, uint32_t n_operan
 
 /* ---- kernels of several parts ---- */
 
-static void put_numbers(const char *what, const char *name, const Buffer *b, Text *out)
+static void put_numbers(const char *what, const char *name, const Buffer *b, uint32_t rank,
+                        Text *out)
 {
     text_printf(out, "static const int64_t tdsl_%s_%s[] = {", what, name);
-    for (uint32_t d = 0; d < b->rank; d++) {
+    for (uint32_t d = 0; d < rank; d++) {
         text_printf(out, "%s%lld", d == 0 ? "" : ", ", (long long)b->extent[d].n);
     }
     text_put(out, "};\n");
@@ -118,6 +120,13 @@ static uint32_t tensor_number(const Kernel *k, BufRef buf)
     return k->args.n + n;
 }
 
+/* How many words an element has: two f32 of an f64 result are one to the caller. */
+static int words_of(const Kernel *k, BufRef buf)
+{
+    int32_t param = k->bufs.at[buf].param;
+    return param >= 0 && k->args.at[param].whole == DTYPE_F64 ? 2 : 0;
+}
+
 static void put_part_operands(const Kernel *k, const NkiPart *part, Text *out)
 {
     const char *name = part->kernel->name->text;
@@ -125,20 +134,24 @@ static void put_part_operands(const Kernel *k, const NkiPart *part, Text *out)
     for (uint32_t i = 0; i < part->operands.n; i++) {
         const Buffer *b = &part->kernel->bufs.at[part->operands.at[i].whole];
         if (part->operands.at[i].rows) {
-            put_numbers("rows", str_format(out->arena, "%s_%u", name, i), b, out);
+            bool words = words_of(k, part->operands.at[i].whole) > 0;
+            put_numbers("rows", str_format(out->arena, "%s_%u", name, i), b,
+                        b->rank - (words ? 1 : 0), out);
         }
     }
     text_printf(out, "static const tdsl_nki_operand tdsl_operands_%s[] = {\n", name);
     for (uint32_t i = 0; i < part->operands.n; i++) {
         const PartOperand *o = &part->operands.at[i];
         const Buffer *b = &part->kernel->bufs.at[o->whole];
+        int words = words_of(k, o->whole);
         text_printf(out, "    {\"%s\", %s, %u, %lld, ", nki_param(part->kernel, o->whole),
                     o->output ? "TDSL_OUT" : "TDSL_IN", tensor_number(k, o->whole),
-                    (long long)o->first);
+                    (long long)(words > 0 ? o->first / words : o->first));
         if (o->rows) {
-            text_printf(out, "%u, 0, tdsl_rows_%s_%u},\n", b->rank, name, i);
+            text_printf(out, "%u, %d, tdsl_rows_%s_%u},\n", b->rank - (words > 0 ? 1 : 0),
+                        words, name, i);
         } else {
-            text_put(out, "0, 0, NULL},\n");
+            text_printf(out, "0, %d, NULL},\n", words);
         }
     }
     text_put(out, "};\n");
@@ -151,7 +164,7 @@ static uint32_t put_temporaries(const Kernel *k, Text *out)
     for (; nki_temporary(k, n, &buf); n++) {
         text_put(out, n == 0 ? "\n" : "");
         put_numbers("shape", str_format(out->arena, "%s_%u", k->name->text, n),
-                    &k->bufs.at[buf], out);
+                    &k->bufs.at[buf], k->bufs.at[buf].rank, out);
     }
     for (uint32_t i = 0; nki_temporary(k, i, &buf); i++) {
         if (i == 0) {

@@ -2,9 +2,11 @@
 /* The device's rules on a LEGAL kernel, before anything is printed: every statement is an
  * instruction; partitions, start partitions, tile limits, spaces and types of each;
  * accumulation groups that begin with an overwrite and end before they are read; capacity of
- * SBUF and PSUM with live ranges; the number of instructions. */
+ * SBUF and PSUM with live ranges; the numbers of instructions and of DMA descriptors. */
+#include "backend/nki/cores.h"
 #include "backend/nki/part.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -152,12 +154,21 @@ static bool check_matmul(Verifier *v, const Instr *i)
     return alone_in_bank(v, i, owner);
 }
 
-/* A fill opens a group; its elements must be new. */
+/* A fill opens a group, or one in each bank; its elements must be new. */
 static bool open_group(Verifier *v, const Instr *i)
 {
     const Operand *o = &i->dst;
     if (!o->on_chip || space_of(v, o) != SPACE_ACC) {
         return true;
+    }
+    int64_t bank = nki_bank(v->k, o->buf), all = o->nf;
+    if (bank > 0 && all > bank && o->step == 1) {
+        Instr one = *i;
+        bool ok = true;
+        for (one.dst.nf = bank; ok && one.dst.f < o->f + all; one.dst.f += bank) {
+            ok = open_group(v, &one);
+        }
+        return ok;
     }
     if (!check_operand(v, i, o, false)) {
         return false;
@@ -260,13 +271,14 @@ static bool check_positions(Verifier *v, const Instr *i)
     return most < INT32_MAX || broken(v, i, "E8", "a position that int32 does not hold");
 }
 
-/* The text has words for finite numbers alone. */
+/* The text has words for numbers that f32 holds alone: no infinities, no NaN. */
 static bool check_numbers(Verifier *v, const Instr *i)
 {
-    bool fine = (i->kind != INSTR_MEMSET && i->kind != INSTR_AFFINE) || isfinite(i->value);
+    bool fine =
+        (i->kind != INSTR_MEMSET && i->kind != INSTR_AFFINE) || fabs(i->value) <= FLT_MAX;
     const ScalarOperand *s[2] = {&i->s0, &i->s1};
     for (int k = 0; k < 2; k++) {
-        fine &= !s[k]->given || s[k]->is_tile || isfinite(s[k]->number);
+        fine &= !s[k]->given || s[k]->is_tile || fabs(s[k]->number) <= FLT_MAX;
     }
     return fine || broken(v, i, "P8", "a number that is not finite");
 }
@@ -357,6 +369,9 @@ static bool verify_instructions(Ctx *ctx, const Kernel *k, const NkiChip *chip)
         return refuse(ctx, k, "G3", "bytes of a partition of SBUF live at once", cost.sbuf_peak,
                       chip->sbuf_bytes);
     }
+    if (cost.descriptors > NKI_DESCRIPTORS) {
+        return refuse(ctx, k, "D11", "DMA descriptors", cost.descriptors, NKI_DESCRIPTORS);
+    }
     return cost.psum_peak <= NKI_PSUM_BANKS ||
            refuse(ctx, k, "G4", "PSUM banks live at once", cost.psum_peak, NKI_PSUM_BANKS);
 }
@@ -377,6 +392,14 @@ bool nki_verify(const Target *target, Ctx *ctx, const Kernel *k)
     if (chip == NULL || k->dims.list.n > 0) {
         diag_unsupported(&ctx->diags, E_TARGET, k->span,
                          "'%s' is no legal kernel of this target", k->name->text);
+        return false;
+    }
+    if (!nki_cores_sound(k) || (nki_lnc(k) > 1 && chip->gen < 3)) {
+        diag_unsupported(
+            &ctx->diags, E_TARGET, k->span,
+            "rule H6 of target '%s' is broken in '%s': a loop over cores is all of "
+            "a program, of generation 3 or later",
+            k->target, k->name->text);
         return false;
     }
     if (nki_parts(k) < 2) {

@@ -31,7 +31,7 @@ typedef struct Walk {
     Instr *unit;       /* [n_unit] of the statement at hand, by loop */
     uint32_t n_unit;
     int64_t steps;
-    bool brief;
+    bool brief, cores; /* cores: all of them, not the first alone */
     int64_t times;
     const Stmt *bad;
     const char *why;
@@ -140,6 +140,7 @@ static bool walk_for(Walk *w, const Stmt *s, uint32_t *place)
     if (!find_end(w, s, &end)) {
         return walk_stops(w, s, "a loop whose window is no sum of loop variables within it");
     }
+    end = s->parallel && !w->cores && end > start ? start + 1 : end;
     bool brief = w->brief && end - start > 3 && is_uniform(w, s);
     w->steps = sat_add(w->steps, brief ? sat_mul(times, end - start) : 0);
     for (int64_t v = start; v < end; v = brief && v == start + 1 ? end - 1 : v + 1) {
@@ -316,6 +317,13 @@ bool instr_walk_brief(const Kernel *k, InstrVisit visit, void *user, const Stmt 
                       const char **why)
 {
     Walk w = {.k = k, .visit = visit, .user = user, .brief = true};
+    return walk_kernel(&w, bad, why);
+}
+
+bool instr_walk_cores(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
+                      const char **why)
+{
+    Walk w = {.k = k, .visit = visit, .user = user, .brief = true, .cores = true};
     return walk_kernel(&w, bad, why);
 }
 

@@ -165,7 +165,7 @@ typedef struct tdsl_nki_operand {
     int32_t tensor;   /* number of an argument; n_args + number of a temporary */
     int64_t offset;   /* of its first element in the tensor, in elements */
     int32_t rank;     /* of `extents` */
-    int32_t reserved;
+    int32_t words;    /* 0; or 2: the program gives an f64 result as two f32, whose sum it is */
     const int64_t *extents; /* null: the whole tensor */
 } tdsl_nki_operand;
 

@@ -131,6 +131,12 @@ def _ml_bf16(a):
     return a.view(ml_dtypes.bfloat16)
 
 
+def launched(program, lnc):
+    """The kernel, with a grid where two cores run it."""
+    kernel = kernel_of(program)
+    return kernel[lnc] if lnc > 1 else kernel
+
+
 class Nki(Arrays):
     """No framework: nki alone compiles and runs a kernel that is called with arrays of NumPy."""
     name = "nki"
@@ -144,9 +150,8 @@ class Nki(Arrays):
         return _ml_bf16(a)
 
     def run(self, program, tensors, lnc):
-        del lnc
         try:
-            return _tuple(kernel_of(program)(*tensors))
+            return _tuple(launched(program, lnc)(*tensors))
         except SystemExit as error:
             raise RuntimeError(f"nki gave up: {error}") from None
 
@@ -193,7 +198,7 @@ class Torch(Arrays):
         import inspect
         kernel = kernel_of(program)
         if not hasattr(self.neuronx, "nki_op"):
-            return kernel
+            return launched(program, lnc)
         wrapped, tensor = self.neuronx.wrap_nki(kernel)[lnc], self.torch.Tensor
 
         def call(*tensors):
@@ -234,8 +239,7 @@ class Jax(Arrays):
         return {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}.get(str(t.dtype), str(t.dtype))
 
     def run(self, program, tensors, lnc):
-        del lnc
-        return _tuple(kernel_of(program)(*tensors))
+        return _tuple(launched(program, lnc)(*tensors))
 
 
 def framework(lnc):

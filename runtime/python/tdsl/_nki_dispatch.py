@@ -159,6 +159,8 @@ def put(device, row, a):
 def get(device, row, tensor, dtype, shape):
     import numpy as np
     a = np.ascontiguousarray(device.get(tensor))
+    if row.words:
+        return a.reshape(-1, 2).astype(dtype).sum(axis=1).reshape(shape)
     return (a.reshape(-1).view(dtype) if row.pairs or a.dtype != dtype else a).reshape(shape)
 
 

@@ -10,19 +10,22 @@ import re
 from ._errors import ArgumentError, Error
 from ._table import Argument
 
+FORMAT = 1  # of manifests
 _NAME = r"[^\W\d]\w*"
 _HEAD = re.compile(rf"kernel ({_NAME})\(")
 _PARAM = re.compile(rf"({_NAME}): (inout )?\w+(?:\[([^]]*)\])?")
-_TYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "complex64": "c64"}
+_TYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "complex64": "c64", "float64": "f64"}
 
 
 class Row:
-    """A tensor as device programs have it: a number is of shape (1, 1), complex numbers are pairs of f32 along a last axis."""
+    """A tensor as device programs have it: a number is of shape (1, 1), complex numbers are pairs of f32 along a last axis,
+    f64 results (`words`) two f32 whose sums they are."""
 
     def __init__(self, row):
         self.name, self.shape = row["name"], tuple(row["shape"])
         self.type, self.size = _TYPES.get(row["dtype"], row["dtype"]), math.prod(row["shape"])
         self.pairs = "of" in row
+        self.words = self.pairs and row["of"]["dtype"] == "float64"
 
 
 class Operand:
@@ -53,13 +56,16 @@ class Form:
     """A kernel for one choice of its extents. `args`: as callers see them; `inputs`, `results`: for each the Row of the device, or None."""
 
     def __init__(self, path, data, read):
+        if isinstance(data.get("format", FORMAT), int) and data.get("format", FORMAT) > FORMAT:
+            raise Error(f"{path} is of format {data['format']}, by {data.get('compiler')}; this version reads format {FORMAT}: compile the folder again, "
+                        "or install a newer tdsl")
         try:
             self._fill(path, data, read)
         except (KeyError, TypeError, IndexError, AttributeError) as error:
             raise Error(f"{path} is no manifest of this version of tdslc ({type(error).__name__}: {error}); compile the folder again") from None
 
     def _fill(self, path, data, read):
-        self.path, self.signature = path, data["signature"]
+        self.path, self.signature, self.compiler = path, data["signature"], data["compiler"]
         self.name = _HEAD.match(self.signature)[1]
         self.target, self.lnc, self.multiply_adds = data["target"], data["lnc"], data["multiply_adds"]
         params = _PARAM.findall(self.signature, self.signature.index("("))

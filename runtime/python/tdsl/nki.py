@@ -40,7 +40,7 @@ class NkiKernel(Kernel):
     """A kernel as a function of arrays, as those of `tdsl.load`.
 
     Tensors on a Neuron device (torch, jax) are taken there and results left there, complex numbers as pairs of f32 along a last axis,
-    numbers as tensors without dimensions; `inout` ones of torch are updated in place.
+    f64 results as two f32 whose sums they are, numbers as tensors without dimensions; `inout` ones of torch are updated in place.
     """
 
     def __init__(self, source, head, dispatch):
@@ -157,16 +157,16 @@ class NkiProgram(Program):
         return self._c_form().c
 
 
-def compile(program: Program | str | os.PathLike[str], folder: str | os.PathLike[str], target: str = "trn2", **dims: int) -> NkiProgram:  # noqa: A001
+def compile(program: Program | str | os.PathLike[str], folder: str | os.PathLike[str], target: str = "trn2", lnc: int = 1, **dims: int) -> NkiProgram:  # noqa: A001
     """`tdslc --target=trn2 -o FOLDER` for a .tdsl file, or for what tdsl.load or tdsl.compile gave; then `load` with both forms.
 
-    dims: numbers for all open dims; target: "trn1", "trn2", "trn3". Raises CompileError.
+    dims: numbers for all open dims; target: "trn1", "trn2", "trn3"; lnc: 2 for kernels that two physical cores share. Raises CompileError.
     """
     if not isinstance(program, Program):
         program = load_program(program)
     source = program._source
     bound = [f"-D{name}={int(n)}" for name, n in dims.items()]
-    _tools.run(_tools.tdslc(), [f"--target={target}", *bound, *source.arguments, "-o", os.path.abspath(os.fspath(folder))], source.text, warn=True)
+    _tools.run(_tools.tdslc(), [f"--target={target}", f"--lnc={int(lnc)}", *bound, *source.arguments, "-o", os.path.abspath(os.fspath(folder))], source.text, warn=True)
     return load(folder, program=program)
 
 

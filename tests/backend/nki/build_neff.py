@@ -40,6 +40,10 @@ at_import = dict(os.environ)
 class Kernel:
     def __init__(self, function):
         self.function = function
+    cores = 1
+    def __getitem__(self, cores):
+        self.cores = cores
+        return self
     def __call__(self, *arrays):
         name = self.function.__name__
         names = ("NKI_ARTIFACTS_DIR", "NEURON_PLATFORM_TARGET_OVERRIDE", "NEURON_LOGICAL_NC_CONFIG",
@@ -47,12 +51,12 @@ class Kernel:
         call = {"function": name, "source": inspect.getsource(self.function), "folder": os.getcwd(),
                 "environment": {n: at_import.get(n) for n in names}, "home": os.environ["FAKE_HOME"],
                 "shapes": [list(a.shape) for a in arrays], "dtypes": [a.dtype.name for a in arrays],
-                "zero": not any(a.astype("float64").any() for a in arrays)}
+                "cores": self.cores, "zero": not any(a.astype("float64").any() for a in arrays)}
         with open(os.environ["FAKE_LOG"], "a") as stream:
             stream.write(json.dumps(call) + "\\n")
         folder = at_import["NKI_ARTIFACTS_DIR"]
         subprocess.run(["neuronx-cc", "compile", "--framework", "XLA", name, "--target",
-                        at_import["NEURON_PLATFORM_TARGET_OVERRIDE"], "--lnc=1",
+                        at_import["NEURON_PLATFORM_TARGET_OVERRIDE"], f"--lnc={self.cores}",
                         "--output=" + os.path.join(folder, "kernel.neff")], check=True)
         raise RuntimeError("no device to run it on")
 def jit(function):
@@ -102,8 +106,8 @@ class BuildNeff(unittest.TestCase):
             stream.write(NEURONX_CC.format(python=sys.executable))
         os.chmod(os.path.join(self.tools, "neuronx-cc"), 0o755)
 
-    def compile(self):
-        steps.run("tdslc", [TDSLC, self.source, "--target=trn2", "-w", "-o", self.out])
+    def compile(self, *words):
+        steps.run("tdslc", [TDSLC, self.source, "--target=trn2", "-w", *words, "-o", self.out])
 
     def run_it(self, *names, fake="", tools=True, **environment):
         env = dict(os.environ, FAKE=fake, FAKE_LOG=self.log, FAKE_HOME=self.out, PYTHONDONTWRITEBYTECODE="1",
@@ -160,6 +164,7 @@ int main(void)
             self.assertEqual(call["environment"]["NKI_ARTIFACTS_DIR"], call["folder"])
             self.assertEqual(call["environment"]["NEURON_PLATFORM_TARGET_OVERRIDE"], "trn2")
             self.assertEqual(call["environment"]["NEURON_LOGICAL_NC_CONFIG"], "1")
+            self.assertEqual(call["cores"], 1)
             self.assertEqual(call["environment"]["NKI_DISABLE_COMPILE_CACHE"], "1")
             self.assertNotEqual(call["folder"], self.out)
             self.assertIn(f"def {name}(", call["source"])
@@ -175,6 +180,29 @@ int main(void)
         self.assertEqual(self.table()["build_neff"], ("trn2", "/F/k_build_neff.py", "/F/k_build_neff.neff", digest))
         self.assertNotIn("left_behind.txt", os.listdir(self.out) + os.listdir(self.top))
         self.assertFalse([f for f in os.listdir(self.out) if f.endswith(".part")])
+
+    def test_kernels_for_two_cores_are_launched_so(self):
+        self.compile("--lnc=2")
+        self.assertEqual(self.run_it("matmul").returncode, 0)
+        call = self.calls["matmul"]
+        self.assertEqual((call["environment"]["NEURON_LOGICAL_NC_CONFIG"], call["cores"]), ("2", 2))
+        self.assertEqual(self.config("matmul")["grid"], 2)
+
+    def test_what_somebody_changed_is_said_and_what_another_version_made_is_refused(self):
+        manifest = json.loads(self.file("json.json"))
+        self.assertRegex(manifest["compiler"], r"^tdslc \d+\.\d+")
+        code = self.file("json.py").partition(b"\nimport nki\n")[2]
+        self.assertEqual(manifest["sha256"], hashlib.sha256(b"import nki\n" + code).hexdigest())
+        with open(os.path.join(self.out, "json.py"), "a") as stream:
+            stream.write("# by hand\n")
+        manifest["format"] = 2
+        with open(os.path.join(self.out, "matmul.json"), "w") as stream:
+            json.dump(manifest, stream)
+        done = self.run_it("json", "matmul")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("note: json.py is not as tdslc wrote it", done.stderr)
+        self.assertIn("matmul.json is of format 2, by tdslc", done.stderr)
+        self.assertEqual(sorted(self.calls), ["json"])
 
     def test_the_custom_call_has_the_documented_fields(self):
         text = self.file("json.hlo.txt").decode()

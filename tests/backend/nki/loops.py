@@ -56,6 +56,11 @@ TILES = """nest {
 }
 """
 
+
+def product(a, b, c, *extents):
+    return "kernel k(A: f32[%s], B: f32[%s]) -> (C: f32[%s]) { C[%s] = A[%s] * B[%s]; }" % (*extents, c, a, b)
+
+
 TRANSFORM = ('kernel k(G: f32[144,144,384], A: f32[144,16], B: f32[144,128]) -> (C: f32[16,128,384]) '
              '{ C = einsum("mi,na,mnP->iaP", A, B, G); }')
 
@@ -79,6 +84,14 @@ CASES = [
      "{ S[head,q,k] = Q[head,q,e] * K[head,k,e] / 8.0; W[head,q,k] = exp(S[head,q,k] - max[l](S[head,q,l])); "
      "O[head,q,e] = W[head,q,k] * V[head,k,e] / sum[k](W[head,q,k]); }",
      softmax, [(12, 512, 64)] * 3, [], r"head\w* in range\(\d+\):(\n        .*)*\n        if head"),
+    # All tiles of a contraction: a strip of either operand is made when it is first needed, what is turned a piece before it is multiplied.
+    ("panels", product("k,i", "k,j", "i,j", "1024,1024", "1024,2048", "1024,2048"), "ki,kj->ij", [(1024, 1024), (1024, 2048)], [], r"k\w* in range\(12|if \w+ == 0:"),
+    ("panels turned", product("i,k", "k,j", "i,j", "2048,512", "512,2048", "2048,2048"), "ik,kj->ij", [(2048, 512), (512, 2048)], [], r"\w+ in range\(4\):\n *if"),
+    ("panels both turned", product("i,k", "j,k", "i,j", "1024,512", "1024,512", "1024,1024"), "ik,jk->ij", [(1024, 512), (1024, 512)], [], r"k\w* in range\("),
+    ("panels in batches", product("b,i,k", "b,k,j", "b,i,j", "5,1024,512", "5,512,1024", "5,1024,1024"), "bik,bkj->bij",
+     [(5, 1024, 512), (5, 512, 1024)], [], r"k\w* in range\("),
+    ("panels with an epilogue", "kernel k(A: f32[512,1024], B: f32[512,1024]) -> (C: f32[1024,1024]) { T[i,j] = A[l,i] * B[l,j]; C[i,j] = 2*T[i,j] + A[0,j] - B[7,i]; }",
+     lambda a, b: 2 * (a.T @ b) + a[0] - b[7][:, None], [(512, 1024), (512, 1024)], [], r"l\w* in range\("),
     # A mask leaves out tiles: loops end where it does, and the tiles that it cuts stand by themselves.
     ("causal", attention("index(k) <= index(q)", 1024), lambda *x: masked(lambda k, q: k <= q, *x), [(4, 1024, 64)] * 3,
      ["--max-instructions=4000", TILES], r"k\w* in range\(q\w*\):"),

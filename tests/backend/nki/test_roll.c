@@ -194,80 +194,6 @@ static void another_order_place_or_number_of_instructions_is_not_the_same(void *
     ctx_release(&ctx);
 }
 
-/* Loads of rows i, each stored `late` steps after it; the stages alone before and after. */
-static const char *pipeline(Ctx *ctx, int n, int late)
-{
-    Text t;
-    text_init(&t, &ctx->arena);
-    for (int i = 0; i < n + late; i++) {
-        if (i < n) {
-            text_printf(&t,
-                        "  alloc @t_%d : f32[128,64] tile\n"
-                        "  copy [q0 in 0..128, q1 in 0..64] @t_%d[q0,q1] = @X[q0,q1+%d]\n",
-                        i, i, 64 * i);
-        }
-        if (i >= late) {
-            text_printf(&t,
-                        "  alloc @z_%d : f32[128,64] tile\n"
-                        "  map [p in 0..128, f in 0..64] @z_%d[p,f] = exp(@t_%d[p,f])\n"
-                        "  copy [q0 in 0..128, q1 in 0..64] @Y[q0,q1+%d] = @z_%d[q0,q1]\n",
-                        i, i, i - late, 64 * (i - late), i);
-        }
-    }
-    return t.at;
-}
-
-static void the_last_stage_of_a_pipeline_is_in_the_loop_behind_a_guard(void **state)
-{
-    (void)state;
-    Ctx ctx;
-    ctx_init(&ctx);
-    const Kernel *flat = kernel_of(&ctx, pipeline(&ctx, 6, 1));
-    const Kernel *k = roll(&ctx, flat);
-    const char *text = text_of(&ctx, k);
-    assert_int_equal(count(k->body, k->n_body, STMT_FOR), 1);
-    const char *at = strstr(text, "block if $i in 1..6 {");
-    assert_non_null(at);
-    /* a guard that is off by one is another program, or leaves a buffer */
-    const char *rest = at + strlen("block if $i in 1..6 {");
-    const char *early = str_format(
-        &ctx.arena, "tdsl-dump loop 1\nsource \"x.tdsl\"\n\n%.*sblock if $i in 1..5 {%s",
-        (int)(at - text), text, rest);
-    assert_false(roll_same(&ctx.arena, flat, read_text(&ctx, early)->kernels.at[0]));
-    const char *late = str_format(
-        &ctx.arena, "tdsl-dump loop 1\nsource \"x.tdsl\"\n\n%.*sblock if $i in 1..7 {%s",
-        (int)(at - text), text, rest);
-    uint32_t source = source_add(&ctx.sources, "late.tir", str_from(late), (Span){0, 0, 0});
-    assert_null(kernel_module_read(&ctx, source));
-    ctx_release(&ctx);
-}
-
-static void a_first_run_that_loads_what_all_share_is_in_the_loop_too(void **state)
-{
-    (void)state;
-    Ctx ctx;
-    ctx_init(&ctx);
-    Text t;
-    text_init(&t, &ctx.arena);
-    for (int i = 0; i < 5; i++) {
-        text_printf(&t,
-                    "  alloc @t_%d : f32[128,64] tile\n"
-                    "  copy [q0 in 0..128, q1 in 0..64] @t_%d[q0,q1] = @X[q0,q1+%d]\n%s"
-                    "  alloc @z_%d : f32[128,64] tile\n"
-                    "  map [p in 0..128, f in 0..64] @z_%d[p,f] = add(@t_%d[p,f], @s[p,0])\n"
-                    "  copy [q0 in 0..128, q1 in 0..64] @Y[q0,q1+%d] = @z_%d[q0,q1]\n",
-                    i, i, 64 * i,
-                    i > 0 ? ""
-                          : "  alloc @s : f32[128,1] tile\n"
-                            "  copy [q0 in 0..128, q1 in 0..1] @s[q0,q1] = @X[q0+128,q1]\n",
-                    i, i, i, 64 * i, i);
-    }
-    const Kernel *k = roll(&ctx, kernel_of(&ctx, t.at));
-    assert_int_equal(count(k->body, k->n_body, STMT_FOR), 1);
-    assert_non_null(strstr(text_of(&ctx, k), "block if $i in 0..1 {"));
-    ctx_release(&ctx);
-}
-
 /* Text that is one mistake away from a good kernel; who finds it says so. */
 static void planted_faults_are_found(void **state)
 {
@@ -334,8 +260,6 @@ int main(void)
         cmocka_unit_test(a_step_that_changes_ends_the_loop),
         cmocka_unit_test(tiles_that_live_on_lie_side_by_side_in_one),
         cmocka_unit_test(psum_banks_that_are_open_together_are_a_list),
-        cmocka_unit_test(the_last_stage_of_a_pipeline_is_in_the_loop_behind_a_guard),
-        cmocka_unit_test(a_first_run_that_loads_what_all_share_is_in_the_loop_too),
         cmocka_unit_test(planted_faults_are_found),
         cmocka_unit_test(another_order_place_or_number_of_instructions_is_not_the_same),
     };

@@ -82,6 +82,7 @@ static void args_make(const tdsl_kernel_info *info, Args *args)
     for (size_t i = 0; i < args->n; i++) {
         const tdsl_arg_info *arg = &info->args[i];
         size_t width = arg->dtype == TDSL_F16 || arg->dtype == TDSL_BF16 ? 2 : 4;
+        width = arg->dtype == TDSL_F64 ? 8 : width;
         size_t count = arg->dtype == TDSL_C64 ? 2 : 1;
         for (int axis = 0; axis < arg->rank; axis++) {
             const tdsl_extent *e = &arg->extents[axis];

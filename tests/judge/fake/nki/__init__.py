@@ -12,12 +12,22 @@ _TARGET = os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE", "trn3")
 _PRECISE = os.environ.get("NKI_PRECISE_FP") == "1"
 
 
+class Kernel:
+    def __init__(self, function, cores=1):
+        self.function, self.cores, self.__name__ = function, cores, function.__name__
+
+    def __getitem__(self, cores):
+        return Kernel(self.function, cores)
+
+
 def jit(function=None, mode="auto", **_):
-    """The function itself: its name is bound to the kernel."""
-    return function if function is not None else jit
+    """What the name is bound to; with a grid of cores in brackets."""
+    return Kernel(function) if function is not None else jit
 
 
 def simulate(kernel):
+    cores, kernel = kernel.cores, kernel.function
+
     def call(*arrays):
         from nki_emulator.emulate import emulate
         fault = os.environ.get("TDSL_FAKE_NKI", "")
@@ -28,7 +38,8 @@ def simulate(kernel):
         assert kernel.__name__ in inspect.getsource(kernel)
         with open(file, encoding="utf-8") as stream:
             text = stream.read()
-        outputs = emulate(text, list(arrays), target=_TARGET, path=file, ranges="warn").outputs
+        outputs = emulate(text, list(arrays), target=_TARGET, path=file, ranges="warn",
+                          lnc=cores).outputs
         if fault == "wrong":
             outputs = [2 * o + 1 for o in outputs]
         outputs = outputs[:-1] if fault == "few" else outputs

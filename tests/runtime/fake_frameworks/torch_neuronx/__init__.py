@@ -17,8 +17,8 @@ class Wrapped:
         return Wrapped(self.kernel, lnc)
 
     def __call__(self, *tensors):
-        assert self.lnc == 1 and all(type(t) is torch.Tensor and t.device.type == "neuron" for t in tensors)
-        return self.kernel(*tensors)
+        assert self.lnc in (1, 2) and all(type(t) is torch.Tensor and t.device.type == "neuron" for t in tensors)
+        return self.kernel[self.lnc](*tensors)
 
 
 def wrap_nki(kernel):

@@ -16,8 +16,11 @@ DTYPES = {"float32": 10, "float16": 7, "bfloat16": 6, "int32": 8, "int64": 12, "
 
 
 class Kernel:
-    def __init__(self, function):
-        self.function = function
+    def __init__(self, function, cores=1):
+        self.function, self.cores = function, cores
+
+    def __getitem__(self, cores):
+        return Kernel(self.function, cores)
 
     def __call__(self, *arrays):
         program = inspect.getsourcefile(self.function)
@@ -51,6 +54,7 @@ class Kernel:
         assert len(kinds) == 1, f"tensors of several kinds: {kinds}"
         kind = kinds.pop()
         manifest = read_manifest(program[:-3] + ".json")
+        assert self.cores == manifest.lnc == int(os.environ["NEURON_LOGICAL_NC_CONFIG"])
         with open(program, encoding="utf-8") as stream:
             text = stream.read()
         for t, row in zip(tensors, manifest.inputs):

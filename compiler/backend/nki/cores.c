@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See cores.h. A kernel for two cores is half of it (halve.c), lowered like any other, with positions in memory that are a multiple of
+ * the core's number further on. Of all indices that can be halved the one is taken with which the half takes least time. Where
+ * there is none, one core does all, and the user is told. */
+#include "backend/nki/cores.h"
+
+#include <string.h>
+
+#include "backend/nki/halve.h"
+#include "backend/nki/part.h"
+#include "loop/walk.h"
+
+#define CORES 2
+/* A later dimension must take so much of the time of an earlier one, whose halves are longer runs of memory. */
+#define LESS 0.99
+
+const Stmt *nki_core_loop(Stmt *const *body, uint32_t n)
+{
+    return n == 1 && body[0]->kind == STMT_FOR && body[0]->parallel ? body[0] : NULL;
+}
+
+int nki_lnc(const Kernel *k)
+{
+    const Stmt *s = k->n_body > 0 ? k->body[k->n_body - 1] : NULL;
+    bool part = s != NULL && s->kind == STMT_BLOCK;
+    const Stmt *loop =
+        part ? nki_core_loop(s->body, s->n_body) : nki_core_loop(k->body, k->n_body);
+    return loop == NULL ? 1 : CORES;
+}
+
+bool nki_cores_sound(const Kernel *k)
+{
+    StmtWalk w;
+    uint32_t loops = 0;
+    for (const Stmt *s = stmt_first(&w, k->body, k->n_body); s != NULL; s = stmt_next(&w)) {
+        loops += s->kind == STMT_FOR && s->parallel;
+    }
+    uint32_t parts = nki_parts(k),
+             found = parts < 2 && nki_core_loop(k->body, k->n_body) != NULL;
+    for (uint32_t i = 0; i < k->n_body && parts > 1; i++) {
+        const Stmt *s = k->body[i];
+        found += s->kind == STMT_BLOCK && nki_core_loop(s->body, s->n_body) != NULL;
+    }
+    return loops == found && (found == 0 || found == parts);
+}
+
+/* ---- the body, as a loop over cores ---- */
+
+static Stmt *core_loop(Arena *a, const Kernel *k, Stmt *const *body, uint32_t n, VarRef core,
+                       int64_t cores)
+{
+    Stmt *s = ARENA_NEW(a, Stmt);
+    *s = (Stmt){.kind = STMT_FOR, .span = k->span, .var = core, .step = 1, .parallel = true};
+    s->range = range_whole(dim_fixed(cores));
+    s->body = arena_copy(a, body, n * sizeof *body);
+    s->n_body = n;
+    return s;
+}
+
+/* Puts the loop around the body, or that of each part. */
+static void put_core_loops(Arena *a, Kernel *k, VarRef core, int64_t cores)
+{
+    if (nki_parts(k) < 2) {
+        Stmt *loop = core_loop(a, k, k->body, k->n_body, core, cores);
+        k->body = arena_copy(a, &loop, sizeof(Stmt *));
+        k->n_body = 1;
+        return;
+    }
+    for (uint32_t i = 0; i < k->n_body; i++) {
+        if (k->body[i]->kind == STMT_BLOCK) {
+            Stmt *part = k->body[i];
+            Stmt *loop = core_loop(a, k, part->body, part->n_body, core, cores);
+            part->body = arena_copy(a, &loop, sizeof(Stmt *));
+            part->n_body = 1;
+        }
+    }
+}
+
+/* ---- halves in memory ---- */
+
+typedef struct Placing {
+    Arena *arena;
+    Kernel *to;
+    VarRef core;
+    /* [bufs] of the lowered half: which one it is in the whole, and how far halves lie from each other in each dimension (null: each
+     * core has its own). */
+    BufRef *buf;
+    const int64_t **apart;
+} Placing;
+
+static const Affine *placed(const Placing *p, BufRef buf, const Affine *at)
+{
+    uint32_t rank = p->to->bufs.at[buf].rank;
+    if (p->apart[buf] == NULL || rank == 0) {
+        return at;
+    }
+    Affine *out = ARENA_ARRAY(p->arena, rank, Affine), core = affine_var(p->arena, p->core);
+    for (uint32_t d = 0; d < rank; d++) {
+        int64_t apart = p->apart[buf][d];
+        out[d] = apart == 0 ? at[d] : affine_add(p->arena, at[d], apart, core);
+    }
+    return out;
+}
+
+static void place_load(void *user, Expr *load)
+{
+    const Placing *p = user;
+    if (load->kind == EXPR_LOAD) {
+        load->at = placed(p, load->buf, load->at);
+        load->buf = p->buf[load->buf];
+    }
+}
+
+static void place_stmts(Placing *p, Stmt **body, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        Stmt *s = body[i];
+        if (s->kind == STMT_TILE) {
+            s->at = placed(p, s->dst, s->at);
+            s->dst = p->buf[s->dst];
+            s->value = expr_with_places(p->arena, s->value, place_load, p);
+        } else if (stmt_has_body(s)) {
+            place_stmts(p, s->body, s->n_body);
+        }
+    }
+}
+
+/* The arguments are those of the whole kernel again. */
+static void place_args(Placing *p, const Kernel *k, const Halved *half)
+{
+    Kernel *to = p->to;
+    uint32_t n = to->args.n;
+    for (uint32_t i = 0; i < n; i++) {
+        BufRef buf = to->args.at[i].buf, of = half->kernel->args.at[i].buf;
+        const Buffer *whole = &k->bufs.at[half->whole[of]];
+        p->apart[buf] = half->apart[of];
+        p->buf[buf] = to->args.at[whole->param].buf;
+        if (i < k->args.n) {
+            to->bufs.at[buf].extent = whole->extent;
+        }
+    }
+    to->args.n = k->args.n;
+}
+
+/* Is a temporary (home.c calls it NAME_hbmN) the place in memory of this buffer of the half? */
+static bool is_place_of(const Buffer *temporary, const Buffer *half)
+{
+    size_t n = strlen(half->name->text);
+    bool same = temporary->rank == half->rank && temporary->dtype == half->dtype &&
+                strncmp(temporary->name->text, half->name->text, n) == 0 &&
+                strncmp(temporary->name->text + n, "_hbm", 4) == 0;
+    for (uint32_t d = 0; same && d < half->rank; d++) {
+        same = temporary->extent[d].n == half->extent[d].n;
+    }
+    return same;
+}
+
+/* What parts hand to each other has all positions again; false: it does not have the index. */
+static bool place_temporaries(Placing *p, const Kernel *k, const Halved *half)
+{
+    BufRef buf = 0;
+    for (uint32_t i = 0; nki_temporary(p->to, i, &buf); i++) {
+        Buffer *b = &p->to->bufs.at[buf];
+        BufRef of = 0;
+        while (of < k->bufs.n && !is_place_of(b, &half->kernel->bufs.at[of])) {
+            of++;
+        }
+        bool any = false;
+        for (uint32_t d = 0; of < k->bufs.n && d < b->rank; d++) {
+            any |= half->apart[of][d] != 0;
+        }
+        if (!any) {
+            return false;
+        }
+        b->extent = k->bufs.at[of].extent;
+        p->apart[buf] = half->apart[of];
+    }
+    return true;
+}
+
+/* A part has consecutive rows of what it writes, so halves do not lie above each other. */
+static bool rows_stay(const Placing *p)
+{
+    bool stay = true;
+    for (uint32_t b = 0; b < p->to->bufs.n && nki_parts(p->to) > 1; b++) {
+        const Buffer *buf = &p->to->bufs.at[b];
+        bool input = buf->param >= 0 && p->to->args.at[p->buf[b]].role == ARG_IN;
+        stay &= p->apart[b] == NULL || input || p->apart[b][nki_row_dim(buf)] == 0;
+    }
+    return stay;
+}
+
+static bool has_copies(const Kernel *k)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        has |= nki_copied(k, k->args.at[i].buf, NULL);
+    }
+    return has;
+}
+
+/* The lowered half as what both cores run; null: *why. */
+static Kernel *place_halves(Ctx *ctx, Arena *a, const Kernel *k, const Halved *half,
+                            const Kernel *made, const char **why)
+{
+    Placing p = {.arena = a, .to = kernel_changeable(a, made)};
+    uint32_t n = p.to->bufs.n;
+    p.core = kernel_var(p.to, &ctx->syms, "core", true);
+    p.buf = ARENA_ARRAY(a, n + 1, BufRef);
+    p.apart = (const int64_t **)arena_array(a, n + 1, sizeof *p.apart);
+    for (uint32_t b = 0; b < n; b++) {
+        p.buf[b] = b;
+    }
+    if (has_copies(made)) {
+        *why = "an argument that is updated would be copied first";
+        return NULL;
+    }
+    place_args(&p, k, half);
+    if (!place_temporaries(&p, k, half) || !rows_stay(&p)) {
+        *why = "device programs share it out by rows";
+        return NULL;
+    }
+    place_stmts(&p, p.to->body, p.to->n_body);
+    put_core_loops(a, p.to, p.core, CORES);
+    return kernel_numbered(a, p.to);
+}
+
+/* ---- which half ---- */
+
+static double price(Ctx *ctx, Arena *a, const Kernel *k, const NkiChip *chip)
+{
+    NkiCost cost;
+    double us = 0;
+    if (nki_parts(k) < 2) {
+        return nki_measure(k, chip, &cost) ? cost.predicted_us : 0;
+    }
+    for (uint32_t i = 0; i < nki_parts(k); i++) {
+        NkiPart part;
+        nki_part(a, &ctx->syms, k, i, &part);
+        us += nki_measure(part.kernel, chip, &cost) ? cost.predicted_us : 0;
+    }
+    return us;
+}
+
+/* Is it seen that no core writes what the other uses? And are there few enough runs of memory, which halves of rows have more of? */
+static bool lies_apart(Ctx *ctx, const Kernel *k, const char **why)
+{
+    if (nki_most_descriptors(k, nki_chip(k->target)).descriptors > NKI_DESCRIPTORS) {
+        *why = "halves would take more DMA descriptors than a queue holds";
+        return false;
+    }
+    Diags before = ctx->diags;
+    bool apart = loop_verify(ctx, k, "legal");
+    if (!apart) {
+        ctx->diags = before;
+        *why = "it is not seen that halves lie apart";
+    }
+    return apart;
+}
+
+static Kernel *both_halves(const Target *target, Ctx *ctx, Arena *a, const Kernel *k,
+                           LowerOne *one, const char **why)
+{
+    Kernel *best = NULL;
+    double least = 0;
+    Diags before = ctx->diags, after = ctx->diags;
+    for (uint32_t dim = 0; dim < lower_halvings(k); dim++) {
+        Halved half;
+        const char *here = NULL;
+        if (!lower_halve(ctx, a, k, dim, &half, &here)) {
+            *why = *why == NULL ? here : *why;
+            continue;
+        }
+        ctx->diags = before;
+        ctx->diags.list.cap =
+            ctx->diags.list.n; /* what is said now goes into a list of its own */
+        const Kernel *made = one(target, ctx, a, half.kernel);
+        Kernel *placed = made == NULL ? NULL : place_halves(ctx, a, k, &half, made, &here);
+        placed = placed != NULL && lies_apart(ctx, placed, &here) ? placed : NULL;
+        *why = *why == NULL ? here : *why;
+        double us = placed == NULL ? 0 : price(ctx, a, placed, nki_chip(target->name));
+        if (us > 0 && (best == NULL || us < least * LESS)) {
+            best = placed;
+            least = us;
+            after = ctx->diags;
+        }
+    }
+    ctx->diags = best == NULL ? before : after;
+    return best;
+}
+
+Kernel *lower_cores(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k,
+                    LowerOne *one)
+{
+    const char *why = NULL;
+    Kernel *both = both_halves(target, ctx, arena, k, one, &why);
+    if (both != NULL) {
+        return both;
+    }
+    const Kernel *made = one(target, ctx, arena, k);
+    if (made == NULL) {
+        return NULL;
+    }
+    Kernel *alone = kernel_changeable(arena, made);
+    VarRef core = kernel_var(alone, &ctx->syms, "core", true);
+    put_core_loops(arena, alone, core, 1);
+    Diagnostic *d =
+        diag_warning(&ctx->diags, W_CORES, k->span,
+                     "one of two cores has nothing to do in kernel '%s'", k->name->text);
+    diag_because(d, "no index can be halved: %s",
+                 why == NULL ? "its results are single numbers" : why);
+    diag_help(d,
+              "cores share an index of even extent that every result has and no sum runs over");
+    return kernel_numbered(arena, alone);
+}
