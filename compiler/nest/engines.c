@@ -409,5 +409,8 @@ double engines_seconds(const Engines *e)
     double all = e->tensor + e->memory + e->vector + e->scalar + e->copies;
     all += (ALONE / CHAIN) * e->chain;
     double trips = most(e->trips, 1.0);
-    return longest * (1.0 + LATER) + (all > longest ? (all - longest) / trips : 0.0);
+    double others = e->tensor + e->memory + 2.0 * both;
+    others = others > longest ? LATER * (others - longest) : 0.0;
+    return longest * (1.0 + 0.5 * LATER) + others +
+           (all > longest ? (all - longest) / trips : 0.0);
 }

@@ -391,6 +391,10 @@ void contract_refresh(Contraction *c)
 void contract_finish(Contraction *c, Labels result, const Box *box, TileView psum)
 {
     Lower *l = c->l;
+    if (psum_has(l, c->final.buf)) {
+        psum_refuse(l, c->final.buf); /* it was made elsewhere */
+        return;
+    }
     if (c->epilogue != NULL) {
         Evaluation ev = {l, c->pm, result, box, c->dst.buf, psum, false};
         DType t = l->from->bufs.at[c->final.buf].dtype;
@@ -437,6 +441,20 @@ static void shape_contraction(Contraction *c)
     }
 }
 
+#define PART_MOST                                                                              \
+    64 /* matmuls of a statement that is a part of a body, which may be cut into stages */
+
+static int64_t matmuls_of(const Contraction *c)
+{
+    const Labels by_role[ROLE_K + 1] = {[ROLE_M] = c->m, [ROLE_N] = c->n, [ROLE_K] = c->k};
+    int64_t n = labels_count(c->batch, &c->l->now.full);
+    for (ScheduleRole r = 0; r <= ROLE_K; r++) {
+        int64_t count = labels_count(by_role[r], &c->l->now.full);
+        n = sat_mul(n, (count + c->tile[r] - 1) / c->tile[r]);
+    }
+    return n;
+}
+
 bool lower_panels(Lower *l, const Stmt *s, const Stmt *epilogue)
 {
     Contraction c = {.l = l, .s = s, .reader = epilogue, .overwrite = s->begins};
@@ -445,7 +463,8 @@ bool lower_panels(Lower *l, const Stmt *s, const Stmt *epilogue)
         return false;
     }
     shape_contraction(&c);
-    return contract_panels(&c);
+    bool part = l->loops.depth > 0 && matmuls_of(&c) <= PART_MOST;
+    return !part && !psum_has(l, s->dst) && contract_panels(&c);
 }
 
 bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)

@@ -210,27 +210,13 @@ bool statement_target(Lower *l, const Place *dst, const Shape *s, const Box *box
     return p0 == 0;
 }
 
-/* Does the statement read what it sets, if it does, element by element? */
-static bool reads_in_place(const Lower *l, const Stmt *s)
-{
-    ExprWalk w;
-    for (const Expr *e = load_first(&w, s->value); e != NULL; e = load_next(&w)) {
-        for (uint32_t d = 0; e->buf == s->dst && d < l->from->bufs.at[s->dst].rank; d++) {
-            if (!affine_eq(e->at[d], s->at[d])) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
 /* What is in the box: in its block (*direct), or in a tile, `spare` if that is given. */
 TileView statement_evaluate(Lower *l, const Stmt *s, const Place *dst, const Shape *shape,
                             const Box *box, const TileView *spare, bool *direct)
 {
     DType t = l->from->bufs.at[dst->buf].dtype;
     TileView into;
-    *direct = reads_in_place(l, s) && statement_target(l, dst, shape, box, &into);
+    *direct = evaluate_in_place(s) && statement_target(l, dst, shape, box, &into);
     const Expr *e = expr_uncast(s->value);
     bool narrows = !*direct && t != DTYPE_F32 && dtype_is_float(t) && s->value->dtype == t &&
                    e->kind == EXPR_OP && evaluate_is_function(e->op);

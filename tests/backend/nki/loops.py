@@ -39,10 +39,6 @@ def attention(mask, s, h=4):
             'O[head,q,e] = sum[k](W[head,q,k] * V[head,k,e]) / sum[k](W[head,q,k]); }')
 
 
-def product(a, b, c, *extents):
-    return "kernel k(A: f32[%s], B: f32[%s]) -> (C: f32[%s]) { C[%s] = A[%s] * B[%s]; }" % (*extents, c, a, b)
-
-
 # The nest of causal attention with tiles of keys, as somebody wrote it.
 TILES = """nest {
   axis i [%5[b], %10[b], %12[b], %13[b], %14[b], %15[b]]
@@ -59,6 +55,11 @@ TILES = """nest {
   }
 }
 """
+
+
+def product(a, b, c, *extents):
+    return "kernel k(A: f32[%s], B: f32[%s]) -> (C: f32[%s]) { C[%s] = A[%s] * B[%s]; }" % (*extents, c, a, b)
+
 
 TRANSFORM = ('kernel k(G: f32[144,144,384], A: f32[144,16], B: f32[144,128]) -> (C: f32[16,128,384]) '
              '{ C = einsum("mi,na,mnP->iaP", A, B, G); }')
