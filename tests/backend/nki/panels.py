@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random contractions of whole tiles, which are printed as loops (panels.c): layouts of operands, batches, types, and what becomes of
+a tile; small integers, which come out exactly.
+
+    panels.py --bin DIR [--count=N] [--seed=S]"""
+import argparse
+import os
+import random
+import sys
+import tempfile
+
+import numpy as np
+
+from harness import Failure, Refused, check_prediction, compile_for, emulated
+
+
+def program(choose):
+    """The text, its labels by operand, the extents, and what it computes from the contraction and the further arguments."""
+    batch = "pq"[:choose.choice((0, 0, 1, 2))]
+    extent = {"i": choose.choice((128, 256, 512, 640, 1280)), "j": choose.choice((128, 256, 512, 1024, 1536)), "k": choose.choice((128, 256, 384, 512, 1024)),
+              "p": choose.choice((2, 3)), "q": choose.choice((2, 4))}
+    labels = []
+    for own in ("ik", "kj", "ij"):
+        order = list(batch) + choose.sample(own, 2)
+        if batch and choose.random() < 0.2:
+            choose.shuffle(order)
+        labels.append("".join(order))
+    a, b, c = labels
+    kind = choose.choice(("plain", "plain", "epilogue", "vectors", "inout"))
+    dtype = "bf16" if kind in ("plain", "inout") and choose.random() < 0.4 else "f32"
+
+    def array(name, of, dtype="f32"):
+        return f"{name}: {dtype}[{','.join(str(extent[x]) for x in of)}]"
+
+    def at(name, of):
+        return f"{name}[{','.join(of)}]"
+    product = f"{at('A', a)} * {at('B', b)}"
+    head = f"{array('A', a, dtype)}, {array('B', b, dtype)}"
+    if kind == "plain":
+        text, more, value = f"({head}) -> ({array('C', c)}) {{ {at('C', c)} = {product}; }}", [], lambda t: t
+    elif kind == "inout":
+        head += f", {array('C', c)}".replace("C: ", "C: inout ")
+        text, more, value = f"({head}) {{ {at('C', c)} += {product}; }}", [c], lambda t, x: t + x
+    elif kind == "epilogue":
+        text = f"({head}, {array('D', c)}) -> ({array('C', c)}) {{ {at('T', c)} = {product}; {at('C', c)} = 2*{at('T', c)} - {at('D', c)}; }}"
+        more, value = [c], lambda t, d: 2 * t - d
+    else:
+        text = (f"({head}, {array('D', 'i')}, {array('E', 'j')}) -> ({array('C', c)}) "
+                f"{{ {at('T', c)} = {product}; {at('C', c)} = max({at('T', c)}, 0) + D[i]*E[j]; }}")
+        more = ["i", "j"]
+
+        def value(t, d, e):
+            ones = [np.ones(extent[x], np.float32) for x in batch]
+            return np.maximum(t, 0) + np.einsum(",".join(["i", "j", *batch]) + "->" + c, d, e, *ones)
+    return "kernel k" + text, [a, b, *more], c, extent, value
+
+
+def check(options, seed):
+    """Is it all loops?"""
+    text, operands, result, extent, value = program(random.Random(seed))
+    numbers = np.random.default_rng(seed)
+    arrays = [numbers.integers(-2, 3, [extent[x] for x in of]).astype(np.float32) for of in operands]
+    with tempfile.TemporaryDirectory() as folder:
+        path, out = os.path.join(folder, "p.tdsl"), os.path.join(folder, "out")
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(text + "\n")
+        manifest = compile_for(options.bin, "trn2", out, [path])["k"]
+        results, run = emulated(manifest, arrays, "trn2", ranges="warn")
+        if not manifest.parts:
+            check_prediction(manifest, run)
+    want = value(np.einsum(f"{operands[0]},{operands[1]}->{result}", arrays[0], arrays[1], optimize=True), *arrays[2:])
+    if not np.array_equal(np.asarray(results[0]).reshape(want.shape), want):
+        raise Failure(f"other results than NumPy's: {text}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--count", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    failed = 0
+    for seed in range(options.seed, options.seed + options.count):
+        try:
+            check(options, seed)
+        except (Failure, Refused) as error:
+            failed += 1
+            print(f"FAILED {seed}: {error}")
+    print(f"{options.count} contractions, {failed} failed")
+    return 1 if failed else 0
+
+
+sys.exit(main())
