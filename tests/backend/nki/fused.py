@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fused kernels at the sizes that matter: how long they are predicted to take, in how many lines, without a value in memory, and that the
+nest was priced within a third of that.
+
+    fused.py --bin DIR"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ATTENTION = ("kernel k(Q: bf16[%s,128], K: bf16[%s,128], V: bf16[%s,128]) -> (O: bf16[%s,128]) { S[%sq,k] = Q[%sq,d] * K[%sk,d] / 11.3137; "
+             "W[%sq,k] = exp(S[%sq,k] - max[l](S[%sq,l])); O[%sq,d] = W[%sq,k] * V[%sk,d] / sum[l](W[%sq,l]); }")
+# (name, program, microseconds at most, lines at most)
+CASES = [
+    ("attention", ATTENTION % (*["8,2048"] * 4, *["h,"] * 10), 560, 100),
+    ("attention of many keys", ATTENTION % ("256", "32768", "32768", "256", *[""] * 10), 225, 200),
+    ("softmax", "kernel k(X: bf16[4096,4096]) -> (Y: bf16[4096,4096]) "
+     "{ E[i,j] = exp(X[i,j] - max[l](X[i,l])); Y[i,j] = E[i,j] / sum[l](E[i,l]); }", 300, 90),
+    ("layer norm and product", "kernel k(X: bf16[2048,1024], g: bf16[1024], b: bf16[1024], W: bf16[1024,4096]) -> (Y: bf16[2048,4096]) "
+     "{ m[i] = sum[k](X[i,k]) / 1024; v[i] = sum[k]((X[i,k] - m[i]) * (X[i,k] - m[i])) / 1024; "
+     "N: bf16[i,k] = (X[i,k] - m[i]) / sqrt(v[i] + 1e-5) * g[k] + b[k]; Y[i,j] = N[i,k] * W[k,j]; }", 285, 110),
+]
+
+
+def problems(options, program, most_us, most_lines):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "p.tdsl")
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(program)
+        run = subprocess.run([os.path.join(options.bin, "tdslc"), path, "--target=trn2", "-w", "--report=json", "-o", os.path.join(folder, "o")],
+                             capture_output=True, text=True, check=True)
+        kernel = json.loads(run.stdout)["kernels"][0]
+    printed = kernel["model"]["printed"]["total_seconds"] * 1e6
+    chosen = kernel["model"]["chosen"]["total_seconds"] * 1e6
+    if printed > most_us:
+        yield f"{printed:.0f} us, at most {most_us} were wanted"
+    if kernel["text_lines"] > most_lines:
+        yield f"{kernel['text_lines']} lines, at most {most_lines} were wanted"
+    if kernel["model"]["printed"]["bytes_spilled"] > 0:
+        yield "a value is in memory"
+    if not 0.67 < chosen / printed < 1.5:
+        yield f"priced at {chosen:.0f} us, and takes {printed:.0f}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    options = parser.parse_args()
+    failed = 0
+    for name, *case in CASES:
+        found = list(problems(options, *case))
+        failed += len(found)
+        print("\n".join(f"FAILED {name}: {p}" for p in found) or f"passed {name}")
+    return 1 if failed else 0
+
+
+sys.exit(main())
