@@ -63,9 +63,9 @@ HALF = {"m": 1024, "n": 1024, "k": 1024}
 # between its first and last instruction, `traffic` HBM bytes over the compulsory ones.
 ROWS = [
     ("tn", CUBE, {"lost": 0.025, "idle": 0.005, "traffic": 1.001, "instructions": 1300}),
-    ("nn", CUBE, {"lost": 0.035, "idle": 0.016, "traffic": 1.001, "instructions": 1700}),
+    ("nn", CUBE, {"lost": 0.04, "idle": 0.016, "traffic": 1.001, "instructions": 1700}),
     ("nt", CUBE, {"lost": 0.045, "idle": 0.028, "traffic": 1.001, "instructions": 2100}),
-    ("nt_f32", CUBE, {"lost": 0.01, "idle": 0.01, "traffic": 1.1}),
+    ("nt_f32", CUBE, {"lost": 0.03, "idle": 0.025, "traffic": 1.1}),
     ("nn", HALF, {"lost": 0.2, "traffic": 1.001}),
     ("batch_nn", {"b": 64, "m": 16, "n": 16, "k": 16}, {"predicted": 8.5, "instructions": 160}),
     ("batch_nn", {"b": 64, "m": 64, "n": 64, "k": 64}, {"predicted": 21, "instructions": 280}),
