@@ -116,8 +116,10 @@ static bool is_plain_contraction(const Graph *g, const Node *n, DType t)
             if (l >= 0 && (met >> l) & 1) {
                 return false; /* a diagonal */
             }
-            met |= l >= 0 ? (uint64_t)1 << l : 0;
-            count[l >= 0 ? l : 0] += l >= 0 ? 1 : 0;
+            if (l >= 0) {
+                met |= (uint64_t)1 << l;
+                count[l]++;
+            }
         }
     }
     for (int32_t l = 0; l < (int32_t)n->n_labels; l++) {
