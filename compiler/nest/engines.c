@@ -304,9 +304,11 @@ static void count_product(const NestFacts *f, const Machine *machine, const Nest
     }
 }
 
-/* Which dimension of what the leaf makes lies on partitions: that of a contraction's rows, or as what it is made of lies. */
+/* Which dimension of what the leaf makes lies on partitions: that of a contraction's rows, the longest that a fold keeps, or as what it
+ * is made of lies. */
 static int32_t dim_on_partitions(const NestFacts *f, const Nest *nest, uint32_t item,
-                                 const Schedule *b, const int32_t *on, int32_t *label)
+                                 const Schedule *b, const double *extent, const int32_t *on,
+                                 int32_t *label)
 {
     NodeRef node = nest->items[item].node;
     const Node *n = graph_node(f->g, node);
@@ -317,6 +319,11 @@ static int32_t dim_on_partitions(const NestFacts *f, const Nest *nest, uint32_t 
         bool there = nest->values[made].item != NEST_NONE && on[made] >= 0 &&
                      nest->values[made].residence != RESIDE_RESULT;
         *label = there ? u->list.at[i].access.index[on[made]].label : -1;
+    }
+    bool folds = b == NULL && *label < 0 && !node_is_expression(n);
+    for (uint32_t d = 0; d < n->rank && folds; d++) { /* what is folded lies along rows */
+        bool longer = *label < 0 || extent[n->out[d]] > extent[*label];
+        *label = longer ? n->out[d] : *label;
     }
     for (uint32_t d = 0; d < n->rank && *label >= 0; d++) {
         if (n->out[d] == *label) {
@@ -355,7 +362,7 @@ void engines_of_leaf(const NestFacts *f, const Machine *machine, const Nest *nes
     for (uint32_t l = 0; l < n->n_labels && l < RANK_LIMIT; l++) {
         all[l] = extent[l];
     }
-    on[node] = dim_on_partitions(f, nest, item, schedule, on, &label);
+    on[node] = dim_on_partitions(f, nest, item, schedule, extent, on, &label);
     c.lanes = lanes_of(n->n_labels, all, label);
     if (is_too_long(machine, nest, node, on[node])) {
         out->memory =

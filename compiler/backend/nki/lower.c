@@ -587,6 +587,7 @@ static Kernel *lower_once(Lower *l)
     drop_unused(l);
     l->to->body = l->out.at;
     l->to->n_body = l->out.n;
+    kernel_name_vars(l->to, &l->ctx->syms); /* loops have the program's names first */
     return l->tried.failed ? NULL : kernel_numbered(l->arena, l->to);
 }
 

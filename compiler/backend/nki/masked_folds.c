@@ -9,6 +9,7 @@
 
 #define TILE_LEAST 64
 #define TILE_MOST  512
+#define MANY       4 /* tiles of that are worth loops in strips */
 
 typedef struct Folds {
     Ctx *ctx;
@@ -111,6 +112,9 @@ static int64_t tile_of(const Folds *f, const Window *w, int64_t n)
         }
     }
     by = by == 0 ? TILE_MOST / 2 : by;
+    Affine wide = affine_add(f->arena, w->hi, -1, w->lo);
+    int64_t within = w->has_lo && w->has_hi && wide.n == 0 && wide.base < n ? wide.base : n;
+    by = by < TILE_MOST && TILE_MOST % by == 0 && within >= MANY * TILE_MOST ? TILE_MOST : by;
     int64_t parts = (by + TILE_MOST - 1) / TILE_MOST;
     while (parts < by && by % parts != 0) {
         parts++;
@@ -183,7 +187,7 @@ static void put_fold(Folds *f, const Stmt *s, Stmts *out)
     fill->fold = OP_COPY;
     fill->begins = false;
     fill->value = expr_const(a, op_neutral(s->fold, f->to->bufs.at[s->dst].dtype));
-    const char *name = f->to->vars.at[s->index[at].var].name->text;
+    const char *name = f->to->vars.at[s->index[at].var].wish->text;
     VarRef var = kernel_var(f->to, &f->ctx->syms, name, true);
     TileIndex *index = arena_copy(a, s->index, s->n_index * sizeof *s->index);
     index[at].range = (Range){affine_var(a, var), tile, n % tile != 0, dim_fixed(n)};
@@ -197,6 +201,79 @@ static void put_fold(Folds *f, const Stmt *s, Stmts *out)
     loop->window = arena_copy(a, &w, sizeof w);
     vec_push(a, &out->list, fill);
     vec_push(a, &out->list, loop);
+}
+
+/* ---- loops around windows of longer tiles ---- */
+
+/* The longest tile of a loop inside whose window moves with the variable, by shorter steps that divide it; or `most`. */
+static int64_t longer_tile(const Stmt *loop, Stmt *const *body, uint32_t n, int64_t most)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        if (!stmt_has_body(s)) {
+            continue;
+        }
+        const Window *w = s->window;
+        bool moves = w != NULL && ((w->has_hi && affine_coef(w->hi, loop->var) == 1) ||
+                                   (w->has_lo && affine_coef(w->lo, loop->var) == 1));
+        most = moves && s->step % loop->step == 0 && s->step > most ? s->step : most;
+        most = longer_tile(loop, s->body, s->n_body, most);
+    }
+    return most;
+}
+
+/* Copies whose windows are as wide as any of the iterations in a tile of the loop around wants them: of what moves with `var`, from the first
+ * to the last of these. */
+static Stmt **with_wide_windows(Folds *f, Stmt *const *body, uint32_t n, VarRef var,
+                                VarRef around, int64_t last)
+{
+    Arena *a = f->arena;
+    Stmt **out = (Stmt **)arena_array(a, n + 1, sizeof *out);
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = body[i];
+        if (!stmt_has_body(body[i])) {
+            continue;
+        }
+        out[i] = arena_copy(a, body[i], sizeof *out[i]);
+        out[i]->body = with_wide_windows(f, body[i]->body, body[i]->n_body, var, around, last);
+        const Window *w = body[i]->window;
+        if (w != NULL && (affine_uses(w->hi, var) || affine_uses(w->lo, var)) &&
+            affine_coef(w->hi, var) >= 0 && affine_coef(w->lo, var) >= 0) {
+            Window *wide = arena_copy(a, w, sizeof *w);
+            Affine end = affine_add(a, affine_const(last), 1, affine_var(a, around));
+            wide->hi = affine_subst(a, w->hi, var, end);
+            wide->lo = affine_subst(a, w->lo, var, affine_var(a, around));
+            out[i]->window = wide;
+        }
+    }
+    return out;
+}
+
+/* A loop by steps of 128 around one by tiles of 512 that ends with it: the same number of tiles four times. As two loops, with that number
+ * in the outer one. */
+static Stmt *in_strips(Folds *f, Stmt *s)
+{
+    Arena *a = f->arena;
+    bool plain = s->kind == STMT_FOR && s->part == FOR_ALL && s->window == NULL &&
+                 s->range.start.n == 0 && s->range.start.base == 0 && s->range.span == 0 &&
+                 s->range.limit.sym < 0;
+    int64_t tile = plain ? longer_tile(s, s->body, s->n_body, s->step) : s->step;
+    if (tile == s->step || s->range.limit.n < 2 * tile) {
+        return s;
+    }
+    f->any = true;
+    Stmt *outer = arena_copy(a, s, sizeof *s), *inner = arena_copy(a, s, sizeof *s);
+    Stmt **one = (Stmt **)arena_array(a, 1, sizeof *one);
+    outer->var = kernel_var(f->to, &f->ctx->syms, f->to->vars.at[s->var].wish->text, true);
+    outer->step = tile;
+    one[0] = inner;
+    outer->body = one;
+    outer->n_body = 1;
+    inner->range =
+        (Range){affine_var(a, outer->var), tile, s->range.limit.n % tile != 0, s->range.limit};
+    inner->parallel = false;
+    inner->body = with_wide_windows(f, s->body, s->n_body, s->var, outer->var, tile - s->step);
+    return outer;
 }
 
 static void put_body(Folds *f, Stmt *const *body, uint32_t n, Stmts *out)
@@ -214,7 +291,7 @@ static void put_body(Folds *f, Stmt *const *body, uint32_t n, Stmts *out)
         Stmt *s = arena_copy(f->arena, body[i], sizeof *s);
         s->body = inside.list.at;
         s->n_body = inside.list.n;
-        vec_push(f->arena, &out->list, s);
+        vec_push(f->arena, &out->list, in_strips(f, s));
     }
 }
 

@@ -128,6 +128,9 @@ static void moved_load(void *user, Expr *load)
     if (load->kind == EXPR_LOAD) {
         load->at = moved(g, load->buf, load->at);
         load->buf = copy_of(g, load->buf);
+    } else if (load->kind == EXPR_INDEX) {
+        Affine at = affine_subst(g->p->arena, load->at[0], g->p->loop->var, g->at);
+        load->at = arena_copy(g->p->arena, &at, sizeof at);
     }
 }
 

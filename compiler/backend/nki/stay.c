@@ -249,7 +249,7 @@ bool stay_open(Lower *l, const Stmt *s, int64_t start, int64_t trips)
     if (!may_open(l, trips) || l->loops.concrete[s->var]) {
         return false;
     }
-    OpenLoop *o = begin(l, s, l->from->vars.at[s->var].name->text, trips);
+    OpenLoop *o = begin(l, s, l->from->vars.at[s->var].wish->text, trips);
     if (!open_steady(l, o, s, start, position_moves(l, s->range.start))) {
         return false;
     }
@@ -262,7 +262,7 @@ bool stay_open(Lower *l, const Stmt *s, int64_t start, int64_t trips)
 int64_t stay_peeled(Lower *l, const Stmt *s, int64_t start, int64_t trips)
 {
     for (int64_t n = 0; n <= PEEL_MOST && may_open(l, trips - n); n++) {
-        OpenLoop *o = begin(l, s, l->from->vars.at[s->var].name->text, trips - n);
+        OpenLoop *o = begin(l, s, l->from->vars.at[s->var].wish->text, trips - n);
         o->probed = true;
         Affine moves = position_moves(l, s->range.start);
         if (open_steady(l, o, s, start + n * s->step, moves)) {
@@ -281,7 +281,7 @@ bool stay_open_window(Lower *l, const Stmt *s, int64_t start, Affine moves, Affi
     if (!may_open(l, hi + 1) || l->loops.concrete[s->var]) {
         return false;
     }
-    OpenLoop *o = begin(l, s, l->from->vars.at[s->var].name->text, hi + 1);
+    OpenLoop *o = begin(l, s, l->from->vars.at[s->var].wish->text, hi + 1);
     o->last = last;
     o->mean = lo + hi > 0 ? (lo + hi + 3) / 2 : 1;
     if (!open_steady(l, o, s, start, moves)) {
@@ -306,7 +306,7 @@ bool stay_open_label(Lower *l, uint32_t label, int64_t step, const Stmt *with)
     if (!may_open(l, trips)) {
         return false;
     }
-    OpenLoop *o = begin(l, s, l->from->vars.at[s->index[label].var].name->text, trips);
+    OpenLoop *o = begin(l, s, l->from->vars.at[s->index[label].var].wish->text, trips);
     o->with = with;
     l->loops.depth++;
     enter(l, o);
