@@ -231,6 +231,7 @@ double lower_price(const Lowered *w)
 static void lower_whole(const Lower *first, const Kernel *k, bool stay, Lowered *out)
 {
     Lower start = *first;
+    k = lower_early_sums(first->arena, k);
     begin(&start, stay ? lower_masked_folds(first->ctx, first->arena, k) : k);
     start.loops.stay = start.loops.cut = stay;
     out->kernel = NULL;

@@ -330,6 +330,9 @@ Kernel *lower_pieces(Ctx *ctx, Arena *arena, const Kernel *k, int64_t pieces, ui
 /* distribute.c: loop distribution, each statement in loops of its own; null: it has no loops, or they cannot be. */
 const Kernel *lower_distribute(Arena *arena, const Kernel *k);
 
+/* early_sums.c: sums of rows behind what makes the rows; the kernel itself where all stand there. */
+const Kernel *lower_early_sums(Arena *arena, const Kernel *k);
+
 /* masked_folds.c: folds that a mask restricts as loops with windows; the kernel itself where it has none. */
 const Kernel *lower_masked_folds(Ctx *ctx, Arena *arena, const Kernel *k);
 
