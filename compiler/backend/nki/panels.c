@@ -186,6 +186,7 @@ typedef struct Loop {
 static Loop loop_begin(Panels *p, uint32_t label, int64_t step)
 {
     Lower *l = p->l;
+    CHECK(step >= l->now.full.n[label] || l->now.full.n[label] % step == 0);
     Loop loop = {label, l->now.full, l->now.moves[label], step, false};
     loop.open = stay_open_label(l, label, step, p->c->reader);
     l->now.full.n[label] = step < loop.full.n[label] ? step : loop.full.n[label];
@@ -380,8 +381,11 @@ static void turn_step(Panels *p, ScheduleRole r)
     Lower *l = p->l;
     Panel *s = &p->side[r];
     DType t = l->from->bufs.at[place_at(p, r)->buf].dtype;
-    int64_t bank = NKI_PSUM_BANK / nki_bytes(t);
-    Loop banks = loop_begin(p, s->label, s->strip < bank ? s->strip : bank);
+    int64_t bank = NKI_PSUM_BANK / nki_bytes(t), parts = (s->strip + bank - 1) / bank;
+    while (s->strip % (parts * NKI_PARTITIONS) != 0) {
+        parts++; /* equal ones */
+    }
+    Loop banks = loop_begin(p, s->label, s->strip / parts);
     int64_t wide = l->now.full.n[s->label];
     Held psum = held_of(p, s, tile_new(l, "psum", t, SPACE_ACC, NKI_PARTITIONS, wide));
     Loop rows = loop_begin(p, s->label, NKI_PARTITIONS);
