@@ -84,6 +84,7 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
 #define WAITS_US    100 /* ... and so long */
 #define STAGES      0.93 /* two stages, in a text of twice as many lines, take so much of the time */
 #define STAGES_WAIT 1.25 /* as WAITS, for these */
+#define STAGE_BODY  1500 /* statements, at most */
 #define STAGE_TRIES 64
 #define DISTRIBUTED 0.8   /* values go through memory where that takes so much of the time */
 #define LINE        3e-4  /* of the time is worth a statement less in the text; one ... */
@@ -170,7 +171,7 @@ static Kernel *pipelined(const Lower *l, const Kernel *made, double us)
     const Stmt *loop = longest_loop(made->body, made->n_body, 1, &most);
     Kernel *best = NULL;
     uint32_t tries = 0, n = 0, *border = NULL;
-    if (loop == NULL) {
+    if (loop == NULL || loop->n_body > STAGE_BODY) {
         return NULL;
     }
     border = ARENA_ARRAY(l->arena, loop->n_body + 1, uint32_t);

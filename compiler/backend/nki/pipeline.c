@@ -35,11 +35,8 @@ static bool on_chip(const Kernel *k, BufRef b)
 }
 
 /* Notes what begins before the second stage and is used after it, in the first one. */
-static void note_shared(Pipeline *p, const Stmt *s, uint32_t at)
+static void note_shared(Pipeline *p, uint32_t at, const bool *here)
 {
-    bool *here = ARENA_ARRAY(p->arena, p->from->bufs.n + 1, bool);
-    expr_mark_loads(s->value, here);
-    here[s->dst] = true;
     for (uint32_t i = 0; i < p->at && at >= p->at; i++) {
         const Stmt *alloc = p->loop->body[i];
         if (alloc->kind == STMT_ALLOC) {
@@ -57,6 +54,7 @@ static bool may_cut(Pipeline *p)
     bool *written_first = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool);
     bool *used_second = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool);
     bool *written = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool), may = true, any = false;
+    bool *here = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool); /* of the statement at hand */
     for (uint32_t i = 0; i < p->loop->n_body; i++) {
         const Stmt *s = p->loop->body[i];
         if (s->kind == STMT_ALLOC) {
@@ -68,17 +66,17 @@ static bool may_cut(Pipeline *p)
         if (!may) {
             return false;
         }
+        memset(here, 0, k->bufs.n * sizeof *here);
+        expr_mark_loads(s->value, here);
+        here[s->dst] = true;
         if (i < p->cut) {
             written_first[s->dst] |= !own[s->dst];
             expr_mark_loads(s->value, read);
             expr_mark_loads(s->value, p->first);
             p->first[s->dst] = true;
-            note_shared(p, s, i);
+            note_shared(p, i, here);
             continue;
         }
-        bool *here = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool);
-        expr_mark_loads(s->value, here);
-        here[s->dst] = true;
         written[s->dst] = true;
         for (uint32_t b = 0; b < k->bufs.n; b++) {
             used_second[b] |= here[b];
@@ -282,6 +280,7 @@ static void rebuild(Pipeline *p, Stmts *out, Stmt *const *body, uint32_t n)
 Kernel *lower_pipelined(Ctx *ctx, Arena *arena, const Kernel *k, const Stmt *loop,
                         Stages stages)
 {
+    ArenaMark before = arena_mark(arena);
     Pipeline p = {.ctx = ctx, .arena = arena, .from = k, .loop = loop};
     p.cut = stages.cut;
     p.at = stages.at;
@@ -291,6 +290,7 @@ Kernel *lower_pipelined(Ctx *ctx, Arena *arena, const Kernel *k, const Stmt *loo
     p.shared = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
     if (loop->window != NULL || loop->range.start.n > 0 || loop->range.limit.n < 4 ||
         (!p.wide && loop->range.limit.n % 2 != 0) || !may_cut(&p)) {
+        arena_reset(arena, before);
         return NULL;
     }
     for (uint32_t b = 0; b < k->bufs.n; b++) {
