@@ -239,6 +239,9 @@ static void lower_whole(const Lower *first, const Kernel *k, bool stay, Lowered 
     Kernel *made = lower_all(&start, &out->l);
     if (made != NULL && (!stay || has_loops(made))) {
         lower_finish(&out->l, made, 1, true, out);
+        bool fits = out->cost.sbuf_peak <= first->chip->sbuf_bytes;
+        out->kernel = fits ? out->kernel : NULL; /* the other way may fit */
+        out->l.tried.too_many |= !fits;
     }
 }
 
