@@ -87,7 +87,7 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
 #define STAGE_BODY  1500 /* statements, at most */
 #define STAGE_TRIES 64
 #define DISTRIBUTED 0.8   /* values go through memory where that takes so much of the time */
-#define LINE        3e-4  /* of the time is worth a statement less in the text; one ... */
+#define LINE        3e-4  /* of the time is worth a statement less in the text */
 #define LONG        150   /* statements of a text ... */
 #define SLOWER      1.046 /* ... that must be so much faster */
 #define ENDLESS     1500

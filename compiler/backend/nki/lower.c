@@ -178,16 +178,6 @@ typedef struct Beside {
     uint32_t sum, narrow;
 } Beside;
 
-static uint32_t count_readers(const Kernel *k, BufRef buf)
-{
-    StmtWalk w;
-    uint32_t n = 0;
-    for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
-        n += expr_load_of(s->value, buf) != NULL;
-    }
-    return n;
-}
-
 /* May the statement stand before the function, which does not read what it sets? */
 static bool may_pass(const Stmt *s, const Stmt *fn, const Stmt *narrow)
 {
@@ -247,7 +237,7 @@ static uint32_t row_sums(Lower *l, Livings *living, Stmt *const *body, uint32_t 
         }
     }
     bool narrow = b.narrow > 0 && lower_narrows(l, s, body[b.narrow]) &&
-                  count_readers(l->from, s->dst) == 2;
+                  lower_readers(l->from, s->dst) == 2;
     last = narrow ? last : b.sum;
     bool between = !narrow && b.narrow > 0 && b.narrow < b.sum;
     const Stmt *as = narrow ? body[b.narrow] : NULL;

@@ -269,7 +269,8 @@ void stay_refuse(Lower *l, Affine moves);
 /* The values [lo, hi) that a statement's variable takes. */
 void lower_range(const Lower *l, const Stmt *s, VarRef v, const Range *r, int64_t *lo,
                  int64_t *hi);
-/* Is it a statement over one long vector, to be cut as one likes? */
+/* How many statements read a buffer. */
+uint32_t lower_readers(const Kernel *k, BufRef buf);
 /* May `s` be computed from the PSUM tiles of `matmul`, whose result is then nowhere else? */
 bool lower_is_epilogue(Lower *l, const Stmt *matmul, const Stmt *s);
 /* ---- home.c ---- */

@@ -490,7 +490,7 @@ typedef struct Banks {
     Held at[2]; /* where the block begins */
 } Banks;
 
-/* The matmul of the tiles that are open, one after the other, at a step of the sum. */
+/* The bank of the tile of rows and columns that is open. */
 static TileView bank_of(Panels *p, const Banks *b)
 {
     Lower *l = p->l;
@@ -500,6 +500,7 @@ static TileView bank_of(Panels *p, const Banks *b)
     return view_at(l, b->acc, at, l->now.full.n[m->label], l->now.full.n[n->label]);
 }
 
+/* The matmul of the tiles that are open, at a step of the sum. */
 static void multiply(Panels *p, const Banks *b)
 {
     make_matmul(p->l, bank_of(p, b), panel_part(p, &p->side[ROLE_M]),

@@ -202,8 +202,7 @@ bool lower_is_flat(Lower *l, const Stmt *s)
 
 /* ---- statements that belong together ---- */
 
-/* Statements that read a buffer. */
-static uint32_t count_users(const Kernel *k, BufRef buf)
+uint32_t lower_readers(const Kernel *k, BufRef buf)
 {
     StmtWalk w;
     uint32_t count = 0;
@@ -299,5 +298,5 @@ bool lower_is_epilogue(Lower *l, const Stmt *matmul, const Stmt *s)
            l->from->bufs.at[matmul->dst].space != SPACE_ARGUMENT &&
            expr_load_of(s->value, matmul->dst) != NULL &&
            expr_load_of(matmul->value, s->dst) == NULL &&
-           count_users(l->from, matmul->dst) == 1 && same_loads(l, matmul, s);
+           lower_readers(l->from, matmul->dst) == 1 && same_loads(l, matmul, s);
 }
