@@ -151,7 +151,7 @@ def a_reproducer_repeats_the_run_with_all_that_was_read():
     write("lib/t.tdsl", 'include "in/sizes.tdsl";\n' + ONE)
     for words, status in (([os.path.abspath("lib/t.tdsl"), "--stop-after=nest"], 0), (["lib/../lib/t.tdsl", "--dump=graph"], 0),
                           (["lib/t.tdsl", "--dump=grap"], 2), (["-e", "ij,jk->ik'", "--shape=2x2"], 1),
-                          (["-e", "ij,jk->ik", "--shape=2x3", "--shape=3x4", "--emit=path"], 0)):
+                          (["-e", "ij,jk->ik", "--shape=2x3", "--shape=3x4", "--dump=path"], 0)):
         first = tdslc("-w", *words, "--reproducer=again.sh", status=None)
         equal(first.status, status, first.messages)
         if status == 2:
