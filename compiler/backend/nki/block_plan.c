@@ -225,19 +225,20 @@ static const char *levels_problem(const Plan *p, int64_t live)
                         : NULL;
 }
 
-/* Is there room for what is packed at a time? */
-static bool has_room(const Plan *p)
+/* Is there room for what is packed at a time? `block`: for what was to be on chip, and is not. */
+static bool has_room(const Plan *p, bool block)
 {
     double bytes = 0;
     for (uint32_t i = 0; i < p->levels->n_levels; i++) {
         const ScheduleLevel *l = &p->levels->level[i];
         const Place *x = l->pack ? p->side[l->role].place : NULL;
-        if (x == NULL || on_chip(p->l, x)) {
+        const Buffer *b = x == NULL ? NULL : &p->l->from->bufs.at[x->buf];
+        if (b == NULL || on_chip(p->l, x) || (b->space == SPACE_TILE) != block) {
             continue;
         }
         int64_t all = labels_count(p->side[l->role].own, &p->l->now.full);
         bytes += (double)p->k.n * (double)(l->tile < all ? l->tile : all) *
-                 (double)nki_bytes(p->l->from->bufs.at[x->buf].dtype);
+                 (double)nki_bytes(b->dtype);
     }
     return bytes <= (double)p->l->chip->sbuf_bytes;
 }
@@ -265,12 +266,13 @@ static bool plan_levels(Plan *p)
     int64_t live = live_banks(p);
     p->levels = c->levels;
     p->symmetric = is_symmetric(p);
-    if (p->levels == NULL) {
+    if (p->levels == NULL || !has_room(p, true)) {
         make_levels(p, live);
     } else {
         const char *problem = levels_problem(p, live);
-        problem =
-            problem != NULL || has_room(p) ? problem : "has no room in SBUF for what is packed";
+        problem = problem != NULL || has_room(p, false)
+                      ? problem
+                      : "has no room in SBUF for what is packed";
         if (problem != NULL) {
             return contract_refuse(c, problem);
         }

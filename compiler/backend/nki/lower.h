@@ -382,6 +382,21 @@ bool place_has(const Place *x, uint32_t label);
 TileView view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
 /* How the elements of a block on chip move along its free axis with the loops that stay; or null. */
 const Affine *block_moves(const Lower *l, const Place *x);
+/* ---- view_gather.c ---- */
+/* What a view in another order is gathered from. */
+typedef struct Slab {
+    Labels order; /* of the free axis, as it lies */
+    Box box;
+    int64_t step[LABELS]; /* of the labels in the slab */
+    int64_t run;          /* elements that follow each other in HBM */
+    int64_t copied;       /* elements of each copy */
+} Slab;
+/* Is such a view cheaper than one by DMA alone? */
+bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Slab *out);
+/* Elements at the end of the free axis that follow each other in HBM. */
+int64_t view_run(const Lower *l, const Place *x, Labels f, const Box *box);
+/* The run of the free axis of a block on chip that the labels `f` of the box are, if they are one. */
+bool view_block_run(const Lower *l, const Place *x, Labels f, const Box *box, TileView *out);
 /* Does the view take transposes on the Tensor engine? */
 bool view_turns(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
 /* Writes a tile of the box to where `x` lives. */

@@ -9,175 +9,9 @@ static void add_label(Labels *x, uint32_t label)
     x->at[x->n++] = (uint8_t)label;
 }
 
-/* What a label that fills the partitions is worth with regard to one access, chosen by hand as
- * those of homes are (home.c): 1 where the access lies so already. */
-#define WEIGHT_ELSEWHERE  0.3  /* on chip with another dimension there: turned */
-#define WEIGHT_CONTIGUOUS 0.2  /* it runs along lines of HBM: better on the free axis */
-#define WEIGHT_NOT_KEPT   0.5  /* reduced: partitions are folded at the end */
-#define WEIGHT_SCATTERED  0.02 /* elements are taken one by one */
-
-/* How well a label suits the partitions with regard to one access. */
-static double suits(const Lower *l, const Place *x, uint32_t label)
-{
-    const Home *h = &l->home[x->buf];
-    if (h->on_chip) {
-        bool here = x->rank > 0 && x->label[h->pdim] == (int32_t)label;
-        return here ? 1.0 : WEIGHT_ELSEWHERE;
-    }
-    for (uint32_t d = 0; d < x->rank; d++) {
-        if (place_coef(x, d, label) != 0 && h->stride[d] == 1) {
-            return WEIGHT_CONTIGUOUS;
-        }
-    }
-    if (pair_is_unit(l, x, label)) {
-        return WEIGHT_CONTIGUOUS;
-    }
-    return 1.0;
-}
-
 #define MASKED_ELEMENTS 256 /* of a row, at a time */
 #define FEW_TERMS       16
 #define MANY_KEPT       16
-
-/* The label along which an access lies contiguous in HBM, or the longest of several; n: none of these. */
-static uint32_t unit_of(const Lower *l, const Place *x, uint32_t n)
-{
-    uint32_t unit = n;
-    int64_t most = 1;
-    for (uint32_t d = 0; d < x->rank && !l->home[x->buf].on_chip; d++) {
-        for (uint32_t label = 0; label < n && l->home[x->buf].stride[d] == 1; label++) {
-            if (place_coef(x, d, label) != 0 && l->now.full.n[label] > most) {
-                unit = label;
-                most = l->now.full.n[label];
-            }
-        }
-    }
-    return unit;
-}
-
-/* With `p` on partitions, does the free axis have a reduced label, which goes last, where another
- * lies contiguous? Then an access takes its elements one by one. */
-static double keeps_runs(const Lower *l, const Place *dst, const Place *x, uint32_t p,
-                         uint32_t n)
-{
-    uint32_t unit = unit_of(l, x, n);
-    int64_t terms = 1, kept = 1; /* see few_terms */
-    for (uint32_t label = 0; label < n; label++) {
-        int64_t count = label == p ? 1 : l->now.full.n[label];
-        *(place_has(dst, label) ? &kept : &terms) *= count;
-    }
-    if (terms <= FEW_TERMS && kept >= MANY_KEPT) {
-        return 1.0;
-    }
-    if (l->home[x->buf].on_chip || unit == n || unit == p || !place_has(dst, unit)) {
-        return 1.0;
-    }
-    for (uint32_t label = 0; label < n; label++) {
-        if (label != p && !place_has(dst, label) && place_has(x, label) &&
-            l->now.full.n[label] > 1) {
-            return WEIGHT_SCATTERED;
-        }
-    }
-    return 1.0;
-}
-
-/* With `p` on partitions, do accesses lie contiguous along several labels of the free axis? All but one of them then take elements
- * one by one, where one that lies contiguous along `p` is turned. */
-static double goes_along(const Lower *l, const Place *dst, const Loads *loads, uint32_t p,
-                         uint32_t n)
-{
-    uint32_t along = unit_of(l, dst, n);
-    if (along == p) {
-        return 1.0; /* a store is not turned: suits() says what that is worth */
-    }
-    for (uint32_t i = 0; i < loads->n; i++) {
-        uint32_t unit = unit_of(l, &loads->at[i], n);
-        bool turns = unit == p && l->from->bufs.at[loads->at[i].buf].dtype != DTYPE_BOOL;
-        if (unit == n || turns) {
-            continue;
-        }
-        if (along != n && along != unit) {
-            return WEIGHT_SCATTERED;
-        }
-        along = unit;
-    }
-    return 1.0;
-}
-
-static uint32_t choose_partition(Lower *l, const Place *dst, const Loads *loads, uint32_t n)
-{
-    double best = -1;
-    uint32_t chosen = 0;
-    for (uint32_t label = 0; label < n; label++) {
-        if ((int32_t)label == l->now.part) {
-            continue; /* parts are never on partitions */
-        }
-        int64_t extent = l->now.full.n[label];
-        double score = (double)(extent < NKI_PARTITIONS ? extent : NKI_PARTITIONS);
-        score *= suits(l, dst, label) * (place_has(dst, label) ? 1.0 : WEIGHT_NOT_KEPT);
-        score *= goes_along(l, dst, loads, label, n);
-        for (uint32_t i = 0; i < loads->n; i++) {
-            score *= suits(l, &loads->at[i], label);
-            score *= keeps_runs(l, dst, &loads->at[i], label, n);
-        }
-        if (score > best) {
-            best = score;
-            chosen = label;
-        }
-    }
-    return chosen;
-}
-
-static bool all_in_hbm(const Lower *l, const Place *dst, const Loads *loads)
-{
-    bool all = !l->home[dst->buf].on_chip;
-    for (uint32_t i = 0; i < loads->n; i++) {
-        all &= !l->home[loads->at[i].buf].on_chip;
-    }
-    return all;
-}
-
-Shape statement_shape(Lower *l, const Place *dst, const Expr *value, uint32_t n)
-{
-    Loads loads = {0};
-    collect_loads(l, value, &loads);
-    Shape s = {0};
-    if (n == 0 || (n == 1 && l->now.part == 0)) {
-        s.keep.n = n; /* label 0, if any */
-        return s;
-    }
-    uint32_t p = choose_partition(l, dst, &loads, n);
-    s.fold_p = !place_has(dst, p);
-    int64_t count = l->now.full.n[p];
-    Labels extra = {0};
-    for (uint32_t label = 0; label < n; label++) { /* more labels beside a small one */
-        if (label != p && all_in_hbm(l, dst, &loads) && suits(l, dst, label) > 0.5 &&
-            place_has(dst, label) == !s.fold_p &&
-            count * l->now.full.n[label] <= NKI_PARTITIONS) {
-            add_label(&extra, label);
-            count *= l->now.full.n[label];
-        }
-    }
-    for (uint32_t label = 0; label < n; label++) {
-        if (label == p || labels_have(extra, label)) {
-            add_label(&s.p, label);
-        }
-    }
-    for (uint32_t d = 0; d < dst->rank; d++) {
-        for (uint32_t label = 0; label < n; label++) {
-            if (place_coef(dst, d, label) != 0 && !labels_have(s.p, label) &&
-                !labels_have(s.keep, label)) {
-                add_label(&s.keep, label);
-            }
-        }
-    }
-    for (uint32_t label = 0; label < n; label++) {
-        if (!labels_have(s.p, label) && !labels_have(s.keep, label)) {
-            add_label(&s.fold, label);
-        }
-    }
-    return s;
-}
 
 /* ---- without a fold ---- */
 
@@ -372,15 +206,6 @@ static bool few_terms(const Lower *l, const Shape *shape, int64_t kept)
     return kept >= MANY_KEPT && labels_count(shape->fold, &l->now.full) <= FEW_TERMS;
 }
 
-static Labels free_labels(const Shape *shape)
-{
-    Labels f = shape->keep;
-    for (uint32_t i = 0; i < shape->fold.n; i++) {
-        add_label(&f, shape->fold.at[i]);
-    }
-    return f;
-}
-
 /* The boxes of the reduced labels beside `nk` positions that are kept. */
 static void fold_steps(const Lower *l, const Stmt *s, const Shape *shape, int64_t nk,
                        int64_t *step)
@@ -414,6 +239,15 @@ static const Expr *without_scale(const Stmt *s, double *scale)
     return s->value;
 }
 
+static void join_or_begin(Lower *l, Op fold, TileView acc, TileView terms, bool begin)
+{
+    if (begin) {
+        make_copy(l, acc, terms);
+    } else {
+        statement_join(l, fold, acc, terms);
+    }
+}
+
 /* One column per position of `keep`: the fold over the boxes of the reduced labels, in `into` if that is given. */
 static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
                           const TileView *into)
@@ -427,7 +261,7 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
     double scale;
     const Expr *value = without_scale(s, &scale);
     bool any = false; /* has a box been folded? */
-    Labels f = free_labels(shape);
+    Labels f = shape_free(shape);
     int64_t step[LABELS];
     fold_steps(l, s, shape, nk, step);
     for (bool a = true; box_next(shape->fold, &l->now.full, step, box, a) && !l->tried.failed;
@@ -443,13 +277,21 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
         TileView v = evaluate(&ev, value, DTYPE_F32, NULL);
         l->now.memo.n = 0;
         int64_t nr = labels_count(shape->fold, box);
-        for (int64_t k = 0; k < nk && nr > 1 && !l->tried.failed; k++) {
-            make_reduce(l, view_part(part, k, 1), fold_f32(s->fold), view_part(v, k * nr, nr));
+        if (nr > 1 && shape->fold_first && shape_joins(nk, nr)) {
+            for (int64_t r = 0; r < nr && !l->tried.failed; r++) {
+                join_or_begin(l, s->fold, acc, view_part(v, r * nk, nk), opens && r == 0);
+            }
+            continue;
         }
-        if (nr == 1 && opens) {
-            make_copy(l, acc, v);
+        for (int64_t k = 0; k < nk && nr > 1 && !l->tried.failed; k++) {
+            TileView terms = view_part(v, shape->fold_first ? k : k * nr, nr);
+            terms.step *= shape->fold_first ? nk : 1;
+            make_reduce(l, view_part(part, k, 1), fold_f32(s->fold), terms);
+        }
+        if (nr == 1) {
+            join_or_begin(l, s->fold, acc, v, opens);
         } else if (!opens) {
-            statement_join(l, s->fold, acc, nr == 1 ? v : part);
+            statement_join(l, s->fold, acc, part);
         }
     }
     if (scale < 1.0 || scale > 1.0) {
@@ -595,7 +437,7 @@ static int64_t ahead(Lower *l, const Stmt *s, const Shape *shape, const int64_t 
                      const Place *x, AheadWhat what)
 {
     int64_t pstep[LABELS], step[LABELS], bytes = 0;
-    Labels all = free_labels(shape);
+    Labels all = shape_free(shape);
     box_steps(shape->p, &l->now.full, NKI_PARTITIONS, pstep);
     Box box = l->now.full;
     for (bool b = true; box_next(shape->keep, &l->now.full, kstep, &box, b) && !l->tried.failed;
@@ -646,7 +488,7 @@ static void make_ahead(Lower *l, const Stmt *s, const Shape *shape, const int64_
             has &= place_has(x, shape->p.at[j]);
         }
         if (has && l->home[x->buf].on_chip &&
-            view_turns(l, x, shape->p, free_labels(shape), &l->now.full) &&
+            view_turns(l, x, shape->p, shape_free(shape), &l->now.full) &&
             ahead(l, s, shape, kstep, x, AHEAD_COUNT) <= l->room.cache_limit / AHEAD_PART) {
             (void)ahead(l, s, shape, kstep, x, AHEAD_TURN);
         }
@@ -660,7 +502,7 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
     int64_t red = labels_count(shape->fold, &l->now.full);
     int64_t most =
         l->room.tile_elements / (red < l->room.tile_elements ? red : l->room.tile_elements);
-    most = most > 512 || few_terms(l, shape, MANY_KEPT) ? 512 : most;
+    most = most > 512 || shape->fold_first || few_terms(l, shape, MANY_KEPT) ? 512 : most;
     int64_t kstep[LABELS], pstep[LABELS];
     box_steps(shape->keep, &l->now.full, most, kstep);
     box_steps(shape->p, &l->now.full, NKI_PARTITIONS, pstep);

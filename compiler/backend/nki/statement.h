@@ -7,11 +7,20 @@
 
 typedef struct Shape {
     Labels p, keep, fold;
-    bool fold_p; /* the partition labels are reduced */
+    bool fold_p;     /* the partition labels are reduced */
+    bool fold_first; /* on the free axis, before those that are kept */
 } Shape;
 
+/* ---- shape.c ---- */
 /* Which labels lie on partitions, which are kept on the free axis, and which are folded. */
 Shape statement_shape(Lower *l, const Place *dst, const Expr *value, uint32_t n);
+/* The labels of the free axis, in their order. */
+Labels shape_free(const Shape *s);
+/* Is a fold of so many terms, for so many positions that are kept, quicker as rows of positions that are joined than reduced one position
+ * after the other? */
+bool shape_joins(int64_t kept, int64_t terms);
+
+/* ---- statement.c ---- */
 /* Is what is kept of the box a run of the block, where instructions can write it? */
 bool statement_target(Lower *l, const Place *dst, const Shape *s, const Box *box,
                       TileView *out);

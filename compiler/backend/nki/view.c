@@ -457,7 +457,8 @@ static TileView hbm_view(Lower *l, const Place *x, Labels p, Labels f, const Box
     if (is_turned(l, x, p, f, box)) {
         return load_view(l, x, p, f, box);
     }
-    if (stepped_view(l, x, p, f, box, &out) || strided_view(l, x, p, f, box, &out)) {
+    if (stepped_view(l, x, p, f, box, &out) || strided_view(l, x, p, f, box, &out) ||
+        view_gathered(l, x, p, f, box, &out)) {
         return out;
     }
     if (!all_there(x, f, &l->now.full) || !widen(l, x, f, box, &wide)) {

@@ -168,8 +168,7 @@ def programs(options):
 
 # Kernels that no part of their instructions cuts: a word of the reason.
 UNCUT = {
-    "dot": "a single number", "mp2_energy": "a single number", "outer": "a row of it", "syrk": "a row of it", "add_transposed": "a row of it", "update_read_in_part": "what another has changed",
-    "update_of_what_is_read": "what another has changed",
+    "dot": "a single number", "mp2_energy": "a single number", "outer": "a row of it", "syrk": "a row of it", "update_read_in_part": "what another has changed",
 }
 
 

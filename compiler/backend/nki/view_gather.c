@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Views whose labels lie in another order in HBM. A DMA moves what does not follow each other in both places as elements, each at the
+ * price of SHORT_BYTES. So a slab is loaded as it lies, with longer rows along the contiguous label, and an engine gathers from it what is
+ * asked for: a copy for each run of equal steps.
+ *
+ *     x[c, e, b] as [b | c, e]:   slab[b | c, e, ...] by DMA, rows of e;   for c: tile[b | c, :] = slab[b | c, : at its step]
+ */
+#include "backend/nki/view.h"
+
+#define SHORT_BYTES  512   /* rows of less are slow */
+#define SLAB_MOST    65536 /* bytes of a partition, of a slab */
+#define LEAST_CYCLES 64    /* of a copy */
+#define DMA_CYCLES   1.34  /* of an engine, in the time of a descriptor of SHORT_BYTES */
+
+/* Labels of `f` that vary in the box, in the order in which they lie; `unit`, which lies contiguous, is last. */
+static Labels as_it_lies(const Lower *l, const Place *x, Labels f, const Box *box,
+                         uint32_t unit)
+{
+    Labels out = {0};
+    for (uint32_t i = 0; i < f.n; i++) {
+        if (box->n[f.at[i]] == 1 || f.at[i] == unit) {
+            continue;
+        }
+        uint32_t at = out.n++;
+        for (; at > 0 && place_stride(l, x, out.at[at - 1]) < place_stride(l, x, f.at[i]);
+             at--) {
+            out.at[at] = out.at[at - 1];
+        }
+        out.at[at] = f.at[i];
+    }
+    out.at[out.n++] = (uint8_t)unit;
+    return out;
+}
+
+int64_t view_run(const Lower *l, const Place *x, Labels f, const Box *box)
+{
+    int32_t part = x->rank == 0 ? -1 : x->label[x->rank - 1];
+    bool beside = l->pair[x->buf] && (part < 0 || !labels_have(f, (uint32_t)part));
+    int64_t run = beside ? 2 : 1; /* both parts are loaded */
+    for (uint32_t i = f.n; i-- > 0;) {
+        uint32_t label = f.at[i];
+        if (box->n[label] > 1 && place_stride(l, x, label) != run) {
+            break;
+        }
+        run *= box->n[label];
+    }
+    return run;
+}
+
+/* Steps of the labels in a tile that has them in this order. */
+static void steps_in(Labels f, const Box *box, int64_t *step)
+{
+    int64_t s = 1;
+    for (uint32_t i = f.n; i-- > 0;) {
+        step[f.at[i]] = s;
+        s *= box->n[f.at[i]];
+    }
+}
+
+/* Labels [from, to) of the free axis that are one run of equal steps in the slab: the longest ones. */
+static int64_t longest_run(Labels f, const Box *box, const int64_t *step, uint32_t *from,
+                           uint32_t *to)
+{
+    int64_t most = 0;
+    for (uint32_t i = 0; i < f.n; i++) {
+        int64_t count = box->n[f.at[i]];
+        uint32_t end = i + 1;
+        while (end < f.n && step[f.at[end - 1]] == step[f.at[end]] * box->n[f.at[end]]) {
+            count *= box->n[f.at[end++]];
+        }
+        if (count > most) {
+            most = count;
+            *from = i;
+            *to = end;
+        }
+    }
+    return most;
+}
+
+/* The labels that vary in the box. */
+static Labels varying(Labels f, const Box *box)
+{
+    Labels out = {0};
+    for (uint32_t i = 0; i < f.n; i++) {
+        if (box->n[f.at[i]] > 1) {
+            out.at[out.n++] = f.at[i];
+        }
+    }
+    return out;
+}
+
+static bool moves_with_all(const Lower *l, const Place *x, Labels list)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < list.n; i++) {
+        all &= place_stride(l, x, list.at[i]) > 0;
+    }
+    return all;
+}
+
+bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Slab *out)
+{
+    uint32_t unit = LABELS;
+    int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype), run = view_run(l, x, f, box);
+    f = varying(f, box);
+    for (uint32_t label = 0; label < l->now.n_labels; label++) {
+        bool here = place_stride(l, x, label) == 1 && l->now.full.n[label] > 1;
+        unit = here ? label : unit;
+    }
+    if (unit == LABELS || labels_have(p, unit) || run * size >= SHORT_BYTES ||
+        l->pair[x->buf] || l->now.flat > 0 || !moves_with_all(l, x, f) ||
+        !moves_with_all(l, x, varying(p, box))) {
+        return false;
+    }
+    *out = (Slab){.order = as_it_lies(l, x, f, box, unit), .box = *box};
+    int64_t full = l->now.full.n[unit], want = SHORT_BYTES / size;
+    int64_t rest = labels_count(f, box) / (labels_have(f, unit) ? box->n[unit] : 1);
+    int64_t most = SLAB_MOST / size / rest;
+    want = want < most ? want : most;
+    int64_t at = box->s[unit] - l->now.full.s[unit];
+    if (box->n[unit] < full && box->n[unit] < want) {
+        int64_t chunk = full < want ? full : want / box->n[unit] * box->n[unit];
+        int64_t left = full - at / chunk * chunk;
+        if (at % chunk + box->n[unit] <= chunk) {
+            out->box.s[unit] = l->now.full.s[unit] + at / chunk * chunk;
+            out->box.n[unit] = left < chunk ? left : chunk;
+        }
+    }
+    uint32_t from = 0, to = 0;
+    steps_in(out->order, &out->box, out->step);
+    out->run = view_run(l, x, out->order, &out->box);
+    out->copied = longest_run(f, box, out->step, &from, &to);
+    double n = (double)labels_count(f, box), rows = n * (double)labels_count(p, box);
+    double copies = n / (double)out->copied *
+                    (double)(out->copied < LEAST_CYCLES ? LEAST_CYCLES : out->copied);
+    return rows / (double)out->run * DMA_CYCLES + copies < rows / (double)run * DMA_CYCLES;
+}
+
+bool view_gathered(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView *out)
+{
+    Slab s;
+    if (!view_slab(l, x, p, f, box, &s)) {
+        return false;
+    }
+    f = varying(f, box);
+    DType t = l->from->bufs.at[x->buf].dtype;
+    TileView slab = view_of(l, x, p, s.order, &s.box);
+    int64_t own[LABELS], one[LABELS], unused = 0;
+    uint32_t from = 0, to = 0;
+    steps_in(f, box, own);
+    int64_t run = longest_run(f, box, s.step, &from, &to);
+    TileView tile = tile_new(l, l->from->bufs.at[x->buf].name->text, t, SPACE_TILE,
+                             labels_count(p, box), labels_count(f, box));
+    Labels outer = {0};
+    for (uint32_t i = 0; i < f.n; i++) {
+        if (i < from || i >= to) {
+            one[outer.n] = 1;
+            outer.at[outer.n++] = f.at[i];
+        }
+    }
+    Box part = *box;
+    for (bool first = true; box_next(outer, box, one, &part, first) && !l->tried.failed;
+         first = false) {
+        TileView src =
+            view_part(slab, view_linear(s.order, &s.box, &part, LABELS, &unused), run);
+        TileView dst = view_part(tile, view_linear(f, box, &part, LABELS, &unused), run);
+        src.step = slab.step * s.step[f.at[to - 1]];
+        dst.step = own[f.at[to - 1]];
+        make_copy(l, dst, src);
+    }
+    *out = tile;
+    return true;
+}
