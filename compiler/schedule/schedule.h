@@ -45,6 +45,7 @@ typedef struct Schedule {
     uint32_t n_levels;
     const ScheduleLevel *level;
     bool parallel_batches;
+    bool given; /* read from a dump: obeyed as it stands */
 } Schedule;
 
 const char *schedule_role_name(ScheduleRole role); /* "rows", "columns", "sum", "batch" */

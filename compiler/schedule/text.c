@@ -188,6 +188,7 @@ bool schedule_read(Cursor *c, Arena *arena, ScheduleNumber *number, void *user,
     }
     b->n_levels = list->n;
     b->level = level;
+    b->given = true;
     *out = b;
     return true;
 }

@@ -40,9 +40,22 @@ static bool is_batch(const Lower *l, const Stmt *s, VarRef v)
            expr_uses(l->from, product->arg[1], v);
 }
 
+#define TINY                                                                                   \
+    512 /* multiply-adds of each batch: the Vector engine takes them side by side (roles.c) */
+
+bool batch_is_tiny(const Lower *l, const Stmt *s)
+{
+    int64_t each = 1;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        const Range *r = &s->index[i].range;
+        each = sat_mul(each, is_batch(l, s, s->index[i].var) ? 1 : r->limit.n - r->start.base);
+    }
+    return each <= TINY;
+}
+
 static void mark_stmt(Lower *l, const Stmt *s)
 {
-    bool matmul = s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL;
+    bool matmul = s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL && !batch_is_tiny(l, s);
     for (uint32_t i = 0; i < s->n_index; i++) {
         VarRef v = s->index[i].var;
         bool here = meet_at(l, s->dst, s->at, v, false) || meet(l, s->value, v, false);

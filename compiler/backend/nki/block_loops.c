@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A contraction of many blocks as loops over them (stay.c): those of its outer levels, as few as leave a body that is worth a loop.
  * What a level packs is then loaded before the loops inside of it. */
-#include "backend/nki/contract.h"
+#include "backend/nki/blocks.h"
 
 #define BODY_MOST 64 /* matmuls of a body that is not cut again */
 #define INSIDE_MOST                                                                            \
@@ -30,6 +30,20 @@ static int64_t matmuls(const Cut *c)
     return n;
 }
 
+/* The step, longer where what lies contiguous in HBM would be cut to short rows. */
+static int64_t whole_rows(const Cut *c, uint32_t label, int64_t step)
+{
+    Lower *l = c->l;
+    ExprWalk w;
+    for (const Expr *e = load_first(&w, c->s->value); e != NULL; e = load_next(&w)) {
+        Place x = place_of(l, e->buf, e->at);
+        int64_t run = SHORT_ROW / nki_bytes(l->from->bufs.at[e->buf].dtype);
+        bool along = !l->home[e->buf].on_chip && place_stride(l, &x, label) == 1;
+        step = along && step < run ? (run + step - 1) / step * step : step;
+    }
+    return step;
+}
+
 /* The outermost label that is cut where a level takes so many positions of a role at a time, and its step; false: none. */
 static bool find_label(const Cut *c, ScheduleRole role, int64_t tile, uint32_t *label,
                        int64_t *step)
@@ -43,6 +57,7 @@ static bool find_label(const Cut *c, ScheduleRole role, int64_t tile, uint32_t *
         int64_t each = cut ? 1 : count * n <= tile ? n : tile / count > 1 ? tile / count : 1;
         cut |= each < n;
         count *= each;
+        each = whole_rows(c, at, each);
         if (each < n) {
             *label = at;
             *step = each;

@@ -96,7 +96,7 @@ static bool classify(Contraction *c)
     return c->k.n > 0;
 }
 
-static void swap_roles(Contraction *c)
+void contract_swap(Contraction *c)
 {
     Place p = c->stationary;
     const Expr *of = c->of[0];
@@ -124,7 +124,7 @@ static void choose_roles(Contraction *c)
     int32_t want = partition_label(l, &c->final);
     if (l->home[c->final.buf].on_chip) {
         if (want >= 0 && labels_have(c->n, (uint32_t)want)) {
-            swap_roles(c);
+            contract_swap(c);
         }
         return;
     }
@@ -136,8 +136,21 @@ static void choose_roles(Contraction *c)
         }
     }
     if (last >= 0 && labels_have(c->m, (uint32_t)last)) {
-        swap_roles(c);
+        contract_swap(c);
     }
+}
+
+/* The row that lies contiguous in the result, where there are others: on partitions, its elements would be stored one by one. */
+static uint32_t stored_along(const Contraction *c)
+{
+    const Lower *l = c->l;
+    uint32_t along = LABELS, others = 0;
+    for (uint32_t i = 0; i < c->m.n && !l->home[c->final.buf].on_chip; i++) {
+        bool unit = place_stride(l, &c->final, c->m.at[i]) == 1;
+        along = unit ? c->m.at[i] : along;
+        others += !unit && l->now.full.n[c->m.at[i]] > 1;
+    }
+    return others > 0 ? along : LABELS;
 }
 
 /* Which rows share a tile: the last ones as long as they fit, and a piece of one more; where
@@ -146,11 +159,12 @@ static void share_rows(Contraction *c, int32_t want)
 {
     Lower *l = c->l;
     int64_t count = 1, most = c->tile[ROLE_M];
+    uint32_t beside = stored_along(c);
     for (uint32_t i = c->m.n; i-- > 0;) {
         uint32_t label = c->m.at[i];
         bool fits = c->pm.n == 0 || count * l->now.full.n[label] <= most;
         bool alone = l->home[c->final.buf].on_chip;
-        if (alone ? (int32_t)label == want : fits) {
+        if (label != beside && (alone ? (int32_t)label == want : fits)) {
             add(&c->pm, label);
             count *= l->now.full.n[label];
         }
@@ -158,7 +172,8 @@ static void share_rows(Contraction *c, int32_t want)
     bool cut = !l->home[c->final.buf].on_chip && l->now.part < 0 && count * 2 <= most;
     Labels pm = {0};
     for (uint32_t i = 0; i < c->m.n; i++) {
-        if (cut || labels_have(c->pm, c->m.at[i])) { /* a piece of one more label */
+        bool share = cut && c->m.at[i] != beside; /* a piece of one more label */
+        if (share || labels_have(c->pm, c->m.at[i])) {
             add(&pm, c->m.at[i]);
         } else {
             add(&c->om, c->m.at[i]);
@@ -256,7 +271,7 @@ static void obey_roles(Contraction *c)
 {
     const Schedule *b = c->levels;
     if (!labels_have(c->m, b->label[ROLE_M][0])) {
-        swap_roles(c);
+        contract_swap(c);
     }
     c->m = labels_reversed(b->n_labels[ROLE_M], b->label[ROLE_M]);
     c->n = labels_reversed(b->n_labels[ROLE_N], b->label[ROLE_N]);
@@ -351,19 +366,6 @@ void contract_places(Contraction *c)
     c->moving = operand_place(c->l, c->of[1]);
 }
 
-/* False: summed over one operand alone, or of types that it does not have. */
-static bool begin_contraction(Contraction *c, const Expr *product)
-{
-    Lower *l = c->l;
-    c->dst = c->final = place_of(l, c->s->dst, c->s->at);
-    c->of[0] = product->arg[0];
-    c->of[1] = product->arg[1];
-    contract_places(c);
-    DType type = l->from->bufs.at[c->stationary.buf].dtype;
-    bool typed = type == l->from->bufs.at[c->moving.buf].dtype && dtype_is_float(type);
-    return c->s->fold == OP_SUM && typed && classify(c);
-}
-
 static const Expr *product_of(const Stmt *s)
 {
     const Expr *product = s->value;
@@ -373,10 +375,23 @@ static const Expr *product_of(const Stmt *s)
     return product;
 }
 
+bool contract_begin(Contraction *c)
+{
+    Lower *l = c->l;
+    const Expr *product = product_of(c->s);
+    c->dst = c->final = place_of(l, c->s->dst, c->s->at);
+    c->of[0] = product->arg[0];
+    c->of[1] = product->arg[1];
+    contract_places(c);
+    DType type = l->from->bufs.at[c->stationary.buf].dtype;
+    bool typed = type == l->from->bufs.at[c->moving.buf].dtype && dtype_is_float(type);
+    return c->s->fold == OP_SUM && typed && classify(c);
+}
+
 bool lower_is_product(Lower *l, const Stmt *s)
 {
     Contraction c = {.l = l, .s = s};
-    return !lower_is_flat(l, s) && begin_contraction(&c, product_of(s)) && !l->tried.failed;
+    return !lower_is_flat(l, s) && contract_begin(&c) && !l->tried.failed;
 }
 
 void contract_refresh(Contraction *c)
@@ -418,8 +433,7 @@ void contract_finish(Contraction *c, Labels result, const Box *box, TileView psu
     view_store(l, &c->final, c->pm, result, box, psum);
 }
 
-/* Labels by role and by tile. */
-static void shape_contraction(Contraction *c)
+void contract_shape(Contraction *c)
 {
     Lower *l = c->l;
     if (c->reader != NULL) {
@@ -459,10 +473,10 @@ bool lower_panels(Lower *l, const Stmt *s, const Stmt *epilogue)
 {
     Contraction c = {.l = l, .s = s, .reader = epilogue, .overwrite = s->begins};
     if (!l->loops.cut || s->schedule == NULL || s->schedule->n_levels == 0 ||
-        lower_is_flat(l, s) || !begin_contraction(&c, product_of(s)) || l->tried.failed) {
+        lower_is_flat(l, s) || !contract_begin(&c) || l->tried.failed) {
         return false;
     }
-    shape_contraction(&c);
+    contract_shape(&c);
     bool part = l->loops.depth > 0 && matmuls_of(&c) <= PART_MOST;
     return !part && !psum_has(l, s->dst) && contract_panels(&c);
 }
@@ -473,14 +487,14 @@ bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)
         return false;
     }
     Contraction c = {.l = l, .s = s, .reader = epilogue, .overwrite = overwrite};
-    if (!begin_contraction(&c, product_of(s))) {
+    if (!contract_begin(&c)) {
         return s->schedule != NULL && s->schedule->n_levels > 0 &&
                !contract_refuse(&c, "has no matmul for it");
     }
     if (s->schedule != NULL && s->schedule->n_levels == 0) {
         return false;
     }
-    shape_contraction(&c);
+    contract_shape(&c);
     contract_blocks(&c);
     return true;
 }

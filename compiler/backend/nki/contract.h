@@ -20,6 +20,12 @@ typedef struct Contraction {
     int64_t tile[ROLE_BATCH]; /* the innermost, by role */
 } Contraction;
 
+/* Operands, and labels by role; false: summed over one operand alone, or of types that the engine does not have. */
+bool contract_begin(Contraction *c);
+/* Rows, columns and sums that share a tile, as the schedule says. */
+void contract_shape(Contraction *c);
+/* The operand that is stationary moves, and the other way round. */
+void contract_swap(Contraction *c);
 /* Emits all tiles; or says what the device does not have of the levels. */
 void contract_blocks(Contraction *c);
 

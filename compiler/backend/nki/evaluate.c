@@ -57,57 +57,97 @@ static void leaves_of(const Val *v, Leaves *out)
     }
 }
 
-/* How many trailing labels of `f` can lie on the free axis of one instruction: each leaf has all of them or none. */
-static uint32_t suffix(const Leaves *leaves, Labels f)
+/* Labels [from, from + n) of the free axis: what one instruction takes. */
+typedef struct Run {
+    uint32_t from, n;
+} Run;
+
+#define LEAST_CYCLES 64 /* of an instruction */
+
+/* Does each leaf have all labels of the run, or none? */
+static bool is_run(const Leaves *leaves, Labels f, Run run)
 {
-    uint32_t best = 0;
-    for (uint32_t n = 1; n <= f.n; n++) {
-        bool good = true;
-        for (uint32_t k = 0; k < leaves->n; k++) {
-            uint32_t has = 0;
-            for (uint32_t i = f.n - n; i < f.n; i++) {
-                has += labels_have(leaves->at[k]->f, f.at[i]);
-            }
-            good &= has == 0 || has == n;
+    for (uint32_t k = 0; k < leaves->n; k++) {
+        uint32_t has = 0;
+        for (uint32_t i = run.from; i < run.from + run.n; i++) {
+            has += labels_have(leaves->at[k]->f, f.at[i]);
         }
-        best = good ? n : best;
-        if (!good) {
-            break;
+        if (has != 0 && has != run.n) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool leaves_in_psum(const Evaluation *ev, const Leaves *leaves)
+{
+    bool yes = false;
+    for (uint32_t i = 0; i < leaves->n; i++) {
+        yes |= view_space(ev->l, leaves->at[i]->v) == SPACE_ACC;
+    }
+    return yes;
+}
+
+/* The run with which all of it takes the least time: the last labels, or others, which then lie at equal steps. */
+static Run longest_run(const Evaluation *ev, const Leaves *leaves, Labels f)
+{
+    Run best = {f.n, 0};
+    int64_t most = 1;
+    uint32_t ends = leaves_in_psum(ev, leaves) ? f.n : 1; /* steps might leave the bank */
+    for (uint32_t end = f.n; end >= ends && end > 0; end--) {
+        int64_t count = 1;
+        for (uint32_t from = end; from-- > 0;) {
+            Run run = {from, end - from};
+            count *= ev->box->n[f.at[from]];
+            if (!is_run(leaves, f, run)) {
+                break;
+            }
+            bool last = end == f.n && (count > most || best.n == 0);
+            if (last || (count > most && most < LEAST_CYCLES)) {
+                best = run;
+                most = count;
+            }
         }
     }
     return best;
 }
 
-static bool is_column(const Val *leaf, Labels f, uint32_t n)
+static bool is_column(const Val *leaf, Labels f, Run run)
 {
-    return leaf->kind == VAL_TILE && n > 0 && !labels_have(leaf->f, f.at[f.n - 1]);
+    return leaf->kind == VAL_TILE && run.n > 0 && !labels_have(leaf->f, f.at[run.from]);
 }
 
-/* The piece of a leaf at one position of the labels before the suffix. */
-static TileView leaf_piece(const Evaluation *ev, const Val *leaf, const Box *part)
+/* The piece of a leaf with the run at one position of the other labels. */
+static TileView leaf_piece(const Evaluation *ev, const Val *leaf, Labels f, Run run,
+                           const Box *part)
 {
-    int64_t at = 0, stride = 1, n = 1;
+    int64_t at = 0, stride = 1, n = 1, step = 1;
     for (uint32_t i = leaf->f.n; i-- > 0;) {
         uint32_t label = leaf->f.at[i];
+        bool last = run.n > 0 && f.at[run.from + run.n - 1] == label;
+        step = last ? stride : step;
         at += stride * (part->s[label] - ev->box->s[label]);
         stride *= ev->box->n[label];
         n *= part->n[label];
     }
-    return view_part(leaf->v, at, n);
+    TileView piece = view_part(leaf->v, at, n);
+    piece.step = leaf->v.step * step;
+    return piece;
 }
 
-static const Expr *piece_expr(Evaluation *ev, const Val *v, const Box *part, int64_t nf)
+static const Expr *piece_expr(Evaluation *ev, const Val *v, Labels f, Run run, const Box *part)
 {
     Lower *l = ev->l;
     if (v->kind == VAL_NUMBER) {
         return expr_const(l->arena, number_real(DTYPE_F32, v->number));
     }
     if (v->kind == VAL_TILE) {
-        TileView piece = leaf_piece(ev, v, part);
-        return piece.nf == nf ? view_load(l, piece, DTYPE_F32)
-                              : view_column(l, piece, DTYPE_F32);
+        TileView piece = leaf_piece(ev, v, f, run, part);
+        return is_column(v, f, run) ? view_column(l, piece, DTYPE_F32)
+                                    : view_load(l, piece, DTYPE_F32);
     }
-    const Expr *arg[2] = {piece_expr(ev, v->x, part, nf), piece_expr(ev, v->y, part, nf)};
+    const Expr *arg[2] = {piece_expr(ev, v->x, f, run, part),
+                          piece_expr(ev, v->y, f, run, part)};
     DType t = DTYPE_F32, in[2] = {t, t};
     CHECK(op_result_type(v->op, in, 2, &t));
     return expr_cast(l->arena, expr_op(l->arena, v->op, t, 2, arg), DTYPE_F32);
@@ -123,16 +163,16 @@ Val *val_tile(Evaluation *ev, TileView v, bool hp, Labels f)
 }
 
 /* Columns are f32 to every instruction, whatever the tiles are: others are copied first. */
-static const Val *widen_columns(Evaluation *ev, const Val *v, Labels f, uint32_t n)
+static const Val *widen_columns(Evaluation *ev, const Val *v, Labels f, Run run)
 {
     if (v->kind == VAL_PENDING) {
         Val *out = val_new(ev, VAL_PENDING);
         *out = *v;
-        out->x = widen_columns(ev, v->x, f, n);
-        out->y = widen_columns(ev, v->y, f, n);
+        out->x = widen_columns(ev, v->x, f, run);
+        out->y = widen_columns(ev, v->y, f, run);
         return out;
     }
-    if (!is_column(v, f, n) || view_dtype(ev->l, v->v) == DTYPE_F32) {
+    if (!is_column(v, f, run) || view_dtype(ev->l, v->v) == DTYPE_F32) {
         return v;
     }
     TileView copy = tile_new(ev->l, "t", DTYPE_F32, SPACE_TILE, v->v.np, v->v.nf);
@@ -146,28 +186,26 @@ static void emit_pieces(Evaluation *ev, const Val *v, Op fn, TileView dst, Label
     Lower *l = ev->l;
     Leaves leaves = {0};
     leaves_of(v, &leaves);
-    uint32_t n = suffix(&leaves, f);
-    v = widen_columns(ev, v, f, n);
-    Labels outer = {f.n - n, {0}};
-    int64_t step[LABELS];
-    for (uint32_t i = 0; i < outer.n; i++) {
-        outer.at[i] = f.at[i];
-        step[i] = 1;
+    Run run = longest_run(ev, &leaves, f);
+    v = widen_columns(ev, v, f, run);
+    Labels outer = {0};
+    int64_t one[LABELS];
+    for (uint32_t i = 0; i < f.n; i++) {
+        if (i < run.from || i >= run.from + run.n) {
+            one[outer.n] = 1;
+            outer.at[outer.n++] = f.at[i];
+        }
     }
+    Val into = {.kind = VAL_TILE, .v = dst, .f = f};
     Box part = *ev->box;
-    int64_t nf = 1;
-    for (uint32_t i = outer.n; i < f.n; i++) {
-        nf *= ev->box->n[f.at[i]];
-    }
-    int64_t at = 0;
-    for (bool first = true; box_next(outer, ev->box, step, &part, first) && !l->tried.failed;
+    for (bool first = true; box_next(outer, ev->box, one, &part, first) && !l->tried.failed;
          first = false) {
-        const Expr *e = piece_expr(ev, v, &part, nf);
+        const Expr *e = piece_expr(ev, v, f, run, &part);
         if (fn != OP_COPY) {
             e = expr_op(l->arena, fn, DTYPE_F32, 1, &e);
         }
-        make_map(l, view_part(dst, at, nf), e);
-        at += nf;
+        TileView piece = leaf_piece(ev, &into, f, run, &part);
+        make_map(l, piece, e);
     }
 }
 
@@ -222,11 +260,7 @@ static bool in_psum(const Evaluation *ev, const Val *v)
 {
     Leaves leaves = {0};
     leaves_of(v, &leaves);
-    bool yes = false;
-    for (uint32_t i = 0; i < leaves.n; i++) {
-        yes |= view_space(ev->l, leaves.at[i]->v) == SPACE_ACC;
-    }
-    return yes;
+    return leaves_in_psum(ev, &leaves);
 }
 
 /* No instruction reads two operands from PSUM. */
@@ -320,9 +354,9 @@ static bool feeds_activation(const Evaluation *ev, const Val *v, Op fn)
     }
     Leaves leaves = {0};
     leaves_of(v, &leaves);
-    uint32_t n = suffix(&leaves, v->f);
-    bool x_small = x->kind == VAL_NUMBER || is_column(x, v->f, n);
-    bool y_small = y->kind == VAL_NUMBER || is_column(y, v->f, n);
+    Run run = longest_run(ev, &leaves, v->f);
+    bool x_small = x->kind == VAL_NUMBER || is_column(x, v->f, run);
+    bool y_small = y->kind == VAL_NUMBER || is_column(y, v->f, run);
     if (x_small == y_small || (x_small ? x != v->x : y != v->y)) {
         return false;
     }
@@ -470,9 +504,6 @@ static const Val *select_value(Evaluation *ev, const Val *c, const Val *x, const
     return val_tile(ev, dst, true, ev->f);
 }
 
-#define SPREAD_BYTES                                                                           \
-    512 /* of a row for which copies to all partitions cost no more than its descriptors */
-
 static const Val *eval_load(Evaluation *ev, const Expr *e)
 {
     Lower *l = ev->l;
@@ -490,9 +521,9 @@ static const Val *eval_load(Evaluation *ev, const Expr *e)
     for (uint32_t i = 0; i < ev->p.n; i++) {
         hp |= place_has(&x, ev->p.at[i]);
     }
-    int64_t bytes = labels_count(f, ev->box) * nki_bytes(l->from->bufs.at[e->buf].dtype);
     if (!hp && !l->home[e->buf].on_chip && !l->pair[e->buf] && !l->turn[e->buf].is &&
-        bytes <= SPREAD_BYTES && l->from->bufs.at[e->buf].dtype != DTYPE_BOOL) {
+        view_spreads(l, &x, f, ev->box, eval_partitions(ev)) &&
+        l->from->bufs.at[e->buf].dtype != DTYPE_BOOL) {
         hp =
             eval_partitions(ev) > 1; /* on all partitions by one copy whose stride there is 0 */
     }

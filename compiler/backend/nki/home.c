@@ -17,9 +17,9 @@
 #define WEIGHT_ALONG      0.3   /* what is stored of it would be turned */
 #define WEIGHT_SUM        0.001 /* positions that are sums or multiples: never on partitions */
 
-static bool has_levels(const Stmt *s)
+static bool has_levels(const Lower *l, const Stmt *s)
 {
-    return s->schedule != NULL && s->schedule->n_levels > 0;
+    return s->schedule != NULL && s->schedule->n_levels > 0 && !batch_is_tiny(l, s);
 }
 
 /* The first index of a role in a statement with levels. */
@@ -68,7 +68,7 @@ static void score_load(const Lower *l, const Stmt *s, const Expr *load, double *
             kept |= access_uses(l->from, s->dst, s->at, load->at[d].term[t].var);
         }
         if (s->fold != OP_COPY && !kept && load->at[d].n > 0) {
-            bool second = has_levels(s) && !affine_uses(load->at[d], role_var(s, ROLE_K));
+            bool second = has_levels(l, s) && !affine_uses(load->at[d], role_var(s, ROLE_K));
             score[d] *= tile_kind(s) != TILE_MATMUL ? WEIGHT_FOLDED
                         : second                    ? WEIGHT_SECOND
                                                     : WEIGHT_CONTRACTED;
@@ -87,7 +87,7 @@ static uint32_t dim_of_rows(const Lower *l, BufRef buf)
         const Expr *load =
             product == NULL || s->fold != OP_COPY ? NULL : expr_load_of(s->value, product->dst);
         for (uint32_t d = 0; s->dst == buf && d < l->from->bufs.at[buf].rank; d++) {
-            if (has_levels(s) && affine_uses(s->at[d], role_var(s, ROLE_M))) {
+            if (has_levels(l, s) && affine_uses(s->at[d], role_var(s, ROLE_M))) {
                 return d;
             }
             uint32_t rank = load == NULL ? 0 : l->from->bufs.at[load->buf].rank;
@@ -101,7 +101,7 @@ static uint32_t dim_of_rows(const Lower *l, BufRef buf)
                 }
             }
         }
-        product = has_levels(s) ? s : NULL;
+        product = has_levels(l, s) ? s : NULL;
     }
     return UINT32_MAX;
 }

@@ -82,6 +82,7 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
 #define MOVED       0.1 /* of the time of copies */
 #define WAITS       1.5 /* times as long as the engine that has most to do is busy ... */
 #define WAITS_US    100 /* ... and so long */
+#define COMPUTES    2   /* times as long as its copies */
 #define STAGES      0.93 /* two stages, in a text of twice as many lines, take so much of the time */
 #define STAGES_WAIT 1.25 /* as WAITS, for these */
 #define STAGE_BODY  1500 /* statements, at most */
@@ -127,6 +128,12 @@ static bool engines_wait(const NkiCost *cost, double times)
 {
     return cost->predicted_us > times * cost->busy_us[cost->bound_by] &&
            cost->predicted_us > WAITS_US;
+}
+
+/* Does it take much longer than what it moves? */
+static bool moves_little(const NkiCost *cost)
+{
+    return cost->predicted_us > COMPUTES * cost->busy_us[4] && cost->predicted_us > WAITS_US;
 }
 
 /* The longest loop that has no other inside. */
@@ -273,7 +280,8 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
         return lower_parts_of(&first, k);
     }
     Lowered distributed = {.kernel = NULL};
-    if (best->kernel != NULL && engines_wait(&best->cost, WAITS)) {
+    if (best->kernel != NULL &&
+        (engines_wait(&best->cost, WAITS) || moves_little(&best->cost))) {
         const Kernel *each = lower_distribute(arena, k);
         if (each != NULL) {
             lower_whole(&first, each, true, &distributed);

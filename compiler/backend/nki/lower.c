@@ -69,6 +69,12 @@ static void lower_tile(Lower *l, const Stmt *s, const Stmt *next, bool *took)
     }
     if (s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL && !is_long_dot(l, s)) {
         bool epilogue = s->begins && next != NULL && lower_is_epilogue(l, s, next);
+        uint32_t staged = LABELS;
+        s = lower_roles(l, s, epilogue ? next : NULL, &staged);
+        if (staged < LABELS) {
+            lower_staged(l, s, staged);
+            return;
+        }
         if (lower_panels(l, s, epilogue ? next : NULL) ||
             lower_cut(l, s, epilogue ? next : NULL) ||
             lower_matmul(l, s, s->begins, epilogue ? next : NULL)) {

@@ -189,7 +189,8 @@ typedef struct Now {
     uint32_t n_labels;
     Box full;             /* in the first iterations of loops that stay */
     Affine moves[LABELS]; /* how a label's positions move with these */
-    int64_t flat;         /* > 0: label 0 is cut into rows of so many, which are label 1 */
+    int64_t flat; /* > 0: label `cut` is cut into rows of so many, which are label n_labels */
+    uint32_t cut;
     int32_t part, turned; /* labels of parts of complex numbers, r and s, or -1 */
     VEC(Memo) memo;
     Map memo_hash, memo_at; /* by hash, and by address of the subexpression: place in `memo` */
@@ -319,6 +320,8 @@ double lower_price(const Lowered *w);
 #define EVEN 1.01 /* that loops which stay may take longer */
 /* ---- batch.c ---- */
 void batch_mark(Lower *l);
+/* Are the products of a contraction's batches so small that it is better on the Vector engine? */
+bool batch_is_tiny(const Lower *l, const Stmt *s);
 /* ---- split.c ---- */
 /* The kernel as device programs of at most l->task.most instructions each. */
 Kernel *lower_split(const Lower *l, bool last); /* false: says nothing where it cannot */
@@ -393,6 +396,8 @@ typedef struct Slab {
 } Slab;
 /* Is such a view cheaper than one by DMA alone? */
 bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Slab *out);
+/* Is a row quicker spread over partitions by a DMA that reads it for each of them than by a matmul with ones? */
+bool view_spreads(const Lower *l, const Place *x, Labels f, const Box *box, int64_t partitions);
 /* Elements at the end of the free axis that follow each other in HBM. */
 int64_t view_run(const Lower *l, const Place *x, Labels f, const Box *box);
 /* The run of the free axis of a block on chip that the labels `f` of the box are, if they are one. */
@@ -485,6 +490,11 @@ bool lower_narrows(Lower *l, const Stmt *s, const Stmt *copy);
 bool lower_is_product(Lower *l, const Stmt *s);
 /* The same as loops over all its tiles (panels.c); false, and nothing done, where it is too irregular. */
 bool lower_panels(Lower *l, const Stmt *s, const Stmt *epilogue);
+/* roles.c: the statement with the roles of its labels as they suit what lies in HBM; or, *staged < LABELS, itself, to be staged with that
+ * label on partitions. */
+const Stmt *lower_roles(Lower *l, const Stmt *s, const Stmt *epilogue, uint32_t *staged);
+/* staged.c: the contraction by way of blocks that lie as its result does. */
+void lower_staged(Lower *l, const Stmt *s, uint32_t row);
 /* block_loops.c: the same as loops over blocks; false, and nothing done, where it is not to be cut. */
 bool lower_cut(Lower *l, const Stmt *s, const Stmt *epilogue);
 void lower_map(Lower *l, const Stmt *s, bool overwrite);
@@ -492,6 +502,8 @@ void lower_map(Lower *l, const Stmt *s, bool overwrite);
 void lower_columns(Lower *l);
 /* Is the statement one over vectors in HBM, long enough to be spread over partitions? */
 bool lower_is_flat(Lower *l, const Stmt *s);
+/* Labels of the statement, rows of the one that is cut among them. */
+uint32_t lower_labels(const Lower *l);
 void lower_parts(Lower *l, const Stmt *re, const Stmt *im);
 /* Evaluates `e` over a box; `bound` (or BUF_NONE) is a buffer whose value is the tile `bound_view`. */
 #define LOWER_NONE UINT32_MAX

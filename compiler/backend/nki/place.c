@@ -122,8 +122,8 @@ Place place_of(Lower *l, BufRef buf, const Affine *at)
             } else {
                 out.label[d] = (int32_t)label;
             }
-            if (l->now.flat > 0 && label == 0) {
-                place_add(l, &out, d, 1, coef * l->now.flat);
+            if (l->now.flat > 0 && label == l->now.cut) {
+                place_add(l, &out, d, l->now.n_labels, coef * l->now.flat);
             }
         }
     }
@@ -145,6 +145,11 @@ void lower_range(const Lower *l, const Stmt *s, VarRef v, const Range *r, int64_
             *hi = x->hi < *hi ? x->hi : *hi;
         }
     }
+}
+
+uint32_t lower_labels(const Lower *l)
+{
+    return l->now.n_labels + (l->now.flat > 0 ? 1 : 0);
 }
 
 /* ---- vectors ---- */

@@ -9,17 +9,22 @@
 #define LONG_BYTES    2048 /* of a row that is loaded to be turned */
 #define LEAST_CYCLES  64   /* of an instruction */
 #define DESCRIPTOR_NS 1.39 /* of SHORT_BYTES */
-#define ENGINE_NS     0.7  /* of a cycle: two engines share what is no matmul */
+#define ENGINE_NS     1.04 /* of a cycle */
 #define TENSOR_NS     0.71
 #define F32_PASSES    4
+#define APART                                                                                  \
+    1000 /* times as long takes a box of parts of two groups of partitions, in memory */
 #define LESS_BUSY     0.25 /* what an engine's time counts that waits for another */
 #define ROW           2048 /* elements of an instruction */
 #define BOX_CYCLES    64   /* an instruction waits for others, at least */
 #define SHARED_LABELS 6    /* that may share the partitions */
 
-typedef struct Load {
-    double descriptors, engine, tensor; /* cycles */
-} Load;
+/* One access as a tile of two dimensions. */
+typedef struct Access2D {
+    Labels partitions; /* of the tile */
+    Labels p, f;       /* of the access among these, and on the free axis */
+    double elements;
+} Access2D;
 
 static void add_label(Labels *x, uint32_t label)
 {
@@ -61,7 +66,7 @@ static double descriptors(double elements, double run, int64_t size)
 }
 
 /* What lies the other way: `rows` of it are turned at a time. */
-static void add_turned(Load *to, double elements, double partitions, double rows)
+static void add_turned(ShapeLoad *to, double elements, double partitions, double rows)
 {
     rows = rows < NKI_PARTITIONS ? rows : NKI_PARTITIONS;
     to->tensor += elements / partitions * at_least(LEAST_CYCLES / rows, 1);
@@ -74,33 +79,87 @@ static double filled(const Lower *l, Labels p)
     return n < NKI_PARTITIONS ? n : NKI_PARTITIONS;
 }
 
-static void add_block(const Lower *l, const Place *x, const Shape *s, Labels f, Load *to)
+/* The labels `f` of a block on chip on the free axis, and `p`, all of `partitions` with which it moves, on partitions. */
+static void add_block(const Lower *l, const Place *x, const Access2D *a, const Box *box,
+                      ShapeLoad *to)
 {
     const Box *full = &l->now.full;
-    Labels p = labels_of(x, s->p, full);
-    double elements = (double)labels_count(p, full) * (double)labels_count(f, full);
     int32_t lp = x->rank == 0 ? -1 : x->label[l->home[x->buf].pdim];
-    if (p.n < s->p.n) {
-        to->tensor += (double)labels_count(f, full) * F32_PASSES; /* spread over partitions */
-        to->engine += (double)labels_count(f, full);
+    if (a->p.n < a->partitions.n) {
+        to->tensor += (double)labels_count(a->f, full) * F32_PASSES; /* spread over these */
+        to->engine += (double)labels_count(a->f, full);
     }
-    if (lp >= 0 && labels_have(f, (uint32_t)lp)) {
-        add_turned(to, elements, filled(l, p), (double)full->n[lp]);
+    if (lp >= 0 && labels_have(a->f, (uint32_t)lp)) {
+        bool groups = box->n[lp] < full->n[lp] && box->n[lp] % NKI_PARTITIONS != 0;
+        add_turned(to, a->elements * (groups ? APART : 1), filled(l, a->p),
+                   (double)full->n[lp]);
         return;
     }
     TileView run;
-    Labels inner = f;
+    Labels inner = a->f;
     while (inner.n > 0 && !view_block_run(l, x, inner, full, &run)) {
         inner.n--;
         for (uint32_t i = 0; i < inner.n; i++) {
             inner.at[i] = inner.at[i + 1];
         }
     }
-    if (inner.n < f.n) {
+    if (inner.n < a->f.n) {
         double count = (double)labels_count(inner, full);
-        to->engine += elements / filled(l, p) * at_least(LEAST_CYCLES / count, 1);
+        to->engine += a->elements / filled(l, a->p) * at_least(LEAST_CYCLES / count, 1);
     }
 }
+
+void shape_add_access(Lower *l, const Place *x, Labels partitions, Labels free, const Box *box,
+                      double elements, bool store, ShapeLoad *to)
+{
+    const Box *full = &l->now.full;
+    Access2D a = {partitions, labels_of(x, partitions, full), labels_of(x, free, full),
+                  elements};
+    if (l->home[x->buf].on_chip) {
+        add_block(l, x, &a, box, to);
+        return;
+    }
+    int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype);
+    double row = (double)labels_count(a.f, full), rows = (double)labels_count(a.p, box);
+    double spread = (double)labels_count(partitions, box) / rows; /* read for each partition */
+    if (a.p.n == 0 && partitions.n > 0 &&
+        !view_spreads(l, x, a.f, box, labels_count(partitions, box))) {
+        to->tensor += row * F32_PASSES; /* a row is spread by a matmul */
+        to->engine += row;
+        spread = 1;
+    }
+    bool turns = false, along = false;
+    for (uint32_t i = 0; i < a.p.n; i++) {
+        bool unit = place_stride(l, x, a.p.at[i]) == 1 || pair_is_unit(l, x, a.p.at[i]);
+        along |= unit;
+        turns |= unit && !store && rows * row > TURNED_LEAST && row > 1 &&
+                 a.p.n == partitions.n && l->from->bufs.at[x->buf].dtype != DTYPE_BOOL;
+    }
+    if (turns) {
+        double run = (double)view_run(l, x, a.p, full), most = (double)(LONG_BYTES / size);
+        run = run < 2 ? 2 : run;
+        to->descriptors += descriptors(elements, run < most ? run : most, size);
+        add_turned(to, elements, rows, row);
+        return;
+    }
+    Slab slab;
+    double run = along ? 1 : (double)view_run(l, x, a.f, full);
+    if (!store && !along && view_slab(l, x, partitions, a.f, box, &slab)) {
+        run = (double)slab.run;
+        to->engine += elements / rows * at_least(LEAST_CYCLES / (double)slab.copied, 1);
+    }
+    to->descriptors += spread * descriptors(elements, run, size);
+}
+
+double shape_ns(const ShapeLoad *x)
+{
+    double t[3] = {x->descriptors * DESCRIPTOR_NS, (x->vector + x->engine / 2) * ENGINE_NS,
+                   x->tensor * TENSOR_NS}; /* what either engine does is shared */
+    double most = t[0] > t[1] ? t[0] : t[1], sum = t[0] + t[1] + t[2];
+    return (most > t[2] ? most : t[2]) + LESS_BUSY * sum;
+}
+
+/* ---- what the statement takes ---- */
 
 /* What instructions take at a time. */
 static Box first_box(const Lower *l, const Shape *s)
@@ -115,43 +174,14 @@ static Box first_box(const Lower *l, const Shape *s)
     return box;
 }
 
-static void add_access(Lower *l, const Place *x, const Shape *s, bool store, Load *to)
+static void add_access(Lower *l, const Place *x, const Shape *s, bool store, ShapeLoad *to)
 {
-    const Box *full = &l->now.full;
-    Labels f = labels_of(x, shape_free(s), full), p = labels_of(x, s->p, full);
-    if (l->home[x->buf].on_chip) {
-        add_block(l, x, s, f, to);
-        return;
-    }
-    int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype);
-    double free = (double)labels_count(f, full), rows = filled(l, p);
-    double elements = (double)labels_count(p, full) * free;
-    double spread = filled(l, s->p) / rows; /* read once for each partition */
-    bool turns = false, along = false;
-    for (uint32_t i = 0; i < p.n; i++) {
-        bool unit = place_stride(l, x, p.at[i]) == 1 || pair_is_unit(l, x, p.at[i]);
-        along |= unit;
-        turns |= unit && !store && rows * free > TURNED_LEAST && free > 1 && p.n == s->p.n &&
-                 l->from->bufs.at[x->buf].dtype != DTYPE_BOOL;
-    }
-    if (turns) {
-        double run = (double)view_run(l, x, p, full), most = (double)(LONG_BYTES / size);
-        run = run < 2 ? 2 : run;
-        to->descriptors += descriptors(elements, run < most ? run : most, size);
-        add_turned(to, elements, rows, free);
-        return;
-    }
-    Slab slab;
     Box box = first_box(l, s);
-    double run = along ? 1 : (double)view_run(l, x, f, full);
-    if (!store && !along && view_slab(l, x, s->p, f, &box, &slab)) {
-        run = (double)slab.run;
-        to->engine += elements / rows * at_least(LEAST_CYCLES / (double)slab.copied, 1);
-    }
-    to->descriptors += spread * descriptors(elements, run, size);
+    Labels f = shape_free(s), p = s->p;
+    double elements = (double)labels_count(labels_of(x, f, &l->now.full), &l->now.full) *
+                      (double)labels_count(labels_of(x, p, &l->now.full), &l->now.full);
+    shape_add_access(l, x, p, f, &box, elements, store, to);
 }
-
-/* ---- what the statement takes ---- */
 
 static double boxes_of(const Lower *l, Labels p)
 {
@@ -163,22 +193,37 @@ static double boxes_of(const Lower *l, Labels p)
     return (double)n;
 }
 
-/* Operations on each element, by the run of them that an access has alike. */
-static double operations(const Lower *l, const Shape *s, const Loads *loads, bool plain)
+/* Elements of each instruction: the longest row of labels of which every access has all or none (evaluate.c). */
+static double longest_run(const Lower *l, Labels f, const Loads *loads)
+{
+    double most = 1;
+    for (uint32_t end = f.n; end > 0; end--) {
+        double count = 1;
+        bool alike = true;
+        for (uint32_t from = end; from-- > 0 && alike;) {
+            for (uint32_t i = 0; i < loads->n && count > 1; i++) {
+                bool has = place_has(&loads->at[i], f.at[from]);
+                alike &= has == place_has(&loads->at[i], f.at[end - 1]) ||
+                         l->now.full.n[f.at[from]] == 1;
+            }
+            count *= alike ? (double)l->now.full.n[f.at[from]] : 1;
+        }
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+static void add_operations(const Lower *l, const Shape *s, const Loads *loads, double elements,
+                           ShapeLoad *to)
 {
     Labels f = shape_free(s);
-    double sum = plain ? 0 : 1;
-    for (uint32_t i = 0; i < loads->n && !plain; i++) {
-        double run = 1;
-        bool has = f.n > 0 && place_has(&loads->at[i], f.at[f.n - 1]), mixed = false;
-        for (uint32_t j = f.n; j-- > 0 && !mixed;) {
-            int64_t n = l->now.full.n[f.at[j]];
-            mixed = n > 1 && place_has(&loads->at[i], f.at[j]) != has;
-            run *= mixed ? 1 : (double)n;
-        }
-        sum += (i > 0 ? 1 : 0) + (mixed ? at_least(LEAST_CYCLES / run, 1) - 1 : 0);
+    double run = longest_run(l, f, loads), all = (double)labels_count(f, &l->now.full);
+    double short_rows = run < all ? at_least(LEAST_CYCLES / run, 1) - 1 : 0;
+    for (uint32_t i = 0; i < loads->n; i++) {
+        bool whole = i > 0 && labels_of(&loads->at[i], f, &l->now.full).n > 0;
+        double takes = i == 0 ? loads->n == 1 : 2;
+        *(whole ? &to->vector : &to->engine) += (takes + (i > 0 ? short_rows : 0)) * elements;
     }
-    return sum;
 }
 
 static double reduced(double kept, double terms)
@@ -199,7 +244,7 @@ bool shape_joins(int64_t kept, int64_t terms)
 static double price(Lower *l, const Place *dst, const Loads *loads, const Shape *s, bool plain)
 {
     const Box *full = &l->now.full;
-    Load all = {0};
+    ShapeLoad all = {0};
     for (uint32_t i = 0; i < loads->n; i++) {
         add_access(l, &loads->at[i], s, false, &all);
     }
@@ -211,25 +256,25 @@ static double price(Lower *l, const Place *dst, const Loads *loads, const Shape 
     add_access(l, dst, &kept, true, &all);
     double boxes = boxes_of(l, s->p), keep = (double)labels_count(s->keep, full);
     double terms = (double)labels_count(s->fold, full), free = keep * terms;
-    all.engine +=
-        boxes * (at_least(free, LEAST_CYCLES) + BOX_CYCLES) * operations(l, s, loads, plain);
+    if (!plain) {
+        double elements = boxes * (at_least(free, LEAST_CYCLES) + BOX_CYCLES);
+        add_operations(l, s, loads, elements, &all);
+    }
     if (terms > 1) {
         double join = joined(keep, terms), reduce = reduced(keep, terms);
-        all.engine += boxes * (s->fold_first && join < reduce ? join : reduce);
+        all.vector += boxes * (s->fold_first && join < reduce ? join : reduce);
     }
     if (s->fold_p) {
         all.tensor += boxes * at_least(keep * F32_PASSES, LEAST_CYCLES);
     }
-    double t[3] = {all.descriptors * DESCRIPTOR_NS, all.engine * ENGINE_NS,
-                   all.tensor * TENSOR_NS};
-    double most = t[0] > t[1] ? t[0] : t[1], sum = t[0] + t[1] + t[2];
-    return (most > t[2] ? most : t[2]) + LESS_BUSY * sum;
+    return shape_ns(&all);
 }
 
 /* ---- the ways ---- */
 
 /* The shape with the labels of `p` on partitions; all others on the free axis, those of the result as it has them. */
-static Shape shape_with(const Place *dst, Labels p, uint32_t n, bool fold_first)
+static Shape shape_with(const Lower *l, const Place *dst, const Loads *loads, Labels p,
+                        uint32_t n, bool fold_first)
 {
     Shape s = {.p = p, .fold_first = fold_first};
     s.fold_p = !place_has(dst, p.at[0]);
@@ -241,10 +286,27 @@ static Shape shape_with(const Place *dst, Labels p, uint32_t n, bool fold_first)
             }
         }
     }
-    for (uint32_t label = 0; label < n; label++) {
-        if (!labels_have(p, label) && !labels_have(s.keep, label)) {
-            add_label(&s.fold, label);
+    const Place *most =
+        NULL; /* what is folded is taken as it lies in the largest of the operands */
+    double elements = 0;
+    for (uint32_t i = 0; i < loads->n; i++) {
+        double count = 1;
+        for (uint32_t label = 0; label < n; label++) {
+            count *= place_has(&loads->at[i], label) ? (double)l->now.full.n[label] : 1;
         }
+        most = count > elements ? &loads->at[i] : most;
+        elements = count > elements ? count : elements;
+    }
+    for (uint32_t label = 0; label < n; label++) {
+        if (labels_have(p, label) || labels_have(s.keep, label)) {
+            continue;
+        }
+        int64_t stride = most == NULL ? 0 : place_stride(l, most, label);
+        uint32_t at = s.fold.n++;
+        for (; at > 0 && place_stride(l, most, s.fold.at[at - 1]) < stride; at--) {
+            s.fold.at[at] = s.fold.at[at - 1];
+        }
+        s.fold.at[at] = (uint8_t)label;
     }
     return s;
 }
@@ -263,7 +325,7 @@ typedef struct Ways {
     const Place *dst;
     const Loads *loads;
     uint32_t n;
-    bool plain;
+    bool plain, whole; /* `whole`: labels that share the partitions are not cut */
     Shape best;
     double least;
 } Ways;
@@ -271,7 +333,7 @@ typedef struct Ways {
 static void try_shape(Ways *w, Labels p)
 {
     for (uint32_t first = 0; first < 2; first++) {
-        Shape s = shape_with(w->dst, p, w->n, first == 1);
+        Shape s = shape_with(w->l, w->dst, w->loads, p, w->n, first == 1);
         if (first == 1 && (labels_count(s.keep, &w->l->now.full) == 1 ||
                            labels_count(s.fold, &w->l->now.full) == 1 || w->l->now.part >= 0)) {
             break;
@@ -292,7 +354,9 @@ static void try_sets(Ways *w, Labels p, uint32_t label)
         try_shape(w, p);
     }
     for (; label < w->n; label++) {
-        bool fits = p.n == 0 || labels_count(p, &l->now.full) < NKI_PARTITIONS;
+        int64_t count = sat_mul(labels_count(p, &l->now.full), l->now.full.n[label]);
+        bool fits = p.n == 0 || (w->whole ? count <= NKI_PARTITIONS
+                                          : labels_count(p, &l->now.full) < NKI_PARTITIONS);
         bool alike = p.n == 0 || place_has(w->dst, label) == place_has(w->dst, p.at[0]);
         if ((int32_t)label == l->now.part || !fits || !alike || p.n == SHARED_LABELS) {
             continue; /* parts are never on partitions */
@@ -307,13 +371,22 @@ static void try_sets(Ways *w, Labels p, uint32_t label)
 
 Shape statement_shape(Lower *l, const Place *dst, const Expr *value, uint32_t n)
 {
+    double ns;
+    return statement_shape_ns(l, dst, value, n, &ns);
+}
+
+Shape statement_shape_ns(Lower *l, const Place *dst, const Expr *value, uint32_t n, double *ns)
+{
     Loads loads = {0};
     collect_loads(l, value, &loads);
+    *ns = 0;
     if (n == 0 || (n == 1 && l->now.part == 0)) {
         return (Shape){.keep = {.n = n}}; /* label 0, if any */
     }
     Ways w = {.l = l, .dst = dst, .loads = &loads, .n = n, .least = -1};
     w.plain = expr_uncast(value)->kind == EXPR_LOAD;
+    w.whole = whole_is_masked(l, value); /* boxes of one kind */
     try_sets(&w, (Labels){0}, 0);
+    *ns = w.least;
     return w.best;
 }

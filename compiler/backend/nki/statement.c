@@ -12,6 +12,9 @@ static void add_label(Labels *x, uint32_t label)
 #define MASKED_ELEMENTS 256 /* of a row, at a time */
 #define FEW_TERMS       16
 #define MANY_KEPT       16
+#define CUT_LEAST       (2 * NKI_PARTITIONS) /* positions of a label that is cut into rows */
+#define ROWS_LEAST      100 /* of the partitions, that are filled by rows without a rest */
+#define CUT_GAIN        0.8 /* of the time, at most */
 
 /* ---- without a fold ---- */
 
@@ -593,17 +596,114 @@ static void lower_flat(Lower *l, const Stmt *s, bool overwrite)
     l->now.flat = 0;
 }
 
+/* ---- short rows ---- */
+
+static void lower_shape(Lower *l, const Stmt *s, bool overwrite)
+{
+    Place dst = place_of(l, s->dst, s->at);
+    Shape shape = statement_shape(l, &dst, s->value, lower_labels(l));
+    if (s->fold == OP_COPY) {
+        lower_assign(l, s, &dst, &shape);
+    } else {
+        lower_fold(l, s, &dst, &shape, overwrite);
+    }
+}
+
+/* Into how many rows so many positions are cut: as many as leave no rest, where these fill most of the partitions. */
+static int64_t rows_of(int64_t n)
+{
+    int64_t rows = NKI_PARTITIONS;
+    while (rows > ROWS_LEAST && n % rows != 0) {
+        rows--;
+    }
+    return n % rows == 0 ? rows : NKI_PARTITIONS;
+}
+
+/* Cuts a label into a row for each partition. */
+static void cut_label(Lower *l, uint32_t label)
+{
+    int64_t rows = rows_of(l->now.full.n[label]);
+    l->now.cut = label;
+    l->now.flat = l->now.full.n[label] / rows;
+    l->now.full.n[label] = l->now.flat;
+    l->now.full.s[l->now.n_labels] = 0;
+    l->now.full.n[l->now.n_labels] = rows;
+}
+
+static void cut_end(Lower *l, const Box *full)
+{
+    l->now.full = *full;
+    l->now.flat = 0;
+    l->now.cut = 0;
+}
+
+static double shape_time(Lower *l, const Stmt *s)
+{
+    double ns = 0;
+    Place dst = place_of(l, s->dst, s->at);
+    (void)statement_shape_ns(l, &dst, s->value, lower_labels(l), &ns);
+    return ns;
+}
+
+/* May a label be cut: does all that moves with it lie in HBM, forwards? Of a fold nothing may be left, which would be stored again. */
+static bool may_cut(Lower *l, const Stmt *s, uint32_t label)
+{
+    int64_t n = l->now.full.n[label];
+    Loads loads = {0};
+    Place dst = place_of(l, s->dst, s->at);
+    collect_loads(l, s->value, &loads);
+    bool may = n >= CUT_LEAST && (place_has(&dst, label) || n % rows_of(n) == 0);
+    for (uint32_t i = 0; i <= loads.n && may; i++) {
+        const Place *x = i < loads.n ? &loads.at[i] : &dst;
+        bool memory = !l->home[x->buf].on_chip || !place_has(x, label);
+        may = memory && !l->pair[x->buf] && !l->turn[x->buf].is;
+        for (uint32_t d = 0; d < x->rank; d++) {
+            may &= place_coef(x, d, label) >= 0;
+        }
+    }
+    return may;
+}
+
+/* The label whose rows, one for each partition, make the statement much quicker; n_labels: none does. */
+static uint32_t find_cut(Lower *l, const Stmt *s)
+{
+    uint32_t best = l->now.n_labels;
+    Box full = l->now.full;
+    double least = 0;
+    for (uint32_t label = 0; label < l->now.n_labels && l->now.part < 0; label++) {
+        if (l->now.n_labels + 2 >= PART_LABEL || !may_cut(l, s, label)) {
+            continue;
+        }
+        least = least > 0 ? least : CUT_GAIN * shape_time(l, s);
+        cut_label(l, label);
+        double ns = shape_time(l, s);
+        cut_end(l, &full);
+        best = ns < least ? label : best;
+        least = ns < least ? ns : least;
+    }
+    return best;
+}
+
 void lower_map(Lower *l, const Stmt *s, bool overwrite)
 {
     if (lower_is_flat(l, s)) {
         lower_flat(l, s, overwrite);
         return;
     }
-    Place dst = place_of(l, s->dst, s->at);
-    Shape shape = statement_shape(l, &dst, s->value, l->now.n_labels);
-    if (s->fold == OP_COPY) {
-        lower_assign(l, s, &dst, &shape);
-    } else {
-        lower_fold(l, s, &dst, &shape, overwrite);
+    uint32_t label = find_cut(l, s);
+    if (label < l->now.n_labels) {
+        Box full = l->now.full, rest = full;
+        cut_label(l, label);
+        int64_t done = l->now.flat * l->now.full.n[l->now.n_labels];
+        lower_shape(l, s, overwrite);
+        rest.s[label] += done;
+        rest.n[label] -= done;
+        cut_end(l, &rest);
+        if (rest.n[label] > 0 && !l->tried.failed) {
+            lower_shape(l, s, overwrite);
+        }
+        l->now.full = full;
+        return;
     }
+    lower_shape(l, s, overwrite);
 }

@@ -14,6 +14,17 @@ typedef struct Shape {
 /* ---- shape.c ---- */
 /* Which labels lie on partitions, which are kept on the free axis, and which are folded. */
 Shape statement_shape(Lower *l, const Place *dst, const Expr *value, uint32_t n);
+/* The same, and how long it takes: an estimate. */
+Shape statement_shape_ns(Lower *l, const Place *dst, const Expr *value, uint32_t n, double *ns);
+/* What accesses take: descriptors as long as those of 512 bytes; cycles of the Vector engine, of that or the Scalar engine, and of the one
+ * for matmuls. */
+typedef struct ShapeLoad {
+    double descriptors, vector, engine, tensor;
+} ShapeLoad;
+/* All of the access, in tiles with these labels on partitions and on the free axis, of which one is the box. */
+void shape_add_access(Lower *l, const Place *x, Labels partitions, Labels free, const Box *box,
+                      double elements, bool store, ShapeLoad *to);
+double shape_ns(const ShapeLoad *x);
 /* The labels of the free axis, in their order. */
 Labels shape_free(const Shape *s);
 /* Is a fold of so many terms, for so many positions that are kept, quicker as rows of positions that are joined than reduced one position

@@ -7,10 +7,13 @@
  */
 #include "backend/nki/view.h"
 
-#define SHORT_BYTES  512   /* rows of less are slow */
-#define SLAB_MOST    65536 /* bytes of a partition, of a slab */
-#define LEAST_CYCLES 64    /* of a copy */
-#define DMA_CYCLES   1.34  /* of an engine, in the time of a descriptor of SHORT_BYTES */
+#define SHORT_BYTES   512   /* rows of less are slow */
+#define SLAB_MOST     65536 /* bytes of a partition, of a slab */
+#define LEAST_CYCLES  64    /* of a copy */
+#define SPREAD_MOST   8192  /* bytes of a row that a DMA spreads */
+#define SPREAD_CYCLES 4     /* of an element that a matmul spreads, with the copy from PSUM */
+#define SPREAD_WAITS  4000  /* cycles that this takes longer: two engines after the DMA */
+#define DMA_CYCLES    1.34  /* of an engine, in the time of a descriptor of SHORT_BYTES */
 
 /* Labels of `f` that vary in the box, in the order in which they lie; `unit`, which lies contiguous, is last. */
 static Labels as_it_lies(const Lower *l, const Place *x, Labels f, const Box *box,
@@ -45,6 +48,16 @@ int64_t view_run(const Lower *l, const Place *x, Labels f, const Box *box)
         run *= box->n[label];
     }
     return run;
+}
+
+bool view_spreads(const Lower *l, const Place *x, Labels f, const Box *box, int64_t partitions)
+{
+    int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype), n = labels_count(f, box);
+    double run = (double)view_run(l, x, f, box);
+    double copies = (double)n / run *
+                    (run * (double)size < SHORT_BYTES ? 1 : run * (double)size / SHORT_BYTES);
+    return n * size <= SPREAD_MOST &&
+           (double)partitions * copies * DMA_CYCLES < SPREAD_CYCLES * (double)n + SPREAD_WAITS;
 }
 
 /* Steps of the labels in a tile that has them in this order. */
@@ -98,18 +111,38 @@ static bool moves_with_all(const Lower *l, const Place *x, Labels list)
     return all;
 }
 
+/* Where rows are short though they are whole: what lies between them, of labels that are at one position in this box. */
+static void add_between(Lower *l, const Place *x, Labels p, Labels f, uint32_t unit, Slab *s)
+{
+    int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype);
+    for (uint32_t label = 0; label < lower_labels(l); label++) {
+        int64_t run = view_run(l, x, s->order, &s->box), n = l->now.full.n[label];
+        int64_t bytes = labels_count(s->order, &s->box) / s->box.n[label] * n * size;
+        if (run * size >= SHORT_BYTES || place_stride(l, x, label) != run || label == unit ||
+            s->box.n[label] == n || labels_have(p, label) || bytes > SLAB_MOST) {
+            continue;
+        }
+        s->box.s[label] = l->now.full.s[label];
+        s->box.n[label] = n;
+        if (!labels_have(f, label)) {
+            f.at[f.n++] = (uint8_t)label;
+        }
+        s->order = as_it_lies(l, x, f, &s->box, unit);
+        label = UINT32_MAX; /* from the first one again */
+    }
+}
+
 bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Slab *out)
 {
     uint32_t unit = LABELS;
     int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype), run = view_run(l, x, f, box);
     f = varying(f, box);
-    for (uint32_t label = 0; label < l->now.n_labels; label++) {
+    for (uint32_t label = 0; label < lower_labels(l); label++) {
         bool here = place_stride(l, x, label) == 1 && l->now.full.n[label] > 1;
         unit = here ? label : unit;
     }
     if (unit == LABELS || labels_have(p, unit) || run * size >= SHORT_BYTES ||
-        l->pair[x->buf] || l->now.flat > 0 || !moves_with_all(l, x, f) ||
-        !moves_with_all(l, x, varying(p, box))) {
+        l->pair[x->buf] || !moves_with_all(l, x, f)) {
         return false;
     }
     *out = (Slab){.order = as_it_lies(l, x, f, box, unit), .box = *box};
@@ -126,6 +159,7 @@ bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Sla
             out->box.n[unit] = left < chunk ? left : chunk;
         }
     }
+    add_between(l, x, p, f, unit, out);
     uint32_t from = 0, to = 0;
     steps_in(out->order, &out->box, out->step);
     out->run = view_run(l, x, out->order, &out->box);

@@ -11,7 +11,8 @@ static void add_term(const Lower *l, IndexSum *x, VarRef v, int64_t coef)
         if (j < l->now.stmt->n_index && l->now.stmt->index[j].var == v) {
             x->coef[j] += coef;
             x->moves = affine_add(l->arena, x->moves, coef, l->now.moves[j]);
-            x->coef[1] += l->now.flat > 0 && j == 0 ? coef * l->now.flat : 0;
+            x->coef[l->now.n_labels] +=
+                l->now.flat > 0 && j == l->now.cut ? coef * l->now.flat : 0;
             return;
         }
     }
@@ -92,8 +93,7 @@ void whole_range(const Lower *l, const IndexSum *x, const Box *box, int64_t *lo,
     stay_range(l, x->moves, lo, hi);
     *lo += x->base;
     *hi += x->base;
-    uint32_t n = l->now.n_labels + (l->now.flat > 0 ? 1 : 0);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < lower_labels(l); i++) {
         int64_t first = x->coef[i] * box->s[i];
         int64_t last = x->coef[i] * (box->s[i] + box->n[i] - 1);
         *lo += first < last ? first : last;
@@ -331,8 +331,7 @@ bool whole_on_partitions(const IndexSum *x, Labels p, const Box *box)
 static Affine start_of(const Lower *l, const IndexSum *x, const Box *box)
 {
     int64_t at = x->base;
-    uint32_t n = l->now.n_labels + (l->now.flat > 0 ? 1 : 0);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < lower_labels(l); i++) {
         at += x->coef[i] * box->s[i];
     }
     return affine_add(l->arena, x->moves, 1, affine_const(at));

@@ -55,7 +55,8 @@ def report(options, kernel, extents):
 EQUATIONS = {"tn": "ki,kj->ij", "nn": "ik,kj->ij", "nt": "ik,jk->ij", "tt": "ki,jk->ij",
              "batch_nn": "bik,bkj->bij", "batch_nt": "bik,bjk->bij", "batch_tn": "bki,bkj->bij",
              "batch_last": "ikb,kjb->ijb", "syrk": "ik,jk->ij", "syrk_t": "ki,kj->ij", "rows": "mkn,kb->mnb",
-             "sums": "mnk,mnb->kb"}
+             "sums": "mnk,mnb->kb", "exchanged": "bmn->bnm", "moved": "mnk->kmn", "points": "mx,m->mx", "moment": "mx,m->x",
+             "between": "mkn,kb->nmb", "last_three": "bnkx,bkm->bnmx", "small_products": "bxz,bzy->bxy"}
 CUBE = {"m": 2048, "n": 2048, "k": 2048}
 HALF = {"m": 1024, "n": 1024, "k": 1024}
 
@@ -73,6 +74,13 @@ ROWS = [
     ("batch_last", {"b": 32, "m": 16, "n": 16, "k": 16}, {"predicted": 5, "instructions": 60}),
     ("syrk", {"m": 1024, "k": 1024}, {"predicted": 75, "traffic": 1.001}),
     ("syrk_t", {"m": 1024, "k": 1024}, {"predicted": 70, "traffic": 1.001}),
+    ("exchanged", {"b": 64, "m": 128, "n": 64}, {"predicted": 18, "traffic": 1.001}),
+    ("moved", {"m": 200, "n": 130, "k": 100}, {"predicted": 75, "traffic": 1.001}),
+    ("points", {"m": 100000}, {"predicted": 15, "instructions": 30}),
+    ("between", {"m": 96, "k": 64, "n": 60, "b": 40}, {"predicted": 22}),
+    ("moment", {"m": 100000}, {"predicted": 300}),
+    ("last_three", {"b": 100, "n": 50, "k": 50, "m": 150}, {"predicted": 400}),
+    ("small_products", {"b": 50000}, {"predicted": 55}),
     ("rows", {"m": 40, "n": 50, "k": 128, "b": 200}, {"predicted": 13.5, "instructions": 105}),
     ("sums", {"m": 40, "n": 50, "k": 128, "b": 200}, {"predicted": 11, "instructions": 65}),
 ]

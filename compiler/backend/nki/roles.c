@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The roles of a contraction's labels where those that the nest chose make for short runs in HBM: which operand has the rows, and in which
+ * order its rows, columns and sums are taken; or no matmul at all, but products on the Vector engine, which small batches want. The nest
+ * chooses by traffic and by what is packed, as if HBM moved any element like any other. Another way is taken where it is much quicker by
+ * what its DMAs and engines take (shape.c). */
+#include "backend/nki/roles.h"
+#include "backend/nki/statement.h"
+
+#define MUCH       0.6 /* of the time */
+#define ORDERS     4   /* of the labels of one role that are tried */
+#define F32_PASSES 4
+#define TOGETHER   32768 /* bytes of a partition */
+#define LEAST      64    /* cycles of a matmul */
+#define WAITS      64    /* cycles between two, for what small ones need */
+#define SLAB_ROW                                                                               \
+    512 /* bytes of a row that are kept until all of them have been used (view_gather.c) */
+
+typedef struct Way {
+    Labels label[ROLE_COUNT];
+    const Schedule *schedule; /* made of these */
+    double ns;
+} Way;
+
+static Labels reversed(Labels x)
+{
+    Labels out = {0};
+    for (uint32_t i = x.n; i-- > 0;) {
+        out.at[out.n++] = x.at[i];
+    }
+    return out;
+}
+
+static Labels with_first(Labels x, uint32_t label)
+{
+    return labels_join(labels_one(label), x);
+}
+
+static const uint32_t *as_list(Lower *l, Labels x)
+{
+    uint32_t *list = ARENA_ARRAY(l->arena, x.n + 1, uint32_t);
+    for (uint32_t i = 0; i < x.n; i++) {
+        list[i] = x.at[i];
+    }
+    return list;
+}
+
+static int64_t tiles_of(Labels x, const Box *full, const int64_t *step)
+{
+    int64_t n = 1;
+    for (uint32_t i = 0; i < x.n; i++) {
+        n = sat_mul(n, (full->n[x.at[i]] + step[i] - 1) / step[i]);
+    }
+    return n;
+}
+
+static void take_steps(Box *box, Labels x, const Box *full, int64_t most, int64_t *tiles)
+{
+    int64_t step[LABELS];
+    box_steps(x, full, most, step);
+    for (uint32_t i = 0; i < x.n; i++) {
+        box->n[x.at[i]] = step[i] < full->n[x.at[i]] ? step[i] : full->n[x.at[i]];
+    }
+    *tiles = tiles_of(x, full, step);
+}
+
+static double elements_of(const Place *x, uint32_t n, const Box *full)
+{
+    double count = 1;
+    for (uint32_t label = 0; label < n; label++) {
+        count *= place_has(x, label) ? (double)full->n[label] : 1;
+    }
+    return count;
+}
+
+/* The label along which an operand lies contiguous in HBM. */
+static uint32_t unit_of(const Lower *l, const Place *x)
+{
+    uint32_t unit = LABELS;
+    for (uint32_t label = 0; label < l->now.n_labels && !l->home[x->buf].on_chip; label++) {
+        unit = place_stride(l, x, label) == 1 && l->now.full.n[label] > 1 ? label : unit;
+    }
+    return unit;
+}
+
+/* The labels of a view: with the outer ones, where all of these are loaded at once (block_plan.c). */
+static Labels together(const Contraction *c, const Place *x, Labels outer, Labels own)
+{
+    const Lower *l = c->l;
+    Labels here = {0};
+    int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype);
+    for (uint32_t i = 0; i < outer.n; i++) {
+        if (place_has(x, outer.at[i])) {
+            here.at[here.n++] = outer.at[i];
+        }
+    }
+    Labels all = labels_join(here, own);
+    bool fits =
+        !l->home[x->buf].on_chip && sat_mul(labels_count(all, &l->now.full), size) <= TOGETHER;
+    return fits ? labels_as_placed(l, x, here, own) : own;
+}
+
+/* An operand in views of its own labels, of which one is the box. What lies between two positions of the contiguous label is taken again
+ * from the same rows, where these are still in SBUF. */
+static void add_operand(const Contraction *c, const Place *x, Labels own, Labels slab,
+                        const Box *box, ShapeLoad *to)
+{
+    Lower *l = c->l;
+    Box full = l->now.full;
+    uint32_t unit = unit_of(l, x);
+    double elements = elements_of(x, l->now.n_labels, &full), between = 1;
+    bool outer = unit < LABELS && (labels_have(c->batch, unit) || labels_have(c->om, unit));
+    bool here = false;
+    for (uint32_t i = own.n; i-- > 0 && !here;) { /* those that go on before it does */
+        here = own.at[i] == unit;
+        between *= here ? 1 : (double)full.n[own.at[i]];
+    }
+    if (outer) {
+        between *= (double)labels_count(c->ok, &full) * (double)labels_count(c->pk, &full) /
+                   (double)labels_count(c->pk, box);
+    }
+    double row =
+        unit == LABELS ? 0 : (double)(full.n[unit] * nki_bytes(l->from->bufs.at[x->buf].dtype));
+    row = row < SLAB_ROW ? row : SLAB_ROW;
+    if ((here || outer) && between * row > (double)l->room.cache_limit) {
+        l->now.full.n[unit] = box->n[unit];
+    }
+    shape_add_access(l, x, c->pk, slab, box, elements, false, to);
+    l->now.full = full;
+}
+
+double contract_price(const Contraction *c, int64_t collected)
+{
+    Lower *l = c->l;
+    const Box *full = &l->now.full;
+    ShapeLoad all = {0};
+    Labels outer = labels_as_placed(l, &c->final, labels_join(c->batch, c->om), (Labels){0});
+    Box box = *full, group = *full;
+    int64_t rows, columns, sums, groups;
+    for (uint32_t label = 0; label < l->now.n_labels; label++) {
+        box.n[label] = 1;
+    }
+    take_steps(&box, c->pm, full, c->tile[ROLE_M], &rows);
+    take_steps(&box, c->n, full, c->tile[ROLE_N], &columns);
+    take_steps(&box, c->pk, full, c->tile[ROLE_K], &sums);
+    double wide = (double)labels_count(c->n, full) / (double)columns;
+    double matmuls = (double)rows * (double)columns * (double)sums *
+                     (double)labels_count(c->ok, full) * (double)labels_count(outer, full);
+    bool f32 = l->from->bufs.at[c->moving.buf].dtype == DTYPE_F32;
+    double high = (double)labels_count(c->pm, full) / (double)rows;
+    double least = high < LEAST ? high : LEAST;
+    all.tensor += matmuls * ((wide < least ? least : wide) * (f32 ? F32_PASSES : 1) + WAITS);
+    const Place *x[2] = {&c->stationary, &c->moving};
+    for (uint32_t side = 0; side < 2; side++) {
+        Box at = box;
+        const Labels own[2] = {c->pm, c->n};
+        for (uint32_t i = 0; i < own[1 - side].n; i++) {
+            at.n[own[1 - side].at[i]] = 1;
+        }
+        Labels slab = together(c, x[side], outer, own[side]);
+        for (uint32_t i = 0; i < slab.n; i++) {
+            bool of_all = labels_have(outer, slab.at[i]);
+            at.n[slab.at[i]] = of_all ? full->n[slab.at[i]] : at.n[slab.at[i]];
+        }
+        add_operand(c, x[side], own[side], slab, &at, &all);
+    }
+    int64_t each = labels_count(c->n, &box),
+            most = each < c->tile[ROLE_N] ? c->tile[ROLE_N] / each : 1;
+    take_steps(&group, outer, full, columns > 1 || collected > 0 ? 1 : most, &groups);
+    for (uint32_t i = 0; i < c->n.n; i++) {
+        group.n[c->n.at[i]] = box.n[c->n.at[i]];
+    }
+    Labels result = labels_as_placed(l, &c->final, outer, c->n);
+    double kept = elements_of(&c->final, l->now.n_labels, full);
+    double banks = (double)rows * (double)columns * (double)groups;
+    all.engine += banks * ((double)labels_count(result, &group) + LEAST);
+    int64_t run = view_run(l, &c->final, result, &group),
+            size = nki_bytes(l->from->bufs.at[c->final.buf].dtype);
+    double bytes = (double)(run * size);
+    for (uint32_t i = 0; i < c->pm.n; i++) {
+        if (full->n[c->pm.at[i]] > 1 && place_stride(l, &c->final, c->pm.at[i]) == 1) {
+            bytes = (double)size;
+        }
+    }
+    bytes = collected > 0 ? (double)(collected * size) : bytes;
+    all.descriptors += kept * (double)size / bytes * (bytes < 512 ? 1 : bytes / 512);
+    return shape_ns(&all);
+}
+
+/* The schedule of a way, as nest/systolic.c makes levels: banks as where all waits. */
+static const Schedule *schedule_of(const Contraction *c, const Labels *label)
+{
+    Lower *l = c->l;
+    Schedule *b = ARENA_NEW(l->arena, Schedule);
+    ScheduleLevel *level = ARENA_ARRAY(l->arena, STRIP_LEVELS, ScheduleLevel);
+    const SystolicTiles *t = &l->target->machine->systolic;
+    *b = (Schedule){.level = level};
+    int64_t count[ROLE_COUNT];
+    for (ScheduleRole r = 0; r < ROLE_COUNT; r++) {
+        b->n_labels[r] = label[r].n;
+        b->label[r] = as_list(l, label[r]);
+        count[r] = labels_count(label[r], &l->now.full);
+    }
+    Strips x = {.live = t->live_busy,
+                .most_rows = t->live_rows,
+                .panel_rows = t->live_busy,
+                .room = (double)t->packed};
+    const Place *place[2] = {&c->stationary, &c->moving};
+    int64_t steps = (count[ROLE_K] + c->tile[ROLE_K] - 1) / c->tile[ROLE_K];
+    for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
+        const ContractionTiles *tiles = &l->target->machine->tile;
+        x.tile[r] = r == ROLE_M   ? tiles->rows
+                    : r == ROLE_N ? tiles->line / dtype_bytes(DTYPE_F32)
+                                  : tiles->sum;
+    }
+    for (ScheduleRole r = 0; r < ROLE_K; r++) {
+        int64_t extent[LABELS];
+        for (uint32_t i = 0; i < label[r].n; i++) {
+            extent[i] = l->now.full.n[label[r].at[i]];
+        }
+        x.tiles[r] = schedule_boxes(label[r].n, extent, x.tile[r]);
+        const Buffer *of = &l->from->bufs.at[place[r]->buf];
+        x.bytes[r] = l->home[place[r]->buf].on_chip
+                         ? 0
+                         : (double)sat_mul(steps, x.tile[ROLE_K]) * (double)count[r] *
+                               (double)nki_bytes(of->dtype);
+    }
+    b->n_levels = schedule_strips(&x, level);
+    return b;
+}
+
+typedef struct Search {
+    Lower *l;
+    const Stmt *s, *epilogue;
+    Way best;
+} Search;
+
+static void try_way(Search *w, const Labels *label)
+{
+    Stmt as = *w->s;
+    Contraction c = {.l = w->l, .s = &as, .reader = w->epilogue, .overwrite = as.begins};
+    if (!contract_begin(&c)) {
+        return;
+    }
+    if (!labels_have(c.m, label[ROLE_M].at[0])) {
+        contract_swap(&c);
+    }
+    for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
+        c.tile[r] = r == ROLE_N ? w->l->target->machine->tile.line / dtype_bytes(DTYPE_F32)
+                                : w->l->target->machine->tile.rows;
+    }
+    as.schedule = schedule_of(&c, label);
+    contract_shape(&c);
+    double ns = contract_price(&c, 0);
+    if (ns < w->best.ns) {
+        w->best.ns = ns;
+        w->best.schedule = as.schedule;
+    }
+}
+
+/* Orders of the labels of a role: as given, and each with another label in front. */
+static uint32_t orders_of(Labels x, const Box *full, Labels *out)
+{
+    uint32_t n = 0;
+    out[n++] = x;
+    for (uint32_t i = 1; i < x.n && n < ORDERS; i++) {
+        if (full->n[x.at[i]] > 1) {
+            out[n++] = with_first(x, x.at[i]);
+        }
+    }
+    return n;
+}
+
+/* The same, and the second place for each where the first one lies contiguous in the result. */
+static uint32_t column_orders(Labels x, const Box *full, Labels *out)
+{
+    uint32_t n = 0;
+    out[n++] = x;
+    for (uint32_t i = 2; i < x.n && n < ORDERS; i++) {
+        if (full->n[x.at[i]] > 1) {
+            out[n++] = with_first(with_first(x, x.at[i]), x.at[0]);
+        }
+    }
+    return n;
+}
+
+static void try_all(Search *w, const Contraction *c)
+{
+    const Box *full = &w->l->now.full;
+    for (uint32_t swap = 0; swap < 2; swap++) {
+        Labels m = reversed(swap ? c->n : c->m), n = reversed(swap ? c->m : c->n);
+        Labels rows[ORDERS], columns[ORDERS], sums[ORDERS];
+        if (m.n == 0 || n.n == 0) {
+            continue;
+        }
+        uint32_t n_rows = orders_of(m, full, rows), n_columns = column_orders(n, full, columns),
+                 n_sums = orders_of(c->k, full, sums);
+        for (uint32_t i = 0; i < n_rows; i++) {
+            for (uint32_t j = 0; j < n_columns; j++) {
+                for (uint32_t k = 0; k < n_sums; k++) {
+                    Labels way[ROLE_COUNT] = {[ROLE_M] = rows[i],
+                                              [ROLE_N] = columns[j],
+                                              [ROLE_K] = sums[k],
+                                              [ROLE_BATCH] = reversed(c->batch)};
+                    try_way(w, way);
+                }
+            }
+        }
+    }
+}
+
+/* Does a block on chip have the same label on partitions, or is it in HBM? */
+static bool lies_so(const Lower *l, const Place *x, const Shape *s)
+{
+    const Home *h = &l->home[x->buf];
+    return !h->on_chip ||
+           (x->rank > 0 && s->p.n == 1 && x->label[h->pdim] == (int32_t)s->p.at[0]);
+}
+
+const Stmt *lower_roles(Lower *l, const Stmt *s, const Stmt *epilogue, uint32_t *staged)
+{
+    *staged = LABELS;
+    Contraction c = {.l = l, .s = s, .reader = epilogue, .overwrite = s->begins};
+    bool none = s->schedule != NULL && (s->schedule->n_levels == 0 || s->schedule->given);
+    if (none || lower_is_flat(l, s) || l->now.part >= 0 || l->now.turned >= 0 ||
+        !contract_begin(&c) || l->tried.failed) {
+        return s;
+    }
+    contract_shape(&c);
+    if (l->home[c.final.buf].on_chip) {
+        return s; /* home.c has obeyed the roles */
+    }
+    bool memory = !l->home[c.stationary.buf].on_chip && !l->home[c.moving.buf].on_chip;
+    double now = contract_price(&c, 0), vector = 0;
+    Search w = {l, s, epilogue, {.ns = MUCH * now}};
+    if (memory) { /* how a block lies was chosen for the roles that it has */
+        try_all(&w, &c);
+    }
+    Place dst = place_of(l, s->dst, s->at);
+    Shape shape = statement_shape_ns(l, &dst, s->value, l->now.n_labels, &vector);
+    bool straight = lies_so(l, &dst, &shape) && lies_so(l, &c.stationary, &shape) &&
+                    lies_so(l, &c.moving, &shape);
+    Stmt *as = arena_copy(l->arena, s, sizeof *s);
+    double least = straight && vector < w.best.ns ? vector : w.best.ns;
+    *staged = memory && epilogue == NULL ? stage_row(l, s, &least) : LABELS;
+    if (*staged < LABELS) {
+        return s;
+    }
+    if (straight && vector < w.best.ns) {
+        as->schedule = ARENA_NEW(l->arena, Schedule);
+        return as;
+    }
+    as->schedule = w.best.schedule;
+    return w.best.schedule == NULL ? s : as;
+}
