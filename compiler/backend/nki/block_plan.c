@@ -266,7 +266,9 @@ static bool plan_levels(Plan *p)
     int64_t live = live_banks(p);
     p->levels = c->levels;
     p->symmetric = is_symmetric(p);
-    if (p->levels == NULL || !has_room(p, true)) {
+    bool chosen = p->levels != NULL && !p->levels->given; /* for another way to lie */
+    if (p->levels == NULL || !has_room(p, true) ||
+        (chosen && levels_problem(p, live) != NULL)) {
         make_levels(p, live);
     } else {
         const char *problem = levels_problem(p, live);

@@ -349,6 +349,16 @@ static void take_epilogue(Contraction *c)
         l, e->dst, rename_affines(l->arena, e->at, l->from->bufs.at[e->dst].rank, e, var, by));
 }
 
+Place lower_target(Lower *l, const Stmt *s)
+{
+    Contraction c = {.l = l, .s = s, .reader = l->now.copy};
+    if (l->now.copy == NULL) {
+        return place_of(l, s->dst, s->at);
+    }
+    take_epilogue(&c);
+    return c.final;
+}
+
 bool contract_refuse(Contraction *c, const char *why)
 {
     Lower *l = c->l;

@@ -83,6 +83,7 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
 #define WAITS       1.5 /* times as long as the engine that has most to do is busy ... */
 #define WAITS_US    100 /* ... and so long */
 #define COMPUTES    2   /* times as long as its copies */
+#define MOVES_MOST  4   /* times what it must move */
 #define STAGES      0.93 /* two stages, in a text of twice as many lines, take so much of the time */
 #define STAGES_WAIT 1.25 /* as WAITS, for these */
 #define STAGE_BODY  1500 /* statements, at most */
@@ -134,6 +135,14 @@ static bool engines_wait(const NkiCost *cost, double times)
 static bool moves_little(const NkiCost *cost)
 {
     return cost->predicted_us > COMPUTES * cost->busy_us[4] && cost->predicted_us > WAITS_US;
+}
+
+/* Is it about as long as what it moves, and moves it not much more than it must? Then it is one program rather than several, which keep
+ * more on chip. */
+static bool moves_enough(const NkiCost *cost)
+{
+    return cost->predicted_us <= COMPUTES * cost->busy_us[4] &&
+           cost->read_bytes + cost->written_bytes <= MOVES_MOST * cost->compulsory_bytes;
 }
 
 /* The longest loop that has no other inside. */
@@ -252,6 +261,19 @@ static void lower_whole(const Lower *first, const Kernel *k, bool stay, Lowered 
     }
 }
 
+/* Each statement in loops of its own; null where that cannot be. */
+static void lower_each(const Lower *first, const Kernel *k, Lowered *out)
+{
+    const Kernel *each = lower_distribute(first->arena, k);
+    out->kernel = NULL;
+    if (each != NULL) {
+        lower_whole(first, each, true, out);
+        if (out->kernel == NULL) {
+            lower_whole(first, each, false, out);
+        }
+    }
+}
+
 /* `descriptors`: are programs short for their sake? */
 static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k,
                              bool descriptors)
@@ -275,20 +297,23 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
                 (flat.kernel == NULL || lower_price(&loops) <= lower_price(&flat) * EVEN)
             ? &loops
             : &flat;
+    Lowered distributed = {.kernel = NULL};
     if (best->kernel == NULL && flat.l.tried.too_many) {
+        Diags before = ctx->diags;
+        if (stay) {
+            lower_each(&first, k, &distributed);
+        }
+        if (distributed.kernel != NULL && moves_enough(&distributed.cost)) {
+            spill_warn_all(&distributed.l);
+            return distributed.kernel;
+        }
+        ctx->diags = before;
         first.loops.stay = first.loops.cut = stay;
         return lower_parts_of(&first, k);
     }
-    Lowered distributed = {.kernel = NULL};
     if (best->kernel != NULL &&
         (engines_wait(&best->cost, WAITS) || moves_little(&best->cost))) {
-        const Kernel *each = lower_distribute(arena, k);
-        if (each != NULL) {
-            lower_whole(&first, each, true, &distributed);
-            if (distributed.kernel == NULL) {
-                lower_whole(&first, each, false, &distributed);
-            }
-        }
+        lower_each(&first, k, &distributed);
         bool better = distributed.kernel != NULL &&
                       lower_price(&distributed) < lower_price(best) * DISTRIBUTED;
         best = better ? &distributed : best;

@@ -9,6 +9,7 @@
 void lower_enter(Lower *l, const Stmt *s)
 {
     l->now.stmt = s;
+    l->now.copy = NULL;
     l->now.n_labels = s->n_index;
     for (uint32_t i = 0; i < s->n_index; i++) {
         int64_t start = 0, end = 0;
@@ -52,6 +53,16 @@ static bool is_long_dot(Lower *l, const Stmt *s)
     return kept == 1 && terms > (int64_t)NKI_PARTITIONS * NKI_PARTITIONS && l->now.part < 0;
 }
 
+/* Does the next statement do nothing but copy a fold's result, in another type or not? */
+static bool is_copied(Lower *l, const Stmt *s, const Stmt *next)
+{
+    const Buffer *b = &l->from->bufs.at[s->dst];
+    return s->fold != OP_COPY && s->begins && next != NULL && l->now.part < 0 &&
+           l->now.turned < 0 && dtype_is_float(b->dtype) && !l->pair[s->dst] &&
+           lower_is_epilogue(l, s, next) && expr_uncast(next->value)->kind == EXPR_LOAD &&
+           !l->pair[next->dst] && dtype_is_float(l->from->bufs.at[next->dst].dtype);
+}
+
 /* *took: the next statement is done, too. */
 static void lower_tile(Lower *l, const Stmt *s, const Stmt *next, bool *took)
 {
@@ -67,6 +78,7 @@ static void lower_tile(Lower *l, const Stmt *s, const Stmt *next, bool *took)
         lower_scan(l, s);
         return;
     }
+    l->now.copy = is_copied(l, s, next) ? next : NULL;
     if (s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL && !is_long_dot(l, s)) {
         bool epilogue = s->begins && next != NULL && lower_is_epilogue(l, s, next);
         uint32_t staged = LABELS;
@@ -83,6 +95,8 @@ static void lower_tile(Lower *l, const Stmt *s, const Stmt *next, bool *took)
         }
     }
     lower_map(l, s, s->begins);
+    *took = l->now.copy != NULL;
+    l->now.copy = NULL;
 }
 
 static void lower_parts_stmt(Lower *l, const Stmt *re, const Stmt *im)

@@ -192,6 +192,7 @@ typedef struct Now {
     int64_t flat; /* > 0: label `cut` is cut into rows of so many, which are label n_labels */
     uint32_t cut;
     int32_t part, turned; /* labels of parts of complex numbers, r and s, or -1 */
+    const Stmt *copy;     /* a fold's result goes where this statement copies it; or null */
     VEC(Memo) memo;
     Map memo_hash, memo_at; /* by hash, and by address of the subexpression: place in `memo` */
 } Now;
@@ -486,6 +487,8 @@ bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)
 bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *narrow, const Stmt *fold, bool go);
 /* Is `copy` such a copy of what `s` makes? */
 bool lower_narrows(Lower *l, const Stmt *s, const Stmt *copy);
+/* Where a fold's result goes. */
+Place lower_target(Lower *l, const Stmt *s);
 /* Can it? Of a statement without levels. */
 bool lower_is_product(Lower *l, const Stmt *s);
 /* The same as loops over all its tiles (panels.c); false, and nothing done, where it is too irregular. */

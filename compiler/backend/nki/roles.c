@@ -101,27 +101,30 @@ static Labels together(const Contraction *c, const Place *x, Labels outer, Label
 
 /* An operand in views of its own labels, of which one is the box. What lies between two positions of the contiguous label is taken again
  * from the same rows, where these are still in SBUF. */
-static void add_operand(const Contraction *c, const Place *x, Labels own, Labels slab,
-                        const Box *box, ShapeLoad *to)
+static void add_operand(const Contraction *c, const Place *x, Labels outer, Labels own,
+                        Labels slab, const Box *box, ShapeLoad *to)
 {
     Lower *l = c->l;
     Box full = l->now.full;
     uint32_t unit = unit_of(l, x);
     double elements = elements_of(x, l->now.n_labels, &full), between = 1;
-    bool outer = unit < LABELS && (labels_have(c->batch, unit) || labels_have(c->om, unit));
+    bool around = unit < LABELS && labels_have(outer, unit);
     bool here = false;
     for (uint32_t i = own.n; i-- > 0 && !here;) { /* those that go on before it does */
         here = own.at[i] == unit;
         between *= here ? 1 : (double)full.n[own.at[i]];
     }
-    if (outer) {
+    for (uint32_t i = outer.n; i-- > 0 && around && outer.at[i] != unit;) {
+        between *= place_has(x, outer.at[i]) ? (double)full.n[outer.at[i]] : 1;
+    }
+    if (around) {
         between *= (double)labels_count(c->ok, &full) * (double)labels_count(c->pk, &full) /
                    (double)labels_count(c->pk, box);
     }
     double row =
         unit == LABELS ? 0 : (double)(full.n[unit] * nki_bytes(l->from->bufs.at[x->buf].dtype));
     row = row < SLAB_ROW ? row : SLAB_ROW;
-    if ((here || outer) && between * row > (double)l->room.cache_limit) {
+    if ((here || around) && between * row > (double)l->room.cache_limit) {
         l->now.full.n[unit] = box->n[unit];
     }
     shape_add_access(l, x, c->pk, slab, box, elements, false, to);
@@ -161,7 +164,7 @@ double contract_price(const Contraction *c, int64_t collected)
             bool of_all = labels_have(outer, slab.at[i]);
             at.n[slab.at[i]] = of_all ? full->n[slab.at[i]] : at.n[slab.at[i]];
         }
-        add_operand(c, x[side], own[side], slab, &at, &all);
+        add_operand(c, x[side], outer, own[side], slab, &at, &all);
     }
     int64_t each = labels_count(c->n, &box),
             most = each < c->tile[ROLE_N] ? c->tile[ROLE_N] / each : 1;
@@ -326,17 +329,16 @@ const Stmt *lower_roles(Lower *l, const Stmt *s, const Stmt *epilogue, uint32_t 
         return s;
     }
     contract_shape(&c);
-    if (l->home[c.final.buf].on_chip) {
-        return s; /* home.c has obeyed the roles */
-    }
-    bool memory = !l->home[c.stationary.buf].on_chip && !l->home[c.moving.buf].on_chip;
+    bool memory = !l->home[c.stationary.buf].on_chip && !l->home[c.moving.buf].on_chip &&
+                  !l->home[c.final.buf].on_chip;
     double now = contract_price(&c, 0), vector = 0;
     Search w = {l, s, epilogue, {.ns = MUCH * now}};
     if (memory) { /* how a block lies was chosen for the roles that it has */
         try_all(&w, &c);
     }
-    Place dst = place_of(l, s->dst, s->at);
-    Shape shape = statement_shape_ns(l, &dst, s->value, l->now.n_labels, &vector);
+    Place dst = lower_target(l, s);
+    Shape shape = statement_shape(l, &dst, s->value, l->now.n_labels);
+    vector = lower_map_ns(l, s);
     bool straight = lies_so(l, &dst, &shape) && lies_so(l, &c.stationary, &shape) &&
                     lies_so(l, &c.moving, &shape);
     Stmt *as = arena_copy(l->arena, s, sizeof *s);

@@ -5,7 +5,6 @@
 #include "backend/nki/statement.h"
 
 #define SHORT_BYTES   512
-#define TURNED_LEAST  1024 /* elements: fewer are loaded one by one (view.c) */
 #define LONG_BYTES    2048 /* of a row that is loaded to be turned */
 #define LEAST_CYCLES  64   /* of an instruction */
 #define DESCRIPTOR_NS 1.39 /* of SHORT_BYTES */
@@ -128,15 +127,18 @@ void shape_add_access(Lower *l, const Place *x, Labels partitions, Labels free, 
         to->engine += row;
         spread = 1;
     }
-    bool turns = false, along = false;
+    bool along = false;
     for (uint32_t i = 0; i < a.p.n; i++) {
-        bool unit = place_stride(l, x, a.p.at[i]) == 1 || pair_is_unit(l, x, a.p.at[i]);
-        along |= unit;
-        turns |= unit && !store && rows * row > TURNED_LEAST && row > 1 &&
-                 a.p.n == partitions.n && l->from->bufs.at[x->buf].dtype != DTYPE_BOOL;
+        along |= place_stride(l, x, a.p.at[i]) == 1 || pair_is_unit(l, x, a.p.at[i]);
     }
-    if (turns) {
-        double run = (double)view_run(l, x, a.p, full), most = (double)(LONG_BYTES / size);
+    if (!store && view_turns(l, x, partitions, a.f, box)) {
+        Labels with = a.p;
+        for (uint32_t i = 0; i < a.f.n && !along; i++) { /* the contiguous label, too */
+            if (place_stride(l, x, a.f.at[i]) == 1) {
+                add_label(&with, a.f.at[i]);
+            }
+        }
+        double run = (double)view_run(l, x, with, full), most = (double)(LONG_BYTES / size);
         run = run < 2 ? 2 : run;
         to->descriptors += descriptors(elements, run < most ? run : most, size);
         add_turned(to, elements, rows, row);

@@ -570,7 +570,7 @@ static void flat_fold(Lower *l, const Stmt *s, const Shape *shape, int64_t end, 
         total = fold_rows(l, s->fold, acc);
     }
     l->now.flat = 0;
-    Place dst = place_of(l, s->dst, s->at);
+    Place dst = lower_target(l, s);
     Labels none = {0};
     statement_fold_store(l, s, &dst, none, none, &l->now.full, total, overwrite);
 }
@@ -578,7 +578,7 @@ static void flat_fold(Lower *l, const Stmt *s, const Shape *shape, int64_t end, 
 /* A statement over vectors, which alone would keep one partition busy. */
 static void lower_flat(Lower *l, const Stmt *s, bool overwrite)
 {
-    Place whole = place_of(l, s->dst, s->at);
+    Place whole = lower_target(l, s);
     int64_t end = l->now.full.s[0] + l->now.full.n[0];
     Shape shape = {.p = labels_one(1), .keep = labels_one(0)};
     if (!place_has(&whole, 0)) {
@@ -586,7 +586,7 @@ static void lower_flat(Lower *l, const Stmt *s, bool overwrite)
         flat_fold(l, s, &shape, end, overwrite);
     }
     while (place_has(&whole, 0) && flat_next(l, end) && !l->tried.failed) {
-        Place dst = place_of(l, s->dst, s->at);
+        Place dst = lower_target(l, s);
         if (s->fold == OP_COPY) {
             lower_assign(l, s, &dst, &shape);
         } else {
@@ -600,7 +600,7 @@ static void lower_flat(Lower *l, const Stmt *s, bool overwrite)
 
 static void lower_shape(Lower *l, const Stmt *s, bool overwrite)
 {
-    Place dst = place_of(l, s->dst, s->at);
+    Place dst = lower_target(l, s);
     Shape shape = statement_shape(l, &dst, s->value, lower_labels(l));
     if (s->fold == OP_COPY) {
         lower_assign(l, s, &dst, &shape);
@@ -640,7 +640,7 @@ static void cut_end(Lower *l, const Box *full)
 static double shape_time(Lower *l, const Stmt *s)
 {
     double ns = 0;
-    Place dst = place_of(l, s->dst, s->at);
+    Place dst = lower_target(l, s);
     (void)statement_shape_ns(l, &dst, s->value, lower_labels(l), &ns);
     return ns;
 }
@@ -650,7 +650,7 @@ static bool may_cut(Lower *l, const Stmt *s, uint32_t label)
 {
     int64_t n = l->now.full.n[label];
     Loads loads = {0};
-    Place dst = place_of(l, s->dst, s->at);
+    Place dst = lower_target(l, s);
     collect_loads(l, s->value, &loads);
     bool may = n >= CUT_LEAST && (place_has(&dst, label) || n % rows_of(n) == 0);
     for (uint32_t i = 0; i <= loads.n && may; i++) {
@@ -664,24 +664,31 @@ static bool may_cut(Lower *l, const Stmt *s, uint32_t label)
     return may;
 }
 
-/* The label whose rows, one for each partition, make the statement much quicker; n_labels: none does. */
-static uint32_t find_cut(Lower *l, const Stmt *s)
+/* The label whose rows, one for each partition, make the statement much quicker; n_labels: none does. And how long it takes. */
+static uint32_t find_cut(Lower *l, const Stmt *s, double *least)
 {
     uint32_t best = l->now.n_labels;
     Box full = l->now.full;
-    double least = 0;
+    *least = shape_time(l, s);
     for (uint32_t label = 0; label < l->now.n_labels && l->now.part < 0; label++) {
         if (l->now.n_labels + 2 >= PART_LABEL || !may_cut(l, s, label)) {
             continue;
         }
-        least = least > 0 ? least : CUT_GAIN * shape_time(l, s);
         cut_label(l, label);
         double ns = shape_time(l, s);
         cut_end(l, &full);
-        best = ns < least ? label : best;
-        least = ns < least ? ns : least;
+        bool better = ns < *least * (best == l->now.n_labels ? CUT_GAIN : 1.0);
+        best = better ? label : best;
+        *least = better ? ns : *least;
     }
     return best;
+}
+
+double lower_map_ns(Lower *l, const Stmt *s)
+{
+    double ns = 0;
+    (void)find_cut(l, s, &ns);
+    return ns;
 }
 
 void lower_map(Lower *l, const Stmt *s, bool overwrite)
@@ -690,7 +697,8 @@ void lower_map(Lower *l, const Stmt *s, bool overwrite)
         lower_flat(l, s, overwrite);
         return;
     }
-    uint32_t label = find_cut(l, s);
+    double ns = 0;
+    uint32_t label = find_cut(l, s, &ns);
     if (label < l->now.n_labels) {
         Box full = l->now.full, rest = full;
         cut_label(l, label);

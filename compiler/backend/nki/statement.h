@@ -32,6 +32,8 @@ Labels shape_free(const Shape *s);
 bool shape_joins(int64_t kept, int64_t terms);
 
 /* ---- statement.c ---- */
+/* How long the statement takes by itself, without a matmul: an estimate, in nanoseconds. */
+double lower_map_ns(Lower *l, const Stmt *s);
 /* Is what is kept of the box a run of the block, where instructions can write it? */
 bool statement_target(Lower *l, const Place *dst, const Shape *s, const Box *box,
                       TileView *out);

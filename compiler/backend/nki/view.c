@@ -242,9 +242,13 @@ static bool all_there(const Place *x, Labels list, const Box *box)
     return true;
 }
 
-/* Does the contiguous label lie on partitions, so that the tile is loaded as it lies and transposed? */
+/* Does the contiguous label lie on partitions, so that the tile is loaded as it lies and transposed? Or would rows be short, and long
+ * ones with what lies on partitions in them? */
 static bool is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
+    if (view_turns_rows(l, x, p, f, box)) {
+        return true;
+    }
     int64_t np = labels_count(p, box), nf = labels_count(f, box);
     bool unit = has_unit(l, x, p, box) && !has_unit(l, x, f, box);
     for (uint32_t i = 0; i < p.n; i++) { /* parts lie between one element and the next */
@@ -279,7 +283,9 @@ static TileView load_view(Lower *l, const Place *x, Labels p, Labels f, const Bo
     int64_t np = labels_count(p, box), nf = labels_count(f, box);
     TileView tile = tile_new(l, hint, t, SPACE_TILE, np, nf);
     if (is_turned(l, x, p, f, box)) {
-        transpose_into(l, x, p, f, box, tile, turned_together(l, x, f, box));
+        bool rows = view_turns_rows(l, x, p, f, box);
+        transpose_into(l, x, p, f, box, tile,
+                       rows ? view_rows_turned(l, x, f, box) : turned_together(l, x, f, box));
     } else {
         make_dma(l, x, p, f, box, tile, false);
     }

@@ -10,6 +10,10 @@ int64_t view_linear(Labels f, const Box *whole, const Box *part, uint32_t along,
                     int64_t *stride);
 /* First element of the box in a block: partition and free position. */
 void view_block_start(const Lower *l, const Place *x, const Box *box, int64_t *p, int64_t *f);
+/* view_gather.c: are rows of the view short in HBM, and long where labels of its free axis lie on partitions? */
+bool view_turns_rows(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
+/* The longest of these labels. */
+Labels view_rows_turned(Lower *l, const Place *x, Labels f, const Box *box);
 /* view_gather.c: a view of a slab of HBM whose labels lie in another order; false, and nothing done: none is gained. */
 bool view_gathered(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView *out);
 

@@ -13,7 +13,21 @@
 #define SPREAD_MOST   8192  /* bytes of a row that a DMA spreads */
 #define SPREAD_CYCLES 4     /* of an element that a matmul spreads, with the copy from PSUM */
 #define SPREAD_WAITS  4000  /* cycles that this takes longer: two engines after the DMA */
+#define TURNED_BYTES  64    /* of a row, for which it is turned instead ... */
+#define TURNED_TIMES  4     /* ... where rows are so many times as long ... */
+#define TURNED_ROWS   16    /* ... and there are as many */
 #define DMA_CYCLES    1.34  /* of an engine, in the time of a descriptor of SHORT_BYTES */
+
+/* The label along which the place lies contiguous, or LABELS. */
+static uint32_t unit_of(const Lower *l, const Place *x)
+{
+    uint32_t unit = LABELS;
+    for (uint32_t label = 0; label < lower_labels(l); label++) {
+        bool here = place_stride(l, x, label) == 1 && l->now.full.n[label] > 1;
+        unit = here ? label : unit;
+    }
+    return unit;
+}
 
 /* Labels of `f` that vary in the box, in the order in which they lie; `unit`, which lies contiguous, is last. */
 static Labels as_it_lies(const Lower *l, const Place *x, Labels f, const Box *box,
@@ -134,13 +148,9 @@ static void add_between(Lower *l, const Place *x, Labels p, Labels f, uint32_t u
 
 bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Slab *out)
 {
-    uint32_t unit = LABELS;
+    uint32_t unit = unit_of(l, x);
     int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype), run = view_run(l, x, f, box);
     f = varying(f, box);
-    for (uint32_t label = 0; label < lower_labels(l); label++) {
-        bool here = place_stride(l, x, label) == 1 && l->now.full.n[label] > 1;
-        unit = here ? label : unit;
-    }
     if (unit == LABELS || labels_have(p, unit) || run * size >= SHORT_BYTES ||
         l->pair[x->buf] || !moves_with_all(l, x, f)) {
         return false;
@@ -168,6 +178,38 @@ bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Sla
     double copies = n / (double)out->copied *
                     (double)(out->copied < LEAST_CYCLES ? LEAST_CYCLES : out->copied);
     return rows / (double)out->run * DMA_CYCLES + copies < rows / (double)run * DMA_CYCLES;
+}
+
+Labels view_rows_turned(Lower *l, const Place *x, Labels f, const Box *box)
+{
+    Labels out = {0};
+    uint32_t unit = unit_of(l, x);
+    for (uint32_t i = 0; i < f.n; i++) {
+        bool longer = out.n == 0 || box->n[f.at[i]] > box->n[out.at[0]];
+        if (f.at[i] != unit && longer) {
+            out = (Labels){1, {f.at[i]}};
+        }
+    }
+    return out;
+}
+
+bool view_turns_rows(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
+{
+    Slab s;
+    uint32_t unit = unit_of(l, x);
+    Labels rows = view_rows_turned(l, x, f, box), along = varying(p, box);
+    DType t = l->from->bufs.at[x->buf].dtype;
+    if (unit == LABELS || labels_have(p, unit) || along.n == 0 || t == DTYPE_BOOL ||
+        l->pair[x->buf] || l->now.flat > 0 || !moves_with_all(l, x, along) ||
+        !moves_with_all(l, x, rows) || labels_count(rows, box) < TURNED_ROWS) {
+        return false;
+    }
+    Box wide = *box;
+    wide.s[unit] = l->now.full.s[unit];
+    wide.n[unit] = l->now.full.n[unit];
+    int64_t run = view_slab(l, x, p, f, box, &s) ? s.run : view_run(l, x, f, box);
+    int64_t turned = view_run(l, x, as_it_lies(l, x, along, &wide, unit), &wide);
+    return run * nki_bytes(t) < TURNED_BYTES && turned >= TURNED_TIMES * run;
 }
 
 bool view_gathered(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView *out)
