@@ -266,18 +266,15 @@ static bool plan_levels(Plan *p)
     int64_t live = live_banks(p);
     p->levels = c->levels;
     p->symmetric = is_symmetric(p);
-    bool chosen = p->levels != NULL && !p->levels->given; /* for another way to lie */
-    if (p->levels == NULL || !has_room(p, true) ||
-        (chosen && levels_problem(p, live) != NULL)) {
-        make_levels(p, live);
-    } else {
-        const char *problem = levels_problem(p, live);
-        problem = problem != NULL || has_room(p, false)
-                      ? problem
-                      : "has no room in SBUF for what is packed";
-        if (problem != NULL) {
-            return contract_refuse(c, problem);
-        }
+    const char *problem = p->levels == NULL ? NULL : levels_problem(p, live);
+    if (problem == NULL && p->levels != NULL && !has_room(p, false)) {
+        problem = "has no room in SBUF for what is packed";
+    }
+    bool chosen = p->levels == NULL || !p->levels->given || !has_room(p, true);
+    if (p->levels == NULL || (chosen && (problem != NULL || !has_room(p, true)))) {
+        make_levels(p, live); /* the others were for another way to lie */
+    } else if (problem != NULL) {
+        return contract_refuse(c, problem);
     }
     for (ScheduleRole r = 0; r < ROLE_K; r++) {
         p->strip[r] = strip_tile(p->levels, r) / schedule_innermost(p->levels, r)->tile;

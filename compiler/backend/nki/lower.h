@@ -192,6 +192,7 @@ typedef struct Now {
     int64_t flat; /* > 0: label `cut` is cut into rows of so many, which are label n_labels */
     uint32_t cut;
     int32_t part, turned; /* labels of parts of complex numbers, r and s, or -1 */
+    const Expr *factor;   /* of all terms of a sum, which is multiplied by it; or null */
     const Stmt *copy;     /* a fold's result goes where this statement copies it; or null */
     VEC(Memo) memo;
     Map memo_hash, memo_at; /* by hash, and by address of the subexpression: place in `memo` */
@@ -387,6 +388,8 @@ TileView view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
 /* How the elements of a block on chip move along its free axis with the loops that stay; or null. */
 const Affine *block_moves(const Lower *l, const Place *x);
 /* ---- view_gather.c ---- */
+/* The label along which the place lies contiguous in HBM, or LABELS. */
+uint32_t view_unit(const Lower *l, const Place *x);
 /* What a view in another order is gathered from. */
 typedef struct Slab {
     Labels order; /* of the free axis, as it lies */

@@ -6,8 +6,10 @@
 #include "backend/nki/roles.h"
 #include "backend/nki/statement.h"
 
-#define MUCH       0.6 /* of the time */
-#define ORDERS     4   /* of the labels of one role that are tried */
+#define MUCH       0.6  /* of the time */
+#define VECTOR     0.75 /* the same of the Vector engine, which takes fewer instructions */
+#define TURNED     0.3  /* of the time, where blocks on chip are turned for it */
+#define ORDERS     4    /* of the labels of one role that are tried */
 #define F32_PASSES 4
 #define TOGETHER   32768 /* bytes of a partition */
 #define LEAST      64    /* cycles of a matmul */
@@ -72,16 +74,6 @@ static double elements_of(const Place *x, uint32_t n, const Box *full)
     return count;
 }
 
-/* The label along which an operand lies contiguous in HBM. */
-static uint32_t unit_of(const Lower *l, const Place *x)
-{
-    uint32_t unit = LABELS;
-    for (uint32_t label = 0; label < l->now.n_labels && !l->home[x->buf].on_chip; label++) {
-        unit = place_stride(l, x, label) == 1 && l->now.full.n[label] > 1 ? label : unit;
-    }
-    return unit;
-}
-
 /* The labels of a view: with the outer ones, where all of these are loaded at once (block_plan.c). */
 static Labels together(const Contraction *c, const Place *x, Labels outer, Labels own)
 {
@@ -106,7 +98,7 @@ static void add_operand(const Contraction *c, const Place *x, Labels outer, Labe
 {
     Lower *l = c->l;
     Box full = l->now.full;
-    uint32_t unit = unit_of(l, x);
+    uint32_t unit = view_unit(l, x);
     double elements = elements_of(x, l->now.n_labels, &full), between = 1;
     bool around = unit < LABELS && labels_have(outer, unit);
     bool here = false;
@@ -176,6 +168,14 @@ double contract_price(const Contraction *c, int64_t collected)
     double kept = elements_of(&c->final, l->now.n_labels, full);
     double banks = (double)rows * (double)columns * (double)groups;
     all.engine += banks * ((double)labels_count(result, &group) + LEAST);
+    const Home *h = &l->home[c->final.buf];
+    int32_t on = h->on_chip && c->final.rank > 0 ? c->final.label[h->pdim] : -1;
+    if (on >= 0 && !labels_have(c->pm, (uint32_t)on)) { /* tiles are turned into their block */
+        double turned = (double)(full->n[on] < NKI_PARTITIONS ? full->n[on] : NKI_PARTITIONS);
+        double pieces = kept / (double)labels_count(c->pm, full) / turned;
+        all.tensor += pieces * (LEAST + WAITS);
+        all.engine += pieces * LEAST;
+    }
     int64_t run = view_run(l, &c->final, result, &group),
             size = nki_bytes(l->from->bufs.at[c->final.buf].dtype);
     double bytes = (double)(run * size);
@@ -311,12 +311,21 @@ static void try_all(Search *w, const Contraction *c)
     }
 }
 
-/* Does a block on chip have the same label on partitions, or is it in HBM? */
-static bool lies_so(const Lower *l, const Place *x, const Shape *s)
+/* Is it in HBM, or a block on chip with the same label on partitions, or one that is turned whole? */
+static bool lies_so(const Lower *l, const Place *x, const Shape *s, bool *turns)
 {
     const Home *h = &l->home[x->buf];
-    return !h->on_chip ||
-           (x->rank > 0 && s->p.n == 1 && x->label[h->pdim] == (int32_t)s->p.at[0]);
+    if (!h->on_chip) {
+        return true;
+    }
+    int32_t label = x->rank > 0 ? x->label[h->pdim] : -1;
+    if (label < 0 || (s->p.n == 1 && label == (int32_t)s->p.at[0])) {
+        return label >= 0;
+    }
+    Box box = shape_box(l, s);
+    *turns = true;
+    return labels_have(shape_free(s), (uint32_t)label) &&
+           box.n[label] == l->now.full.n[label] && box.n[label] <= NKI_PARTITIONS;
 }
 
 const Stmt *lower_roles(Lower *l, const Stmt *s, const Stmt *epilogue, uint32_t *staged)
@@ -339,15 +348,20 @@ const Stmt *lower_roles(Lower *l, const Stmt *s, const Stmt *epilogue, uint32_t 
     Place dst = lower_target(l, s);
     Shape shape = statement_shape(l, &dst, s->value, l->now.n_labels);
     vector = lower_map_ns(l, s);
-    bool straight = lies_so(l, &dst, &shape) && lies_so(l, &c.stationary, &shape) &&
-                    lies_so(l, &c.moving, &shape);
+    bool turns = false;
+    bool straight = lies_so(l, &dst, &shape, &turns) &&
+                    lies_so(l, &c.stationary, &shape, &turns) &&
+                    lies_so(l, &c.moving, &shape, &turns);
+    straight &= !turns || vector < TURNED * now;
     Stmt *as = arena_copy(l->arena, s, sizeof *s);
-    double least = straight && vector < w.best.ns ? vector : w.best.ns;
+    double most = w.best.schedule == NULL ? VECTOR * now : w.best.ns;
+    straight &= vector < most;
+    double least = straight ? vector : w.best.ns;
     *staged = memory && epilogue == NULL ? stage_row(l, s, &least) : LABELS;
     if (*staged < LABELS) {
         return s;
     }
-    if (straight && vector < w.best.ns) {
+    if (straight) {
         as->schedule = ARENA_NEW(l->arena, Schedule);
         return as;
     }

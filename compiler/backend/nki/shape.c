@@ -163,8 +163,7 @@ double shape_ns(const ShapeLoad *x)
 
 /* ---- what the statement takes ---- */
 
-/* What instructions take at a time. */
-static Box first_box(const Lower *l, const Shape *s)
+Box shape_box(const Lower *l, const Shape *s)
 {
     Labels f = shape_free(s);
     int64_t step[LABELS];
@@ -176,13 +175,39 @@ static Box first_box(const Lower *l, const Shape *s)
     return box;
 }
 
+/* Elements of the access between two boxes along the label that lies contiguous: all labels that go on before it does. */
+static double between(const Lower *l, const Place *x, const Shape *s, uint32_t unit)
+{
+    double count = 1;
+    const Labels list[2] = {s->fold, s->keep};
+    for (uint32_t k = 0; k < 2; k++) {
+        for (uint32_t i = list[k].n; i-- > 0;) {
+            if (list[k].at[i] == unit) {
+                return count;
+            }
+            count *= place_has(x, list[k].at[i]) ? (double)l->now.full.n[list[k].at[i]] : 1;
+        }
+    }
+    return count;
+}
+
 static void add_access(Lower *l, const Place *x, const Shape *s, bool store, ShapeLoad *to)
 {
-    Box box = first_box(l, s);
+    Box box = shape_box(l, s), full = l->now.full;
     Labels f = shape_free(s), p = s->p;
-    double elements = (double)labels_count(labels_of(x, f, &l->now.full), &l->now.full) *
-                      (double)labels_count(labels_of(x, p, &l->now.full), &l->now.full);
+    double elements = (double)labels_count(labels_of(x, f, &full), &full) *
+                      (double)labels_count(labels_of(x, p, &full), &full);
+    uint32_t unit = view_unit(l, x);
+    int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype);
+    if (unit < LABELS && !store && box.n[unit] < full.n[unit]) {
+        double row = (double)(full.n[unit] * size);
+        row = row < SHORT_BYTES ? row : SHORT_BYTES;
+        if (between(l, x, s, unit) * row > (double)l->room.cache_limit) {
+            l->now.full.n[unit] = box.n[unit]; /* rows that are loaded again each time */
+        }
+    }
     shape_add_access(l, x, p, f, &box, elements, store, to);
+    l->now.full = full;
 }
 
 static double boxes_of(const Lower *l, Labels p)

@@ -260,12 +260,26 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
         labels_count(shape->fold, &l->now.full) > 1) {
         return fold_parts(l, s, shape, box);
     }
-    TileView acc = into != NULL ? *into : tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
     double scale;
     const Expr *value = without_scale(s, &scale);
     bool any = false; /* has a box been folded? */
     Labels f = shape_free(shape);
     int64_t step[LABELS];
+    if (into == NULL && l->now.flat == 0 && labels_count(shape->fold, &l->now.full) == 1 &&
+        !(scale < 1.0 || scale > 1.0)) { /* nothing is folded here */
+        Evaluation ev = {l, shape->p, f, box, LOWER_NONE, {0}, true};
+        memo_begin(l, value, NULL);
+        TileView v = evaluate(&ev, value, DTYPE_F32, NULL);
+        l->now.memo.n = 0;
+        if (l->tried.failed ||
+            (view_dtype(l, v) == DTYPE_F32 && view_space(l, v) == SPACE_TILE && v.step == 1)) {
+            return v;
+        }
+        TileView copy = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
+        make_copy(l, copy, v);
+        return copy;
+    }
+    TileView acc = into != NULL ? *into : tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
     fold_steps(l, s, shape, nk, step);
     for (bool a = true; box_next(shape->fold, &l->now.full, step, box, a) && !l->tried.failed;
          a = false) {
@@ -396,6 +410,22 @@ void lower_columns(Lower *l)
     }
 }
 
+/* The sums, multiplied by what all of their terms are. */
+static TileView with_factor(Lower *l, Labels p, Labels keep, const Box *box, TileView sums)
+{
+    if (l->now.factor == NULL || l->tried.failed) {
+        return sums;
+    }
+    Evaluation ev = {l, p, keep, box, LOWER_NONE, {0}, false};
+    memo_begin(l, l->now.factor, NULL);
+    TileView by = evaluate(&ev, l->now.factor, DTYPE_F32, NULL);
+    l->now.memo.n = 0;
+    TileView out = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, sums.np, sums.nf);
+    const Expr *arg[2] = {view_load(l, sums, DTYPE_F32), view_load(l, by, DTYPE_F32)};
+    make_map(l, out, expr_op(l->arena, OP_MUL, DTYPE_F32, 2, arg));
+    return out;
+}
+
 static void fold_over_partitions(Lower *l, const Stmt *s, const Place *dst, const Shape *shape,
                                  Box *box, bool overwrite)
 {
@@ -425,6 +455,7 @@ static void fold_over_partitions(Lower *l, const Stmt *s, const Place *dst, cons
     }
     Labels none = {0};
     if (!columns) {
+        total = with_factor(l, none, shape->keep, box, total);
         statement_fold_store(l, s, dst, none, shape->keep, box, total, overwrite);
     }
 }
@@ -520,11 +551,12 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
         for (bool a = true;
              box_next(shape->p, &l->now.full, pstep, &box, a) && !l->tried.failed; a = false) {
             TileView into;
-            bool direct = overwrite && l->now.part < 0 &&
+            bool direct = overwrite && l->now.part < 0 && l->now.factor == NULL &&
                           l->from->bufs.at[dst->buf].dtype == DTYPE_F32 &&
                           expr_load_of(s->value, dst->buf) == NULL &&
                           statement_target(l, dst, shape, &box, &into);
             TileView acc = fold_free(l, s, shape, &box, direct ? &into : NULL);
+            acc = with_factor(l, shape->p, shape->keep, &box, acc);
             if (direct) {
                 l->home[dst->buf].version++;
             } else {
@@ -684,10 +716,45 @@ static uint32_t find_cut(Lower *l, const Stmt *s, double *least)
     return best;
 }
 
+/* Does the value move with something that the statement sums over? */
+static bool is_summed(Lower *l, const Stmt *s, const Expr *e)
+{
+    Place dst = lower_target(l, s);
+    bool summed = false;
+    for (uint32_t label = 0; label < l->now.n_labels; label++) {
+        summed |= !place_has(&dst, label) && l->now.full.n[label] > 1 &&
+                  expr_uses(l->from, e, s->index[label].var);
+    }
+    return summed;
+}
+
+/* sum(x * y) is sum(x) * y where y is the same for all terms: a pass less over these. The statement of the first sum; l->now.factor is
+ * y, or null. */
+static const Stmt *without_factor(Lower *l, const Stmt *s)
+{
+    const Expr *e = expr_uncast(s->value);
+    l->now.factor = NULL;
+    bool product = s->fold == OP_SUM && l->now.part < 0 && l->now.turned < 0 &&
+                   e->kind == EXPR_OP && e->op == OP_MUL && e->dtype == DTYPE_F32 &&
+                   !adds_in_loops(l, s, s->begins) && !lower_is_flat(l, s);
+    for (uint32_t i = 0; i < 2 && product; i++) {
+        bool loads = expr_uncast(e->arg[i])->kind == EXPR_LOAD; /* no number: a scale */
+        if (loads && !is_summed(l, s, e->arg[i]) && is_summed(l, s, e->arg[1 - i])) {
+            Stmt *as = arena_copy(l->arena, s, sizeof *s);
+            as->value = expr_cast(l->arena, e->arg[1 - i], DTYPE_F32);
+            l->now.factor = e->arg[i];
+            return as;
+        }
+    }
+    return s;
+}
+
 double lower_map_ns(Lower *l, const Stmt *s)
 {
     double ns = 0;
+    s = without_factor(l, s);
     (void)find_cut(l, s, &ns);
+    l->now.factor = NULL;
     return ns;
 }
 
@@ -698,6 +765,7 @@ void lower_map(Lower *l, const Stmt *s, bool overwrite)
         return;
     }
     double ns = 0;
+    s = without_factor(l, s);
     uint32_t label = find_cut(l, s, &ns);
     if (label < l->now.n_labels) {
         Box full = l->now.full, rest = full;
@@ -711,7 +779,9 @@ void lower_map(Lower *l, const Stmt *s, bool overwrite)
             lower_shape(l, s, overwrite);
         }
         l->now.full = full;
+        l->now.factor = NULL;
         return;
     }
     lower_shape(l, s, overwrite);
+    l->now.factor = NULL;
 }

@@ -25,6 +25,8 @@ typedef struct ShapeLoad {
 void shape_add_access(Lower *l, const Place *x, Labels partitions, Labels free, const Box *box,
                       double elements, bool store, ShapeLoad *to);
 double shape_ns(const ShapeLoad *x);
+/* What instructions take at a time. */
+Box shape_box(const Lower *l, const Shape *s);
 /* The labels of the free axis, in their order. */
 Labels shape_free(const Shape *s);
 /* Is a fold of so many terms, for so many positions that are kept, quicker as rows of positions that are joined than reduced one position

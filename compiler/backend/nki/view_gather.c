@@ -18,11 +18,10 @@
 #define TURNED_ROWS   16    /* ... and there are as many */
 #define DMA_CYCLES    1.34  /* of an engine, in the time of a descriptor of SHORT_BYTES */
 
-/* The label along which the place lies contiguous, or LABELS. */
-static uint32_t unit_of(const Lower *l, const Place *x)
+uint32_t view_unit(const Lower *l, const Place *x)
 {
     uint32_t unit = LABELS;
-    for (uint32_t label = 0; label < lower_labels(l); label++) {
+    for (uint32_t label = 0; label < lower_labels(l) && !l->home[x->buf].on_chip; label++) {
         bool here = place_stride(l, x, label) == 1 && l->now.full.n[label] > 1;
         unit = here ? label : unit;
     }
@@ -148,7 +147,7 @@ static void add_between(Lower *l, const Place *x, Labels p, Labels f, uint32_t u
 
 bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Slab *out)
 {
-    uint32_t unit = unit_of(l, x);
+    uint32_t unit = view_unit(l, x);
     int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype), run = view_run(l, x, f, box);
     f = varying(f, box);
     if (unit == LABELS || labels_have(p, unit) || run * size >= SHORT_BYTES ||
@@ -183,7 +182,7 @@ bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Sla
 Labels view_rows_turned(Lower *l, const Place *x, Labels f, const Box *box)
 {
     Labels out = {0};
-    uint32_t unit = unit_of(l, x);
+    uint32_t unit = view_unit(l, x);
     for (uint32_t i = 0; i < f.n; i++) {
         bool longer = out.n == 0 || box->n[f.at[i]] > box->n[out.at[0]];
         if (f.at[i] != unit && longer) {
@@ -196,7 +195,7 @@ Labels view_rows_turned(Lower *l, const Place *x, Labels f, const Box *box)
 bool view_turns_rows(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     Slab s;
-    uint32_t unit = unit_of(l, x);
+    uint32_t unit = view_unit(l, x);
     Labels rows = view_rows_turned(l, x, f, box), along = varying(p, box);
     DType t = l->from->bufs.at[x->buf].dtype;
     if (unit == LABELS || labels_have(p, unit) || along.n == 0 || t == DTYPE_BOOL ||
