@@ -108,6 +108,7 @@ typedef struct Room {
     int64_t slab_bytes;             /* of a widened load; 0: SLAB_BYTES */
     int64_t tile_elements;          /* of an elementwise step */
     bool loads_first; /* are all rows loaded before the first of them is turned? */
+    bool turning;     /* is what is loaded to be turned? */
     bool halves;      /* does what was turned leave PSUM as two copies, one for each engine? */
     uint32_t tag;     /* of entries made or found now */
     bool passes;      /* likewise */

@@ -284,8 +284,10 @@ static TileView load_view(Lower *l, const Place *x, Labels p, Labels f, const Bo
     TileView tile = tile_new(l, hint, t, SPACE_TILE, np, nf);
     if (is_turned(l, x, p, f, box)) {
         bool rows = view_turns_rows(l, x, p, f, box);
+        l->room.turning = rows; /* what it is turned from is not turned */
         transpose_into(l, x, p, f, box, tile,
                        rows ? view_rows_turned(l, x, f, box) : turned_together(l, x, f, box));
+        l->room.turning = false;
     } else {
         make_dma(l, x, p, f, box, tile, false);
     }

@@ -97,6 +97,9 @@ CASES = [
      ["--max-instructions=4000", TILES], r"k\w* in range\(q\w*\):"),
     ("sliding", attention("index(k) <= index(q) && index(k) > index(q) - 300", 2048, 2),
      lambda *x: masked(lambda k, q: (k <= q) & (k > q - 300), *x), [(2, 2048, 64)] * 3, [], r"q\w* in range\(1[34]\):"),
+    # Rows that are short whichever way an operand is loaded.
+    ("short rows", 'kernel k(A: f32[16,16,257], B: f32[257,16,8]) -> (C: f32[257,16,8]) { C = einsum("abc,cad->cbd", A, B); }', "abc,cad->cbd",
+     [(16, 16, 257), (257, 16, 8)], [], ""),
     # Loops around two statements, of which the second adds to the result: each in its own, and the result is stored once.
     ("apart", TRANSFORM, "mnP,mi,na->iaP", [(144, 144, 384), (144, 16), (144, 128)], [], ""),
     ("apart in programs", TRANSFORM, "mnP,mi,na->iaP", [(144, 144, 384), (144, 16), (144, 128)], ["--max-instructions=900"], ""),
