@@ -226,7 +226,7 @@ static const char *levels_problem(const Plan *p, int64_t live)
 }
 
 /* Is there room for what is packed at a time? `block`: for what was to be on chip, and is not. */
-static bool has_room(const Plan *p, bool block)
+static bool has_room(const Plan *p, bool block, int64_t room)
 {
     double bytes = 0;
     for (uint32_t i = 0; i < p->levels->n_levels; i++) {
@@ -240,7 +240,7 @@ static bool has_room(const Plan *p, bool block)
         bytes += (double)p->k.n * (double)(l->tile < all ? l->tile : all) *
                  (double)nki_bytes(b->dtype);
     }
-    return bytes <= (double)p->l->chip->sbuf_bytes;
+    return bytes <= (double)room;
 }
 
 static void list_strips(Plan *p)
@@ -266,12 +266,16 @@ static bool plan_levels(Plan *p)
     int64_t live = live_banks(p);
     p->levels = c->levels;
     p->symmetric = is_symmetric(p);
+    bool given = p->levels != NULL && p->levels->given;
+    int64_t room = given ? p->l->chip->sbuf_bytes : p->l->room.cache_limit;
     const char *problem = p->levels == NULL ? NULL : levels_problem(p, live);
-    if (problem == NULL && p->levels != NULL && !has_room(p, false)) {
+    if (problem == NULL && p->levels != NULL && !has_room(p, false, room)) {
         problem = "has no room in SBUF for what is packed";
     }
-    bool chosen = p->levels == NULL || !p->levels->given || !has_room(p, true);
-    if (p->levels == NULL || (chosen && (problem != NULL || !has_room(p, true)))) {
+    bool chosen =
+        p->levels == NULL || !p->levels->given || !has_room(p, true, p->l->chip->sbuf_bytes);
+    if (p->levels == NULL ||
+        (chosen && (problem != NULL || !has_room(p, true, p->l->chip->sbuf_bytes)))) {
         make_levels(p, live); /* the others were for another way to lie */
     } else if (problem != NULL) {
         return contract_refuse(c, problem);

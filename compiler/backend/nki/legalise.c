@@ -309,7 +309,15 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
         }
         ctx->diags = before;
         first.loops.stay = first.loops.cut = stay;
-        return lower_parts_of(&first, k);
+        Kernel *parts = lower_parts_of(&first, k);
+        const Kernel *turned =
+            parts == NULL && stay ? lower_turned_copies(ctx, arena, k) : NULL;
+        if (turned != NULL) { /* parts of it turn nothing */
+            ctx->diags = before;
+            begin(&first, turned);
+            parts = lower_parts_of(&first, turned);
+        }
+        return parts;
     }
     if (best->kernel != NULL &&
         (engines_wait(&best->cost, WAITS) || moves_little(&best->cost))) {

@@ -208,23 +208,26 @@ static const Schedule *schedule_of(const Contraction *c, const Labels *label)
                 .panel_rows = t->live_busy,
                 .room = (double)t->packed};
     const Place *place[2] = {&c->stationary, &c->moving};
-    int64_t steps = (count[ROLE_K] + c->tile[ROLE_K] - 1) / c->tile[ROLE_K];
     for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
         const ContractionTiles *tiles = &l->target->machine->tile;
         x.tile[r] = r == ROLE_M   ? tiles->rows
                     : r == ROLE_N ? tiles->line / dtype_bytes(DTYPE_F32)
                                   : tiles->sum;
     }
-    for (ScheduleRole r = 0; r < ROLE_K; r++) {
+    int64_t boxes[ROLE_BATCH];
+    for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
         int64_t extent[LABELS];
         for (uint32_t i = 0; i < label[r].n; i++) {
             extent[i] = l->now.full.n[label[r].at[i]];
         }
-        x.tiles[r] = schedule_boxes(label[r].n, extent, x.tile[r]);
+        boxes[r] = schedule_boxes(label[r].n, extent, x.tile[r]);
+    }
+    for (ScheduleRole r = 0; r < ROLE_K; r++) {
         const Buffer *of = &l->from->bufs.at[place[r]->buf];
+        x.tiles[r] = boxes[r];
         x.bytes[r] = l->home[place[r]->buf].on_chip
                          ? 0
-                         : (double)sat_mul(steps, x.tile[ROLE_K]) * (double)count[r] *
+                         : (double)sat_mul(boxes[ROLE_K], x.tile[ROLE_K]) * (double)count[r] *
                                (double)nki_bytes(of->dtype);
     }
     b->n_levels = schedule_strips(&x, level);

@@ -97,6 +97,9 @@ CASES = [
      ["--max-instructions=4000", TILES], r"k\w* in range\(q\w*\):"),
     ("sliding", attention("index(k) <= index(q) && index(k) > index(q) - 300", 2048, 2),
      lambda *x: masked(lambda k, q: (k <= q) & (k > q - 300), *x), [(2, 2048, 64)] * 3, [], r"q\w* in range\(1[34]\):"),
+    # What each part would turn again is turned once, in memory.
+    ("turned once", 'kernel k(A: f32[96,3,20,96], B: f32[20,20,40,96]) -> (C: f32[3,20,40,96]) { C = einsum("fdea,cebf->dcba", A, B); }',
+     "fdea,cebf->dcba", [(96, 3, 20, 96), (20, 20, 40, 96)], ["--max-instructions=300"], ""),
     # Rows that are short whichever way an operand is loaded.
     ("short rows", 'kernel k(A: f32[16,16,257], B: f32[257,16,8]) -> (C: f32[257,16,8]) { C = einsum("abc,cad->cbd", A, B); }', "abc,cad->cbd",
      [(16, 16, 257), (257, 16, 8)], [], ""),
