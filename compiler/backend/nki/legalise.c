@@ -310,12 +310,20 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
         ctx->diags = before;
         first.loops.stay = first.loops.cut = stay;
         Kernel *parts = lower_parts_of(&first, k);
-        const Kernel *turned =
-            parts == NULL && stay ? lower_turned_copies(ctx, arena, k) : NULL;
+        bool tries = stay && (parts == NULL || instr_places(parts) > ENDLESS);
+        const Kernel *turned = tries ? lower_turned_copies(ctx, arena, k) : NULL;
         if (turned != NULL) { /* parts of it turn nothing */
+            Diags after = ctx->diags;
             ctx->diags = before;
+            Lowered whole;
+            lower_whole(&first, turned, true, &whole);
             begin(&first, turned);
-            parts = lower_parts_of(&first, turned);
+            Kernel *other =
+                whole.kernel != NULL ? whole.kernel : lower_parts_of(&first, turned);
+            bool better = parts == NULL ||
+                          (other != NULL && instr_places(other) * 4 < instr_places(parts) * 3);
+            ctx->diags = better ? ctx->diags : after;
+            parts = better ? other : parts;
         }
         return parts;
     }
@@ -325,6 +333,15 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
         bool better = distributed.kernel != NULL &&
                       lower_price(&distributed) < lower_price(best) * DISTRIBUTED;
         best = better ? &distributed : best;
+    }
+    Lowered turned = {.kernel = NULL};
+    const Kernel *copies = best->kernel != NULL && stay && instr_places(best->kernel) > ENDLESS
+                               ? lower_turned_copies(ctx, arena, k)
+                               : NULL;
+    if (copies != NULL) {
+        lower_whole(&first, copies, true, &turned);
+        bool better = turned.kernel != NULL && lower_price(&turned) < lower_price(best);
+        best = better ? &turned : best;
     }
     if (best->kernel != NULL) {
         spill_warn_all(&best->l);
