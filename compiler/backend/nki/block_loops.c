@@ -37,7 +37,7 @@ static int64_t whole_rows(const Cut *c, uint32_t label, int64_t step)
     ExprWalk w;
     for (const Expr *e = load_first(&w, c->s->value); e != NULL; e = load_next(&w)) {
         Place x = place_of(l, e->buf, e->at);
-        int64_t run = SHORT_ROW / nki_bytes(l->from->bufs.at[e->buf].dtype);
+        int64_t run = NKI_SHORT_RUN / nki_bytes(l->from->bufs.at[e->buf].dtype);
         bool along = !l->home[e->buf].on_chip && place_stride(l, &x, label) == 1;
         step = along && step < run ? (run + step - 1) / step * step : step;
     }

@@ -44,7 +44,8 @@ static void plan_side(Plan *p, uint32_t side, const Place *x, Labels own, int64_
         if (place_has(x, label)) {
             here.at[here.n++] = (uint8_t)label;
             count *= p->gstep[i];
-            shortened |= p->gstep[i] < l->now.full.n[label] && p->gstep[i] * size < SHORT_ROW &&
+            shortened |= p->gstep[i] < l->now.full.n[label] &&
+                         p->gstep[i] * size < NKI_SHORT_RUN &&
                          x->label[x->rank - 1] == (int32_t)label;
         }
     }
@@ -79,15 +80,6 @@ static void strip_steps(const Lower *l, Labels x, const int64_t *tile, int64_t t
             cut = true;
         }
     }
-}
-
-static int64_t tiles_of(Labels x, const Box *full, const int64_t *step)
-{
-    int64_t count = 1;
-    for (uint32_t i = 0; i < x.n; i++) {
-        count = sat_mul(count, (full->n[x.at[i]] + step[i] - 1) / step[i]);
-    }
-    return count;
 }
 
 /* K steps: labels taken one by one, then pieces of the partitions. */
@@ -158,8 +150,8 @@ static void make_levels(Plan *p, int64_t live)
                 .room = (double)p->l->room.cache_limit,
                 .mirrored = p->symmetric};
     x.panel_rows = live;
-    x.tiles[ROLE_M] = tiles_of(c->pm, full, p->mstep);
-    x.tiles[ROLE_N] = tiles_of(c->n, full, p->nstep);
+    x.tiles[ROLE_M] = box_count(c->pm, full, p->mstep);
+    x.tiles[ROLE_N] = box_count(c->n, full, p->nstep);
     x.bytes[ROLE_M] = side_bytes(p, STATIONARY, c->pm);
     x.bytes[ROLE_N] = side_bytes(p, MOVING, c->n);
     for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
@@ -369,8 +361,8 @@ bool plan_blocks(Plan *p, Contraction *c)
     int64_t columns = labels_count(c->n, &l->now.full);
     int64_t most = columns < c->tile[ROLE_N] ? c->tile[ROLE_N] / columns : 1;
     box_steps(p->outer, &l->now.full, most, p->gstep);
-    int64_t count = sat_mul(tiles_of(c->pm, &l->now.full, p->mstep),
-                            tiles_of(c->n, &l->now.full, p->nstep));
+    int64_t count = sat_mul(box_count(c->pm, &l->now.full, p->mstep),
+                            box_count(c->n, &l->now.full, p->nstep));
     count = sat_mul(count, labels_count(p->outer, &l->now.full));
     count = sat_mul(count, labels_count(c->ok, &l->now.full));
     count = sat_mul(count, labels_count(c->pk, &l->now.full) / c->tile[ROLE_K]);

@@ -68,7 +68,7 @@ static int64_t slab_bytes(const Plan *p, uint32_t side, const Box *box)
     bool turns = view_turns(p->l, s->place, c->pk, s->own, &p->l->now.full);
     Labels along = turns ? c->pk : s->own;
     if (p->stays || p->passes || (p->turns && p->fits) || p->l->loops.depth > 0) {
-        return turns ? 2 * SHORT_ROW : strip_tile(p->levels, side) * size;
+        return turns ? 2 * NKI_SHORT_RUN : strip_tile(p->levels, side) * size;
     }
     if (along.n != 1 || (turns && c->ok.n > 0)) {
         return 0;

@@ -5,8 +5,6 @@
 
 #include "backend/nki/contract.h"
 
-#define SHORT_ROW 512 /* bytes that follow each other: copies of less are slow */
-
 enum { STATIONARY = ROLE_M, MOVING = ROLE_N };
 
 typedef struct Block {

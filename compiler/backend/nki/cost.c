@@ -5,8 +5,6 @@
 #include "backend/nki/nki.h"
 #include "loop/walk.h"
 
-#define MIN_CYCLES      64
-#define MIN_DESCRIPTOR  512
 #define TABLE_SWITCH_US 1.283
 
 const char *const nki_engine_names[5] = {"tensor", "vector", "scalar", "gpsimd", "dma"};
@@ -36,7 +34,7 @@ int64_t nki_bytes(DType t)
 
 static int64_t at_least(int64_t n)
 {
-    return n < MIN_CYCLES ? MIN_CYCLES : n;
+    return n < NKI_LEAST_CYCLES ? NKI_LEAST_CYCLES : n;
 }
 
 static DType dtype_of(const Kernel *k, const Operand *o)
@@ -68,7 +66,7 @@ static int64_t matmul_cycles(const Kernel *k, const Instr *i)
 {
     int64_t least = i->a.nf < 64 ? i->a.nf : 64;
     int64_t n = i->b.nf > least ? i->b.nf : least;
-    return (dtype_of(k, &i->b) == DTYPE_F32 ? 4 : 1) * n;
+    return (dtype_of(k, &i->b) == DTYPE_F32 ? NKI_F32_PASSES : 1) * n;
 }
 
 #define POSITION_CYCLES   150 /* before the first position */
@@ -100,7 +98,7 @@ int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t 
             *cycles = at_least(RECIPROCAL_CYCLES * n);
             return VECTOR;
         }
-        *cycles = at_least(n) + (i->sums ? MIN_CYCLES : 0);
+        *cycles = at_least(n) + (i->sums ? NKI_LEAST_CYCLES : 0);
         return SCALAR;
     case INSTR_COPY:
         *cycles = at_least(n);
@@ -289,7 +287,7 @@ double nki_dma_charge(const Kernel *k, const Instr *i, int64_t *bytes, int64_t *
     int64_t run = a < b ? a : b;
     *bytes = count * size;
     *descriptors = (count + run - 1) / run;
-    int64_t each = run * size < MIN_DESCRIPTOR ? MIN_DESCRIPTOR : run * size;
+    int64_t each = run * size < NKI_SHORT_RUN ? NKI_SHORT_RUN : run * size;
     return (double)*descriptors * (double)each;
 }
 
@@ -452,7 +450,7 @@ static bool count_all(const Kernel *k, const NkiChip *chip, NkiCost *out)
             out->descriptors++;
             out->read_bytes += bytes;
             out->written_bytes += bytes;
-            c.charged += (double)(bytes < MIN_DESCRIPTOR ? MIN_DESCRIPTOR : bytes);
+            c.charged += (double)(bytes < NKI_SHORT_RUN ? NKI_SHORT_RUN : bytes);
         }
     }
     out->charged_bytes = (int64_t)c.charged;

@@ -62,8 +62,6 @@ typedef struct Run {
     uint32_t from, n;
 } Run;
 
-#define LEAST_CYCLES 64 /* of an instruction */
-
 /* Does each leaf have all labels of the run, or none? */
 static bool is_run(const Leaves *leaves, Labels f, Run run)
 {
@@ -103,7 +101,7 @@ static Run longest_run(const Evaluation *ev, const Leaves *leaves, Labels f)
                 break;
             }
             bool last = end == f.n && (count > most || best.n == 0);
-            if (last || (count > most && most < LEAST_CYCLES)) {
+            if (last || (count > most && most < NKI_LEAST_CYCLES)) {
                 best = run;
                 most = count;
             }

@@ -388,6 +388,10 @@ int64_t labels_count(Labels x, const Box *b);
 bool labels_have(Labels x, uint32_t label);
 Labels labels_one(uint32_t label);
 bool place_has(const Place *x, uint32_t label);
+/* Labels of `list` that the place has and that vary in the box. */
+Labels labels_varying(const Place *x, Labels list, const Box *box);
+/* Elements of the access, over all of its labels. */
+double place_elements(const Lower *l, const Place *x);
 TileView view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
 /* How the elements of a block on chip move along its free axis with the loops that stay; or null. */
 const Affine *block_moves(const Lower *l, const Place *x);
@@ -427,6 +431,8 @@ void cache_mark_raw(Lower *l, TileView part);
 void cache_drop(Lower *l, BufRef buf, uint32_t tag);
 /* Cuts labels into boxes of at most `most` points: step sizes. */
 void box_steps(Labels x, const Box *full, int64_t most, int64_t *step);
+/* How many boxes of such steps there are. */
+int64_t box_count(Labels x, const Box *full, const int64_t *step);
 /* The next box, or false past the last. `first` starts. */
 bool box_next(Labels x, const Box *full, const int64_t *step, Box *box, bool first);
 

@@ -13,7 +13,11 @@
 #include "loop/loop.h"
 #include "target/target.h"
 
-#define NKI_PARTITIONS   128
+#define NKI_PARTITIONS 128
+#define NKI_SHORT_RUN                                                                          \
+    512 /* bytes: a shorter contiguous run in HBM is charged as one of this length */
+#define NKI_LEAST_CYCLES 64  /* of an instruction */
+#define NKI_F32_PASSES   4   /* of the Tensor engine for an f32 operand */
 #define NKI_STATIONARY   128 /* free size of a stationary tile */
 #define NKI_PSUM_BANK    2048
 #define NKI_PSUM_BANKS   8

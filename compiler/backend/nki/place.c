@@ -152,6 +152,15 @@ uint32_t lower_labels(const Lower *l)
     return l->now.n_labels + (l->now.flat > 0 ? 1 : 0);
 }
 
+double place_elements(const Lower *l, const Place *x)
+{
+    double count = 1;
+    for (uint32_t label = 0; label < lower_labels(l); label++) {
+        count *= place_has(x, label) ? (double)l->now.full.n[label] : 1;
+    }
+    return count;
+}
+
 /* ---- vectors ---- */
 
 #define FLAT_LEAST 1024 /* elements worth spreading */

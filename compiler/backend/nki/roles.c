@@ -6,22 +6,12 @@
 #include "backend/nki/roles.h"
 #include "backend/nki/statement.h"
 
-#define MUCH       0.6  /* of the time */
-#define VECTOR     0.75 /* the same of the Vector engine, which takes fewer instructions */
-#define TURNED     0.3  /* of the time, where blocks on chip are turned for it */
-#define ORDERS     4    /* of the labels of one role that are tried */
-#define F32_PASSES 4
-#define TOGETHER   32768 /* bytes of a partition */
-#define LEAST      64    /* cycles of a matmul */
-#define WAITS      64    /* cycles between two, for what small ones need */
-#define SLAB_ROW                                                                               \
-    512 /* bytes of a row that are kept until all of them have been used (view_gather.c) */
-
-typedef struct Way {
-    Labels label[ROLE_COUNT];
-    const Schedule *schedule; /* made of these */
-    double ns;
-} Way;
+#define MUCH     0.6   /* of the time */
+#define VECTOR   0.75  /* the same of the Vector engine, which takes fewer instructions */
+#define TURNED   0.3   /* of the time, where blocks on chip are turned for it */
+#define ORDERS   4     /* of the labels of one role that are tried */
+#define TOGETHER 32768 /* bytes of a partition */
+#define WAITS    64    /* cycles between two, for what small ones need */
 
 static Labels reversed(Labels x)
 {
@@ -46,15 +36,6 @@ static const uint32_t *as_list(Lower *l, Labels x)
     return list;
 }
 
-static int64_t tiles_of(Labels x, const Box *full, const int64_t *step)
-{
-    int64_t n = 1;
-    for (uint32_t i = 0; i < x.n; i++) {
-        n = sat_mul(n, (full->n[x.at[i]] + step[i] - 1) / step[i]);
-    }
-    return n;
-}
-
 static void take_steps(Box *box, Labels x, const Box *full, int64_t most, int64_t *tiles)
 {
     int64_t step[LABELS];
@@ -62,16 +43,7 @@ static void take_steps(Box *box, Labels x, const Box *full, int64_t most, int64_
     for (uint32_t i = 0; i < x.n; i++) {
         box->n[x.at[i]] = step[i] < full->n[x.at[i]] ? step[i] : full->n[x.at[i]];
     }
-    *tiles = tiles_of(x, full, step);
-}
-
-static double elements_of(const Place *x, uint32_t n, const Box *full)
-{
-    double count = 1;
-    for (uint32_t label = 0; label < n; label++) {
-        count *= place_has(x, label) ? (double)full->n[label] : 1;
-    }
-    return count;
+    *tiles = box_count(x, full, step);
 }
 
 /* The labels of a view: with the outer ones, where all of these are loaded at once (block_plan.c). */
@@ -99,7 +71,7 @@ static void add_operand(const Contraction *c, const Place *x, Labels outer, Labe
     Lower *l = c->l;
     Box full = l->now.full;
     uint32_t unit = view_unit(l, x);
-    double elements = elements_of(x, l->now.n_labels, &full), between = 1;
+    double elements = place_elements(l, x), between = 1;
     bool around = unit < LABELS && labels_have(outer, unit);
     bool here = false;
     for (uint32_t i = own.n; i-- > 0 && !here;) { /* those that go on before it does */
@@ -115,7 +87,7 @@ static void add_operand(const Contraction *c, const Place *x, Labels outer, Labe
     }
     double row =
         unit == LABELS ? 0 : (double)(full.n[unit] * nki_bytes(l->from->bufs.at[x->buf].dtype));
-    row = row < SLAB_ROW ? row : SLAB_ROW;
+    row = row < NKI_SHORT_RUN ? row : NKI_SHORT_RUN;
     if ((here || around) && between * row > (double)l->room.cache_limit) {
         l->now.full.n[unit] = box->n[unit];
     }
@@ -142,8 +114,9 @@ double contract_price(const Contraction *c, int64_t collected)
                      (double)labels_count(c->ok, full) * (double)labels_count(outer, full);
     bool f32 = l->from->bufs.at[c->moving.buf].dtype == DTYPE_F32;
     double high = (double)labels_count(c->pm, full) / (double)rows;
-    double least = high < LEAST ? high : LEAST;
-    all.tensor += matmuls * ((wide < least ? least : wide) * (f32 ? F32_PASSES : 1) + WAITS);
+    double least = high < NKI_LEAST_CYCLES ? high : NKI_LEAST_CYCLES;
+    all.tensor +=
+        matmuls * ((wide < least ? least : wide) * (f32 ? NKI_F32_PASSES : 1) + WAITS);
     const Place *x[2] = {&c->stationary, &c->moving};
     for (uint32_t side = 0; side < 2; side++) {
         Box at = box;
@@ -165,16 +138,16 @@ double contract_price(const Contraction *c, int64_t collected)
         group.n[c->n.at[i]] = box.n[c->n.at[i]];
     }
     Labels result = labels_as_placed(l, &c->final, outer, c->n);
-    double kept = elements_of(&c->final, l->now.n_labels, full);
+    double kept = place_elements(l, &c->final);
     double banks = (double)rows * (double)columns * (double)groups;
-    all.engine += banks * ((double)labels_count(result, &group) + LEAST);
+    all.engine += banks * ((double)labels_count(result, &group) + NKI_LEAST_CYCLES);
     const Home *h = &l->home[c->final.buf];
     int32_t on = h->on_chip && c->final.rank > 0 ? c->final.label[h->pdim] : -1;
     if (on >= 0 && !labels_have(c->pm, (uint32_t)on)) { /* tiles are turned into their block */
         double turned = (double)(full->n[on] < NKI_PARTITIONS ? full->n[on] : NKI_PARTITIONS);
         double pieces = kept / (double)labels_count(c->pm, full) / turned;
-        all.tensor += pieces * (LEAST + WAITS);
-        all.engine += pieces * LEAST;
+        all.tensor += pieces * (NKI_LEAST_CYCLES + WAITS);
+        all.engine += pieces * NKI_LEAST_CYCLES;
     }
     int64_t run = view_run(l, &c->final, result, &group),
             size = nki_bytes(l->from->bufs.at[c->final.buf].dtype);
@@ -237,7 +210,8 @@ static const Schedule *schedule_of(const Contraction *c, const Labels *label)
 typedef struct Search {
     Lower *l;
     const Stmt *s, *epilogue;
-    Way best;
+    const Schedule *best; /* or null */
+    double least;         /* ns that it takes */
 } Search;
 
 static void try_way(Search *w, const Labels *label)
@@ -257,9 +231,9 @@ static void try_way(Search *w, const Labels *label)
     as.schedule = schedule_of(&c, label);
     contract_shape(&c);
     double ns = contract_price(&c, 0);
-    if (ns < w->best.ns) {
-        w->best.ns = ns;
-        w->best.schedule = as.schedule;
+    if (ns < w->least) {
+        w->least = ns;
+        w->best = as.schedule;
     }
 }
 
@@ -344,7 +318,7 @@ const Stmt *lower_roles(Lower *l, const Stmt *s, const Stmt *epilogue, uint32_t 
     bool memory = !l->home[c.stationary.buf].on_chip && !l->home[c.moving.buf].on_chip &&
                   !l->home[c.final.buf].on_chip;
     double now = contract_price(&c, 0), vector = 0;
-    Search w = {l, s, epilogue, {.ns = MUCH * now}};
+    Search w = {l, s, epilogue, NULL, MUCH * now};
     if (memory) { /* how a block lies was chosen for the roles that it has */
         try_all(&w, &c);
     }
@@ -357,9 +331,9 @@ const Stmt *lower_roles(Lower *l, const Stmt *s, const Stmt *epilogue, uint32_t 
                     lies_so(l, &c.moving, &shape, &turns);
     straight &= !turns || vector < TURNED * now;
     Stmt *as = arena_copy(l->arena, s, sizeof *s);
-    double most = w.best.schedule == NULL ? VECTOR * now : w.best.ns;
+    double most = w.best == NULL ? VECTOR * now : w.least;
     straight &= vector < most;
-    double least = straight ? vector : w.best.ns;
+    double least = straight ? vector : w.least;
     *staged = memory && epilogue == NULL ? stage_row(l, s, &least) : LABELS;
     if (*staged < LABELS) {
         return s;
@@ -368,6 +342,6 @@ const Stmt *lower_roles(Lower *l, const Stmt *s, const Stmt *epilogue, uint32_t 
         as->schedule = ARENA_NEW(l->arena, Schedule);
         return as;
     }
-    as->schedule = w.best.schedule;
-    return w.best.schedule == NULL ? s : as;
+    as->schedule = w.best;
+    return w.best == NULL ? s : as;
 }

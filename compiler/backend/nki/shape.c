@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which labels of a statement that is no matmul lie on partitions, and in which order the others lie on the free axis. Each way is priced
- * as what its DMAs and engines would take (cost.c has the instructions' numbers): runs of less than SHORT_BYTES cost as much as that,
+ * as what its DMAs and engines would take (cost.c has the instructions' numbers): runs of less than NKI_SHORT_RUN cost as much as that,
  * what lies the other way is turned, what lies in another order is gathered (view.c). */
 #include "backend/nki/statement.h"
 
-#define SHORT_BYTES   512
 #define LONG_BYTES    2048 /* of a row that is loaded to be turned */
-#define LEAST_CYCLES  64   /* of an instruction */
-#define DESCRIPTOR_NS 1.39 /* of SHORT_BYTES */
+#define DESCRIPTOR_NS 1.39 /* of NKI_SHORT_RUN */
 #define ENGINE_NS     1.04 /* of a cycle */
 #define TENSOR_NS     0.71
-#define F32_PASSES    4
 #define APART                                                                                  \
     1000 /* times as long takes a box of parts of two groups of partitions, in memory */
 #define LESS_BUSY     0.25 /* what an engine's time counts that waits for another */
@@ -35,18 +32,6 @@ static double at_least(double x, double least)
     return x < least ? least : x;
 }
 
-/* Labels of `list` with which the access moves. */
-static Labels labels_of(const Place *x, Labels list, const Box *box)
-{
-    Labels out = {0};
-    for (uint32_t i = 0; i < list.n; i++) {
-        if (place_has(x, list.at[i]) && box->n[list.at[i]] > 1) {
-            add_label(&out, list.at[i]);
-        }
-    }
-    return out;
-}
-
 Labels shape_free(const Shape *s)
 {
     Labels f = s->fold_first ? s->fold : s->keep, then = s->fold_first ? s->keep : s->fold;
@@ -61,15 +46,15 @@ Labels shape_free(const Shape *s)
 /* Descriptors of so many elements in rows of `run`. */
 static double descriptors(double elements, double run, int64_t size)
 {
-    return elements / run * at_least(run * (double)size / SHORT_BYTES, 1);
+    return elements / run * at_least(run * (double)size / NKI_SHORT_RUN, 1);
 }
 
 /* What lies the other way: `rows` of it are turned at a time. */
 static void add_turned(ShapeLoad *to, double elements, double partitions, double rows)
 {
     rows = rows < NKI_PARTITIONS ? rows : NKI_PARTITIONS;
-    to->tensor += elements / partitions * at_least(LEAST_CYCLES / rows, 1);
-    to->engine += elements / partitions * at_least(LEAST_CYCLES / rows, 1);
+    to->tensor += elements / partitions * at_least(NKI_LEAST_CYCLES / rows, 1);
+    to->engine += elements / partitions * at_least(NKI_LEAST_CYCLES / rows, 1);
 }
 
 static double filled(const Lower *l, Labels p)
@@ -85,7 +70,7 @@ static void add_block(const Lower *l, const Place *x, const Access2D *a, const B
     const Box *full = &l->now.full;
     int32_t lp = x->rank == 0 ? -1 : x->label[l->home[x->buf].pdim];
     if (a->p.n < a->partitions.n) {
-        to->tensor += (double)labels_count(a->f, full) * F32_PASSES; /* spread over these */
+        to->tensor += (double)labels_count(a->f, full) * NKI_F32_PASSES; /* spread over these */
         to->engine += (double)labels_count(a->f, full);
     }
     if (lp >= 0 && labels_have(a->f, (uint32_t)lp)) {
@@ -104,7 +89,7 @@ static void add_block(const Lower *l, const Place *x, const Access2D *a, const B
     }
     if (inner.n < a->f.n) {
         double count = (double)labels_count(inner, full);
-        to->engine += a->elements / filled(l, a->p) * at_least(LEAST_CYCLES / count, 1);
+        to->engine += a->elements / filled(l, a->p) * at_least(NKI_LEAST_CYCLES / count, 1);
     }
 }
 
@@ -112,8 +97,8 @@ void shape_add_access(Lower *l, const Place *x, Labels partitions, Labels free, 
                       double elements, bool store, ShapeLoad *to)
 {
     const Box *full = &l->now.full;
-    Access2D a = {partitions, labels_of(x, partitions, full), labels_of(x, free, full),
-                  elements};
+    Access2D a = {partitions, labels_varying(x, partitions, full),
+                  labels_varying(x, free, full), elements};
     if (l->home[x->buf].on_chip) {
         add_block(l, x, &a, box, to);
         return;
@@ -123,7 +108,7 @@ void shape_add_access(Lower *l, const Place *x, Labels partitions, Labels free, 
     double spread = (double)labels_count(partitions, box) / rows; /* read for each partition */
     if (a.p.n == 0 && partitions.n > 0 &&
         !view_spreads(l, x, a.f, box, labels_count(partitions, box))) {
-        to->tensor += row * F32_PASSES; /* a row is spread by a matmul */
+        to->tensor += row * NKI_F32_PASSES; /* a row is spread by a matmul */
         to->engine += row;
         spread = 1;
     }
@@ -148,7 +133,7 @@ void shape_add_access(Lower *l, const Place *x, Labels partitions, Labels free, 
     double run = along ? 1 : (double)view_run(l, x, a.f, full);
     if (!store && !along && view_slab(l, x, partitions, a.f, box, &slab)) {
         run = (double)slab.run;
-        to->engine += elements / rows * at_least(LEAST_CYCLES / (double)slab.copied, 1);
+        to->engine += elements / rows * at_least(NKI_LEAST_CYCLES / (double)slab.copied, 1);
     }
     to->descriptors += spread * descriptors(elements, run, size);
 }
@@ -195,13 +180,13 @@ static void add_access(Lower *l, const Place *x, const Shape *s, bool store, Sha
 {
     Box box = shape_box(l, s), full = l->now.full;
     Labels f = shape_free(s), p = s->p;
-    double elements = (double)labels_count(labels_of(x, f, &full), &full) *
-                      (double)labels_count(labels_of(x, p, &full), &full);
+    double elements = (double)labels_count(labels_varying(x, f, &full), &full) *
+                      (double)labels_count(labels_varying(x, p, &full), &full);
     uint32_t unit = view_unit(l, x);
     int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype);
     if (unit < LABELS && !store && box.n[unit] < full.n[unit]) {
         double row = (double)(full.n[unit] * size);
-        row = row < SHORT_BYTES ? row : SHORT_BYTES;
+        row = row < NKI_SHORT_RUN ? row : NKI_SHORT_RUN;
         if (between(l, x, s, unit) * row > (double)l->room.cache_limit) {
             l->now.full.n[unit] = box.n[unit]; /* rows that are loaded again each time */
         }
@@ -212,12 +197,9 @@ static void add_access(Lower *l, const Place *x, const Shape *s, bool store, Sha
 
 static double boxes_of(const Lower *l, Labels p)
 {
-    int64_t step[LABELS], n = 1;
+    int64_t step[LABELS];
     box_steps(p, &l->now.full, NKI_PARTITIONS, step);
-    for (uint32_t i = 0; i < p.n; i++) {
-        n = sat_mul(n, (l->now.full.n[p.at[i]] + step[i] - 1) / step[i]);
-    }
-    return (double)n;
+    return (double)box_count(p, &l->now.full, step);
 }
 
 /* Elements of each instruction: the longest row of labels of which every access has all or none (evaluate.c). */
@@ -245,9 +227,9 @@ static void add_operations(const Lower *l, const Shape *s, const Loads *loads, d
 {
     Labels f = shape_free(s);
     double run = longest_run(l, f, loads), all = (double)labels_count(f, &l->now.full);
-    double short_rows = run < all ? at_least(LEAST_CYCLES / run, 1) - 1 : 0;
+    double short_rows = run < all ? at_least(NKI_LEAST_CYCLES / run, 1) - 1 : 0;
     for (uint32_t i = 0; i < loads->n; i++) {
-        bool whole = i > 0 && labels_of(&loads->at[i], f, &l->now.full).n > 0;
+        bool whole = i > 0 && labels_varying(&loads->at[i], f, &l->now.full).n > 0;
         double takes = i == 0 ? loads->n == 1 : 2;
         *(whole ? &to->vector : &to->engine) += (takes + (i > 0 ? short_rows : 0)) * elements;
     }
@@ -255,12 +237,12 @@ static void add_operations(const Lower *l, const Shape *s, const Loads *loads, d
 
 static double reduced(double kept, double terms)
 {
-    return kept * at_least(terms, LEAST_CYCLES);
+    return kept * at_least(terms, NKI_LEAST_CYCLES);
 }
 
 static double joined(double kept, double terms)
 {
-    return terms * at_least(2 * kept, LEAST_CYCLES);
+    return terms * at_least(2 * kept, NKI_LEAST_CYCLES);
 }
 
 bool shape_joins(int64_t kept, int64_t terms)
@@ -284,7 +266,7 @@ static double price(Lower *l, const Place *dst, const Loads *loads, const Shape 
     double boxes = boxes_of(l, s->p), keep = (double)labels_count(s->keep, full);
     double terms = (double)labels_count(s->fold, full), free = keep * terms;
     if (!plain) {
-        double elements = boxes * (at_least(free, LEAST_CYCLES) + BOX_CYCLES);
+        double elements = boxes * (at_least(free, NKI_LEAST_CYCLES) + BOX_CYCLES);
         add_operations(l, s, loads, elements, &all);
     }
     if (terms > 1) {
@@ -292,7 +274,7 @@ static double price(Lower *l, const Place *dst, const Loads *loads, const Shape 
         all.vector += boxes * (s->fold_first && join < reduce ? join : reduce);
     }
     if (s->fold_p) {
-        all.tensor += boxes * at_least(keep * F32_PASSES, LEAST_CYCLES);
+        all.tensor += boxes * at_least(keep * NKI_F32_PASSES, NKI_LEAST_CYCLES);
     }
     return shape_ns(&all);
 }
@@ -317,10 +299,7 @@ static Shape shape_with(const Lower *l, const Place *dst, const Loads *loads, La
         NULL; /* what is folded is taken as it lies in the largest of the operands */
     double elements = 0;
     for (uint32_t i = 0; i < loads->n; i++) {
-        double count = 1;
-        for (uint32_t label = 0; label < n; label++) {
-            count *= place_has(&loads->at[i], label) ? (double)l->now.full.n[label] : 1;
-        }
+        double count = place_elements(l, &loads->at[i]);
         most = count > elements ? &loads->at[i] : most;
         elements = count > elements ? count : elements;
     }

@@ -11,7 +11,6 @@
 #define SLAB_BYTES                                                                             \
     2048 /* of a partition, of a widened load: long enough for the DMA engines                 \
           */
-#define SHORT_BYTES   512   /* rows of less are slow */
 #define STRIDED_MOST  65536 /* of a partition, of a strided load with rows that long */
 #define STRIDED_BYTES 16384 /* likewise, where only every n-th element is used at a time */
 
@@ -49,6 +48,17 @@ bool place_has(const Place *x, uint32_t label)
     return false;
 }
 
+Labels labels_varying(const Place *x, Labels list, const Box *box)
+{
+    Labels out = {0};
+    for (uint32_t i = 0; i < list.n; i++) {
+        if (box->n[list.at[i]] > 1 && place_has(x, list.at[i])) {
+            out.at[out.n++] = list.at[i];
+        }
+    }
+    return out;
+}
+
 void box_steps(Labels x, const Box *full, int64_t most, int64_t *step)
 {
     int64_t count = 1;
@@ -63,6 +73,15 @@ void box_steps(Labels x, const Box *full, int64_t most, int64_t *step)
             cut = true;
         }
     }
+}
+
+int64_t box_count(Labels x, const Box *full, const int64_t *step)
+{
+    int64_t count = 1;
+    for (uint32_t i = 0; i < x.n; i++) {
+        count = sat_mul(count, (full->n[x.at[i]] + step[i] - 1) / step[i]);
+    }
+    return count;
 }
 
 bool box_next(Labels x, const Box *full, const int64_t *step, Box *box, bool first)
@@ -220,18 +239,6 @@ static bool has_unit(Lower *l, const Place *x, Labels list, const Box *box)
     return false;
 }
 
-/* Labels of `list` that the place has and that vary in the box. */
-static Labels varying(const Place *x, Labels list, const Box *box)
-{
-    Labels out = {0};
-    for (uint32_t i = 0; i < list.n; i++) {
-        if (box->n[list.at[i]] > 1 && place_has(x, list.at[i])) {
-            out.at[out.n++] = list.at[i];
-        }
-    }
-    return out;
-}
-
 static bool all_there(const Place *x, Labels list, const Box *box)
 {
     for (uint32_t i = 0; i < list.n; i++) {
@@ -256,7 +263,7 @@ static bool is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *b
     }
     int64_t all = labels_count(p, &l->now.full); /* a remainder goes the way of the rest */
     return (all > np ? all : np) * nf > 1024 && np > 1 && all_there(x, p, box) &&
-           all_there(x, f, box) && unit && labels_count(varying(x, f, box), box) > 1 &&
+           all_there(x, f, box) && unit && labels_count(labels_varying(x, f, box), box) > 1 &&
            l->from->bufs.at[x->buf].dtype != DTYPE_BOOL;
 }
 
@@ -264,7 +271,7 @@ static bool is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *b
  * and one part. */
 static Labels turned_together(const Lower *l, const Place *x, Labels f, const Box *box)
 {
-    Labels all = varying(x, f, box), one = {0};
+    Labels all = labels_varying(x, f, box), one = {0};
     int32_t part = x->label[x->rank - 1];
     if (!l->pair[x->buf] || part < 0 || !labels_have(all, (uint32_t)part)) {
         return all;
@@ -369,7 +376,7 @@ static bool strided_view(Lower *l, const Place *x, Labels p, Labels f, const Box
                          TileView *out)
 {
     int32_t unit = loose_unit(l, x, box);
-    Labels moving = varying(x, f, box);
+    Labels moving = labels_varying(x, f, box);
     bool pair = l->pair[x->buf];
     if (unit < 0 || (labels_count(p, box) == 1 && !pair) || !all_there(x, p, box) ||
         !all_there(x, f, box)) {
@@ -379,7 +386,7 @@ static bool strided_view(Lower *l, const Place *x, Labels p, Labels f, const Box
     Box wide = *box;
     int64_t bytes = nki_bytes(l->from->bufs.at[x->buf].dtype) * labels_count(f, box);
     int64_t chunk = STRIDED_BYTES / bytes, at = box->s[unit] - l->now.full.s[unit];
-    int64_t run = SHORT_BYTES / nki_bytes(l->from->bufs.at[x->buf].dtype);
+    int64_t run = NKI_SHORT_RUN / nki_bytes(l->from->bufs.at[x->buf].dtype);
     chunk = chunk < run && run * bytes <= STRIDED_MOST ? run : chunk;
     int64_t full = l->now.full.n[unit];
     chunk = chunk < full && !pair ? chunk : full;

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Views whose labels lie in another order in HBM. A DMA moves what does not follow each other in both places as elements, each at the
- * price of SHORT_BYTES. So a slab is loaded as it lies, with longer rows along the contiguous label, and an engine gathers from it what is
+ * price of NKI_SHORT_RUN. So a slab is loaded as it lies, with longer rows along the contiguous label, and an engine gathers from it what is
  * asked for: a copy for each run of equal steps.
  *
  *     x[c, e, b] as [b | c, e]:   slab[b | c, e, ...] by DMA, rows of e;   for c: tile[b | c, :] = slab[b | c, : at its step]
  */
 #include "backend/nki/view.h"
 
-#define SHORT_BYTES   512   /* rows of less are slow */
 #define SLAB_MOST     65536 /* bytes of a partition, of a slab */
-#define LEAST_CYCLES  64    /* of a copy */
 #define SPREAD_MOST   8192  /* bytes of a row that a DMA spreads */
 #define SPREAD_CYCLES 4     /* of an element that a matmul spreads, with the copy from PSUM */
 #define SPREAD_WAITS  4000  /* cycles that this takes longer: two engines after the DMA */
 #define TURNED_BYTES  64    /* of a row, for which it is turned instead ... */
 #define TURNED_TIMES  4     /* ... where rows are so many times as long ... */
 #define TURNED_ROWS   16    /* ... and there are as many */
-#define DMA_CYCLES    1.34  /* of an engine, in the time of a descriptor of SHORT_BYTES */
+#define DMA_CYCLES    1.34  /* of an engine, in the time of a descriptor of NKI_SHORT_RUN */
 
 uint32_t view_unit(const Lower *l, const Place *x)
 {
@@ -67,8 +65,9 @@ bool view_spreads(const Lower *l, const Place *x, Labels f, const Box *box, int6
 {
     int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype), n = labels_count(f, box);
     double run = (double)view_run(l, x, f, box);
-    double copies = (double)n / run *
-                    (run * (double)size < SHORT_BYTES ? 1 : run * (double)size / SHORT_BYTES);
+    double copies =
+        (double)n / run *
+        (run * (double)size < NKI_SHORT_RUN ? 1 : run * (double)size / NKI_SHORT_RUN);
     return n * size <= SPREAD_MOST &&
            (double)partitions * copies * DMA_CYCLES < SPREAD_CYCLES * (double)n + SPREAD_WAITS;
 }
@@ -131,7 +130,7 @@ static void add_between(Lower *l, const Place *x, Labels p, Labels f, uint32_t u
     for (uint32_t label = 0; label < lower_labels(l); label++) {
         int64_t run = view_run(l, x, s->order, &s->box), n = l->now.full.n[label];
         int64_t bytes = labels_count(s->order, &s->box) / s->box.n[label] * n * size;
-        if (run * size >= SHORT_BYTES || place_stride(l, x, label) != run || label == unit ||
+        if (run * size >= NKI_SHORT_RUN || place_stride(l, x, label) != run || label == unit ||
             s->box.n[label] == n || labels_have(p, label) || bytes > SLAB_MOST) {
             continue;
         }
@@ -150,12 +149,12 @@ bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Sla
     uint32_t unit = view_unit(l, x);
     int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype), run = view_run(l, x, f, box);
     f = varying(f, box);
-    if (unit == LABELS || labels_have(p, unit) || run * size >= SHORT_BYTES ||
+    if (unit == LABELS || labels_have(p, unit) || run * size >= NKI_SHORT_RUN ||
         l->pair[x->buf] || !moves_with_all(l, x, f)) {
         return false;
     }
     *out = (Slab){.order = as_it_lies(l, x, f, box, unit), .box = *box};
-    int64_t full = l->now.full.n[unit], want = SHORT_BYTES / size;
+    int64_t full = l->now.full.n[unit], want = NKI_SHORT_RUN / size;
     int64_t rest = labels_count(f, box) / (labels_have(f, unit) ? box->n[unit] : 1);
     int64_t most = SLAB_MOST / size / rest;
     want = want < most ? want : most;
@@ -175,7 +174,7 @@ bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Sla
     out->copied = longest_run(f, box, out->step, &from, &to);
     double n = (double)labels_count(f, box), rows = n * (double)labels_count(p, box);
     double copies = n / (double)out->copied *
-                    (double)(out->copied < LEAST_CYCLES ? LEAST_CYCLES : out->copied);
+                    (double)(out->copied < NKI_LEAST_CYCLES ? NKI_LEAST_CYCLES : out->copied);
     return rows / (double)out->run * DMA_CYCLES + copies < rows / (double)run * DMA_CYCLES;
 }
 
