@@ -259,16 +259,14 @@ static bool plan_levels(Plan *p)
     p->levels = c->levels;
     p->symmetric = is_symmetric(p);
     bool given = p->levels != NULL && p->levels->given;
+    bool away = p->levels != NULL && !has_room(p, true, p->l->chip->sbuf_bytes);
     int64_t room = given ? p->l->chip->sbuf_bytes : p->l->room.cache_limit;
     const char *problem = p->levels == NULL ? NULL : levels_problem(p, live);
     if (problem == NULL && p->levels != NULL && !has_room(p, false, room)) {
         problem = "has no room in SBUF for what is packed";
     }
-    bool chosen =
-        p->levels == NULL || !p->levels->given || !has_room(p, true, p->l->chip->sbuf_bytes);
-    if (p->levels == NULL ||
-        (chosen && (problem != NULL || !has_room(p, true, p->l->chip->sbuf_bytes)))) {
-        make_levels(p, live); /* the others were for another way to lie */
+    if (p->levels == NULL || away || (problem != NULL && !given)) {
+        make_levels(p, live); /* the nest made its levels for another layout */
     } else if (problem != NULL) {
         return contract_refuse(c, problem);
     }

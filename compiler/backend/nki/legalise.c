@@ -317,7 +317,6 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
             ctx->diags = before;
             Lowered whole;
             lower_whole(&first, turned, true, &whole);
-            begin(&first, turned);
             Kernel *other =
                 whole.kernel != NULL ? whole.kernel : lower_parts_of(&first, turned);
             bool better = parts == NULL ||

@@ -404,7 +404,9 @@ typedef struct Slab {
     Box box;
     int64_t step[LABELS]; /* of the labels in the slab */
     int64_t run;          /* elements that follow each other in HBM */
-    int64_t copied;       /* elements of each copy */
+    int64_t copied;       /* elements of each copy: of the labels [from, to) of `free` */
+    Labels free;          /* of the view, those that vary */
+    uint32_t from, to;
 } Slab;
 /* Is such a view cheaper than one by DMA alone? */
 bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Slab *out);

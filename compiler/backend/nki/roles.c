@@ -71,7 +71,7 @@ static void add_operand(const Contraction *c, const Place *x, Labels outer, Labe
     Lower *l = c->l;
     Box full = l->now.full;
     uint32_t unit = view_unit(l, x);
-    double elements = place_elements(l, x), between = 1;
+    double between = 1;
     bool around = unit < LABELS && labels_have(outer, unit);
     bool here = false;
     for (uint32_t i = own.n; i-- > 0 && !here;) { /* those that go on before it does */
@@ -85,14 +85,8 @@ static void add_operand(const Contraction *c, const Place *x, Labels outer, Labe
         between *= (double)labels_count(c->ok, &full) * (double)labels_count(c->pk, &full) /
                    (double)labels_count(c->pk, box);
     }
-    double row =
-        unit == LABELS ? 0 : (double)(full.n[unit] * nki_bytes(l->from->bufs.at[x->buf].dtype));
-    row = row < NKI_SHORT_RUN ? row : NKI_SHORT_RUN;
-    if ((here || around) && between * row > (double)l->room.cache_limit) {
-        l->now.full.n[unit] = box->n[unit];
-    }
-    shape_add_access(l, x, c->pk, slab, box, elements, false, to);
-    l->now.full = full;
+    shape_add_access(l, x, c->pk, slab, box, place_elements(l, x), here || around ? between : 0,
+                     false, to);
 }
 
 double contract_price(const Contraction *c, int64_t collected)

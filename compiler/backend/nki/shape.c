@@ -93,7 +93,7 @@ static void add_block(const Lower *l, const Place *x, const Access2D *a, const B
     }
 }
 
-void shape_add_access(Lower *l, const Place *x, Labels partitions, Labels free, const Box *box,
+static void add_tiles(Lower *l, const Place *x, Labels partitions, Labels free, const Box *box,
                       double elements, bool store, ShapeLoad *to)
 {
     const Box *full = &l->now.full;
@@ -136,6 +136,21 @@ void shape_add_access(Lower *l, const Place *x, Labels partitions, Labels free, 
         to->engine += elements / rows * at_least(NKI_LEAST_CYCLES / (double)slab.copied, 1);
     }
     to->descriptors += spread * descriptors(elements, run, size);
+}
+
+void shape_add_access(Lower *l, const Place *x, Labels partitions, Labels free, const Box *box,
+                      double elements, double between, bool store, ShapeLoad *to)
+{
+    Box full = l->now.full;
+    uint32_t unit = view_unit(l, x);
+    if (unit < LABELS) {
+        double row = (double)(full.n[unit] * nki_bytes(l->from->bufs.at[x->buf].dtype));
+        row = row < NKI_SHORT_RUN ? row : NKI_SHORT_RUN;
+        bool forgotten = between * row > (double)l->room.cache_limit;
+        l->now.full.n[unit] = forgotten ? box->n[unit] : full.n[unit];
+    }
+    add_tiles(l, x, partitions, free, box, elements, store, to);
+    l->now.full = full;
 }
 
 double shape_ns(const ShapeLoad *x)
@@ -183,16 +198,8 @@ static void add_access(Lower *l, const Place *x, const Shape *s, bool store, Sha
     double elements = (double)labels_count(labels_varying(x, f, &full), &full) *
                       (double)labels_count(labels_varying(x, p, &full), &full);
     uint32_t unit = view_unit(l, x);
-    int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype);
-    if (unit < LABELS && !store && box.n[unit] < full.n[unit]) {
-        double row = (double)(full.n[unit] * size);
-        row = row < NKI_SHORT_RUN ? row : NKI_SHORT_RUN;
-        if (between(l, x, s, unit) * row > (double)l->room.cache_limit) {
-            l->now.full.n[unit] = box.n[unit]; /* rows that are loaded again each time */
-        }
-    }
-    shape_add_access(l, x, p, f, &box, elements, store, to);
-    l->now.full = full;
+    bool cut = unit < LABELS && !store && box.n[unit] < full.n[unit];
+    shape_add_access(l, x, p, f, &box, elements, cut ? between(l, x, s, unit) : 0, store, to);
 }
 
 static double boxes_of(const Lower *l, Labels p)

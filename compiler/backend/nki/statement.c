@@ -47,6 +47,15 @@ bool statement_target(Lower *l, const Place *dst, const Shape *s, const Box *box
     return p0 == 0;
 }
 
+/* Evaluates a value whose shared subexpressions are remembered for this box only. */
+static TileView evaluate_alone(Evaluation *ev, const Expr *e, DType t, const TileView *into)
+{
+    memo_begin(ev->l, e, NULL);
+    TileView v = evaluate(ev, e, t, into);
+    ev->l->now.memo.n = 0;
+    return v;
+}
+
 /* What is in the box: in its block (*direct), or in a tile, `spare` if that is given. */
 TileView statement_evaluate(Lower *l, const Stmt *s, const Place *dst, const Shape *shape,
                             const Box *box, const TileView *spare, bool *direct)
@@ -63,9 +72,7 @@ TileView statement_evaluate(Lower *l, const Stmt *s, const Place *dst, const Sha
                                         labels_count(shape->keep, box));
     }
     Evaluation ev = {l, shape->p, shape->keep, box, LOWER_NONE, {0}, false};
-    memo_begin(l, s->value, NULL);
-    TileView v = evaluate(&ev, s->value, t, *direct || narrows ? &into : NULL);
-    l->now.memo.n = 0;
+    TileView v = evaluate_alone(&ev, s->value, t, *direct || narrows ? &into : NULL);
     return v;
 }
 
@@ -268,9 +275,7 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
     if (into == NULL && l->now.flat == 0 && labels_count(shape->fold, &l->now.full) == 1 &&
         !(scale < 1.0 || scale > 1.0)) { /* nothing is folded here */
         Evaluation ev = {l, shape->p, f, box, LOWER_NONE, {0}, true};
-        memo_begin(l, value, NULL);
-        TileView v = evaluate(&ev, value, DTYPE_F32, NULL);
-        l->now.memo.n = 0;
+        TileView v = evaluate_alone(&ev, value, DTYPE_F32, NULL);
         if (l->tried.failed ||
             (view_dtype(l, v) == DTYPE_F32 && view_space(l, v) == SPACE_TILE && v.step == 1)) {
             return v;
@@ -290,9 +295,7 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
         bool opens = !any;
         any = true;
         TileView part = opens ? acc : tile_new(l, "part", DTYPE_F32, SPACE_TILE, np, nk);
-        memo_begin(l, value, NULL);
-        TileView v = evaluate(&ev, value, DTYPE_F32, NULL);
-        l->now.memo.n = 0;
+        TileView v = evaluate_alone(&ev, value, DTYPE_F32, NULL);
         int64_t nr = labels_count(shape->fold, box);
         if (nr > 1 && shape->fold_first && shape_joins(nk, nr)) {
             for (int64_t r = 0; r < nr && !l->tried.failed; r++) {
@@ -417,9 +420,7 @@ static TileView with_factor(Lower *l, Labels p, Labels keep, const Box *box, Til
         return sums;
     }
     Evaluation ev = {l, p, keep, box, LOWER_NONE, {0}, false};
-    memo_begin(l, l->now.factor, NULL);
-    TileView by = evaluate(&ev, l->now.factor, DTYPE_F32, NULL);
-    l->now.memo.n = 0;
+    TileView by = evaluate_alone(&ev, l->now.factor, DTYPE_F32, NULL);
     TileView out = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, sums.np, sums.nf);
     const Expr *arg[2] = {view_load(l, sums, DTYPE_F32), view_load(l, by, DTYPE_F32)};
     make_map(l, out, expr_op(l->arena, OP_MUL, DTYPE_F32, 2, arg));

@@ -21,9 +21,11 @@ Shape statement_shape_ns(Lower *l, const Place *dst, const Expr *value, uint32_t
 typedef struct ShapeLoad {
     double descriptors, vector, engine, tensor;
 } ShapeLoad;
-/* All of the access, in tiles with these labels on partitions and on the free axis, of which one is the box. */
+/* Adds all tiles of an access with these labels on partitions and on the free axis; `box` is one tile. `between`: elements of a partition
+ * that are used between two positions of the contiguous label (0: none). Where SBUF does not hold long rows of so many, rows are priced as
+ * loaded again at each position. */
 void shape_add_access(Lower *l, const Place *x, Labels partitions, Labels free, const Box *box,
-                      double elements, bool store, ShapeLoad *to);
+                      double elements, double between, bool store, ShapeLoad *to);
 double shape_ns(const ShapeLoad *x);
 /* What instructions take at a time. */
 Box shape_box(const Lower *l, const Shape *s);

@@ -153,7 +153,7 @@ bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Sla
         l->pair[x->buf] || !moves_with_all(l, x, f)) {
         return false;
     }
-    *out = (Slab){.order = as_it_lies(l, x, f, box, unit), .box = *box};
+    *out = (Slab){.order = as_it_lies(l, x, f, box, unit), .box = *box, .free = f};
     int64_t full = l->now.full.n[unit], want = NKI_SHORT_RUN / size;
     int64_t rest = labels_count(f, box) / (labels_have(f, unit) ? box->n[unit] : 1);
     int64_t most = SLAB_MOST / size / rest;
@@ -168,10 +168,9 @@ bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Sla
         }
     }
     add_between(l, x, p, f, unit, out);
-    uint32_t from = 0, to = 0;
     steps_in(out->order, &out->box, out->step);
     out->run = view_run(l, x, out->order, &out->box);
-    out->copied = longest_run(f, box, out->step, &from, &to);
+    out->copied = longest_run(f, box, out->step, &out->from, &out->to);
     double n = (double)labels_count(f, box), rows = n * (double)labels_count(p, box);
     double copies = n / (double)out->copied *
                     (double)(out->copied < NKI_LEAST_CYCLES ? NKI_LEAST_CYCLES : out->copied);
@@ -216,18 +215,16 @@ bool view_gathered(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
     if (!view_slab(l, x, p, f, box, &s)) {
         return false;
     }
-    f = varying(f, box);
+    f = s.free;
     DType t = l->from->bufs.at[x->buf].dtype;
     TileView slab = view_of(l, x, p, s.order, &s.box);
     int64_t own[LABELS], one[LABELS], unused = 0;
-    uint32_t from = 0, to = 0;
     steps_in(f, box, own);
-    int64_t run = longest_run(f, box, s.step, &from, &to);
     TileView tile = tile_new(l, l->from->bufs.at[x->buf].name->text, t, SPACE_TILE,
                              labels_count(p, box), labels_count(f, box));
     Labels outer = {0};
     for (uint32_t i = 0; i < f.n; i++) {
-        if (i < from || i >= to) {
+        if (i < s.from || i >= s.to) {
             one[outer.n] = 1;
             outer.at[outer.n++] = f.at[i];
         }
@@ -236,10 +233,10 @@ bool view_gathered(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
     for (bool first = true; box_next(outer, box, one, &part, first) && !l->tried.failed;
          first = false) {
         TileView src =
-            view_part(slab, view_linear(s.order, &s.box, &part, LABELS, &unused), run);
-        TileView dst = view_part(tile, view_linear(f, box, &part, LABELS, &unused), run);
-        src.step = slab.step * s.step[f.at[to - 1]];
-        dst.step = own[f.at[to - 1]];
+            view_part(slab, view_linear(s.order, &s.box, &part, LABELS, &unused), s.copied);
+        TileView dst = view_part(tile, view_linear(f, box, &part, LABELS, &unused), s.copied);
+        src.step = slab.step * s.step[f.at[s.to - 1]];
+        dst.step = own[f.at[s.to - 1]];
         make_copy(l, dst, src);
     }
     *out = tile;
