@@ -311,8 +311,8 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
         first.loops.stay = first.loops.cut = stay;
         Kernel *parts = lower_parts_of(&first, k);
         bool tries = stay && (parts == NULL || instr_places(parts) > ENDLESS);
-        const Kernel *turned = tries ? lower_turned_copies(ctx, arena, k) : NULL;
-        if (turned != NULL) { /* parts of it turn nothing */
+        const Kernel *turned = tries ? lower_transposed_operands(ctx, arena, k) : NULL;
+        if (turned != NULL) { /* its programs transpose nothing */
             Diags after = ctx->diags;
             ctx->diags = before;
             Lowered whole;
@@ -335,7 +335,7 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
     }
     Lowered turned = {.kernel = NULL};
     const Kernel *copies = best->kernel != NULL && stay && instr_places(best->kernel) > ENDLESS
-                               ? lower_turned_copies(ctx, arena, k)
+                               ? lower_transposed_operands(ctx, arena, k)
                                : NULL;
     if (copies != NULL) {
         lower_whole(&first, copies, true, &turned);

@@ -337,8 +337,9 @@ Kernel *lower_pieces(Ctx *ctx, Arena *arena, const Kernel *k, int64_t pieces, ui
 /* distribute.c: loop distribution, each statement in loops of its own; null: it has no loops, or they cannot be. */
 const Kernel *lower_distribute(Arena *arena, const Kernel *k);
 
-/* turned_copies.c: the kernel with operands of contractions that lie along sums copied to memory the other way; null: it has none. */
-const Kernel *lower_turned_copies(Ctx *ctx, Arena *arena, const Kernel *k);
+/* transposed_operands.c: the kernel with transposed copies of operands in memory, where contractions sum over their last dimension; null if
+ * it has no such operand. */
+const Kernel *lower_transposed_operands(Ctx *ctx, Arena *arena, const Kernel *k);
 
 /* early_sums.c: sums of rows behind what makes the rows; the kernel itself where all stand there. */
 const Kernel *lower_early_sums(Arena *arena, const Kernel *k);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The roles of a contraction's labels where those that the nest chose make for short runs in HBM: which operand has the rows, and in which
- * order its rows, columns and sums are taken; or no matmul at all, but products on the Vector engine, which small batches want. The nest
- * chooses by traffic and by what is packed, as if HBM moved any element like any other. Another way is taken where it is much quicker by
- * what its DMAs and engines take (shape.c). */
+/* Chooses other roles for a contraction's labels where those of the nest make for short runs in HBM: which operand has the rows, and the
+ * order of rows, columns and sums. Or no matmul at all, but products on the Vector engine, which suit small batches. The nest chooses by
+ * traffic and by what it packs, and does not know what a short run costs. Another choice is taken if its DMAs and engines (shape.c) need
+ * much less time. */
 #include "backend/nki/roles.h"
 #include "backend/nki/statement.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which labels of a statement that is no matmul lie on partitions, and in which order the others lie on the free axis. Each way is priced
- * as what its DMAs and engines would take (cost.c has the instructions' numbers): runs of less than NKI_SHORT_RUN cost as much as that,
- * what lies the other way is turned, what lies in another order is gathered (view.c). */
+/* The layout of an elementwise statement or a reduction on chip: which labels lie on partitions, and the order of the others on the free
+ * axis. Each candidate layout is priced by its DMA descriptors and by the cycles of the engines, with the numbers of cost.c: a contiguous
+ * run shorter than NKI_SHORT_RUN costs as much as one of that length; an operand whose contiguous label lies on partitions is transposed;
+ * one with another order of labels is gathered by an engine (view_gather.c). */
 #include "backend/nki/statement.h"
 
 #define LONG_BYTES    2048 /* of a row that is loaded to be turned */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A contraction whose tiles would be stored in short rows, because what lies contiguous in the result belongs to one operand and what lies
- * next to it to the other. The banks of several tiles are copied side by side into a stage, a block on chip that lies as the result does,
- * and that is stored in long rows:
+/* A contraction whose tiles would be stored in short rows, because the last dimension of the result is short and belongs to one operand, and
+ * the dimension before it to the other. PSUM tiles are copied side by side into a stage: a block in SBUF with the layout of the result, which
+ * is stored in long rows.
  *
  *     C[f, d, (c, a)] += A[a, g, f] * B[c, d, g]      a is short
  *

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Views whose labels lie in another order in HBM. A DMA moves what does not follow each other in both places as elements, each at the
- * price of NKI_SHORT_RUN. So a slab is loaded as it lies, with longer rows along the contiguous label, and an engine gathers from it what is
- * asked for: a copy for each run of equal steps.
+/* Views whose labels have another order in HBM. A DMA charges every run, down to a single element, as NKI_SHORT_RUN bytes. So a slab is
+ * loaded with the labels in the order of HBM, in long runs along the contiguous label, and an engine gathers the view from it, with one copy
+ * for each run of equal steps.
  *
  *     x[c, e, b] as [b | c, e]:   slab[b | c, e, ...] by DMA, rows of e;   for c: tile[b | c, :] = slab[b | c, : at its step]
- */
+ *
+ * Where a row is very short but long with the partition labels in it, the view is loaded that way and transposed. */
 #include "backend/nki/view.h"
 
 #define SLAB_MOST     65536 /* bytes of a partition, of a slab */

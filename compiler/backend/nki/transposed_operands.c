@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operands of contractions that lie along a summed index, copied to memory with these indices first, before all else. The Tensor engine
- * wants them so, and would turn them again in each part of the kernel that reads them; a part then only loads. It is what is left
- * where a kernel is too long for one program and no part of it is short enough. */
+/* Copies operands of contractions to memory, transposed: the indices that are summed come first. The Tensor engine needs them on
+ * partitions, and each program of a long kernel would transpose the operand again; with the copy a program only loads. This is the last
+ * resort: it is tried where a kernel needs several programs and none of its pieces is short enough, or the text gets very long. */
 #include "backend/nki/lower.h"
 
 #include "loop/walk.h"
+
+#include <string.h>
+
+/* A buffer and its transposed copy. */
+typedef struct Copy {
+    BufRef from, to;
+    const uint32_t *order; /* dimensions of `from` in the order of the copy */
+} Copy;
 
 typedef struct Copies {
     Ctx *ctx;
     Arena *arena;
     Kernel *to;
     VEC(Stmt *) made; /* allocations and copies */
-    VEC(BufRef) from, copy;
-    VEC(const uint32_t *) order;
-    const Stmt *s; /* whose loads are changed */
+    VEC(Copy) list;
+    const Stmt *s; /* the contraction whose loads are changed */
 } Copies;
 
 /* The index of the statement that a dimension of a load is at, or UINT32_MAX. */
@@ -27,7 +34,8 @@ static uint32_t index_of(const Stmt *s, Affine at)
     return UINT32_MAX;
 }
 
-/* The dimensions in the order of the copy, summed ones first; false: it lies so, or its positions are more than indices. */
+/* Finds the order of dimensions for the copy: summed ones first, then kept ones. False if the last dimension is not summed, or a position is
+ * more than an index. */
 static bool find_order(const Copies *c, const Expr *load, uint32_t *order)
 {
     const Buffer *b = &c->to->bufs.at[load->buf];
@@ -49,22 +57,14 @@ static bool find_order(const Copies *c, const Expr *load, uint32_t *order)
     return summed && order[b->rank - 1] != b->rank - 1;
 }
 
-static bool same_order(const uint32_t *x, const uint32_t *y, uint32_t n)
-{
-    bool same = true;
-    for (uint32_t d = 0; d < n; d++) {
-        same &= x[d] == y[d];
-    }
-    return same;
-}
-
-/* copy[order] = from */
+/* The transposed copy of a buffer, made before all other statements. */
 static BufRef make_copy_of(Copies *c, BufRef from, const uint32_t *order)
 {
     uint32_t rank = c->to->bufs.at[from].rank;
-    for (uint32_t i = 0; i < c->from.n; i++) {
-        if (c->from.at[i] == from && same_order(c->order.at[i], order, rank)) {
-            return c->copy.at[i];
+    for (uint32_t i = 0; i < c->list.n; i++) {
+        const Copy *x = &c->list.at[i];
+        if (x->from == from && memcmp(x->order, order, rank * sizeof *order) == 0) {
+            return x->to;
         }
     }
     Dim *extent = ARENA_ARRAY(c->arena, rank, Dim);
@@ -78,7 +78,7 @@ static BufRef make_copy_of(Copies *c, BufRef from, const uint32_t *order)
         index[d].range = range_whole(n);
         read[order[d]] = write[d] = affine_var(c->arena, index[d].var);
     }
-    const char *name = str_format(c->arena, "%s_turned", c->to->bufs.at[from].name->text);
+    const char *name = str_format(c->arena, "%s_transposed", c->to->bufs.at[from].name->text);
     BufRef to = kernel_buffer(c->to, &c->ctx->syms, name, c->to->bufs.at[from].dtype,
                               SPACE_WORKSPACE, rank, extent);
     Stmt *alloc = ARENA_NEW(c->arena, Stmt), *copy = ARENA_NEW(c->arena, Stmt);
@@ -93,9 +93,8 @@ static BufRef make_copy_of(Copies *c, BufRef from, const uint32_t *order)
                    .value = expr_load(c->arena, c->to, from, read)};
     vec_push(c->arena, &c->made, alloc);
     vec_push(c->arena, &c->made, copy);
-    vec_push(c->arena, &c->from, from);
-    vec_push(c->arena, &c->copy, to);
-    vec_push(c->arena, &c->order, arena_copy(c->arena, order, rank * sizeof *order));
+    Copy made = {from, to, arena_copy(c->arena, order, rank * sizeof *order)};
+    vec_push(c->arena, &c->list, made);
     return to;
 }
 
@@ -152,7 +151,7 @@ static void change_all(Copies *c, Stmt *const *body, uint32_t n)
     }
 }
 
-const Kernel *lower_turned_copies(Ctx *ctx, Arena *arena, const Kernel *k)
+const Kernel *lower_transposed_operands(Ctx *ctx, Arena *arena, const Kernel *k)
 {
     Copies c = {.ctx = ctx, .arena = arena, .to = kernel_changeable(arena, k)};
     change_all(&c, c.to->body, c.to->n_body);
