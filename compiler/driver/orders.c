@@ -11,6 +11,8 @@
 #define LOOKS 256
 /* What one of them must save: it repeats work for certain, and what it saves is a guess. */
 #define WORTH 0.75
+/* The same of a value on a chip whose engines run side by side: what it saves, transposes and copies, the price knows. */
+#define WORTH_ON_CHIP 0.98
 
 /* Seconds of its arithmetic alone, at the least. */
 static double least_seconds(const Machine *machine, const Graph *g, NodeRef n)
@@ -23,13 +25,19 @@ static double least_seconds(const Machine *machine, const Graph *g, NodeRef n)
     return count * machine->time.multiply_add;
 }
 
-/* In memory, where nobody asked for it, and not too dear to be computed twice. */
+static bool is_turned_on_chip(const Machine *machine, const Nest *nest, NodeRef n)
+{
+    return machine->kind == MACHINE_SYSTOLIC && nest->values[n].residence == RESIDE_TILE;
+}
+
+/* In memory, where nobody asked for it, or turned on chip; and not too dear to be computed twice. */
 static bool is_candidate(const Machine *machine, const Nest *nest, NodeRef n)
 {
     const Node *node = graph_node(nest->graph, n);
-    return nest->values[n].residence == RESIDE_WORKSPACE &&
-           op_info(node->op)->kind == OPKIND_CONTRACT && !node_is_expression(node) &&
-           !node->allow_spill &&
+    bool candidate =
+        nest->values[n].residence == RESIDE_WORKSPACE || is_turned_on_chip(machine, nest, n);
+    return candidate && op_info(node->op)->kind == OPKIND_CONTRACT &&
+           !node_is_expression(node) && !node->allow_spill &&
            2 * least_seconds(machine, nest->graph, n) < nest->cost.seconds;
 }
 
@@ -53,7 +61,8 @@ Nest *orders_choose(Compilation *c, Nest *chosen)
         opt_online(c->ctx, split, !compilation_without(c, PASS_ONLINE) && machine->online);
         split = compilation_onto(c, c->arena, split);
         Nest *nest = nest_choose(c->ctx, c->arena, split, machine, c->path.options.effort);
-        if (nest_worth(machine, nest) < WORTH * nest_worth(machine, chosen)) {
+        double worth = is_turned_on_chip(machine, chosen, k) ? WORTH_ON_CHIP : WORTH;
+        if (nest_worth(machine, nest) < worth * nest_worth(machine, chosen)) {
             nest->steps += chosen->steps;
             nest->unfused = chosen->unfused; /* which computes it once */
             chosen = nest;

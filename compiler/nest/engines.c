@@ -42,6 +42,8 @@ static double lanes_of(uint32_t rank, const double *dim, int32_t on)
 
 typedef struct Counter {
     const NestFacts *f;
+    const Nest *nest;
+    NodeRef leaf; /* whose expression it is */
     Engines *to;
     double lanes;
 } Counter;
@@ -107,6 +109,24 @@ static uint32_t full_operands(const Counter *c, const Node *n, const double *lab
     return count;
 }
 
+/* Is an operand read where matmuls leave it, in one order alone? The other one then comes from elsewhere, and both are read at once. */
+static bool reads_product(const Counter *c, const Node *n)
+{
+    const UseList *u = &c->f->uses[c->leaf];
+    bool any = false;
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        const NestValue *v = &c->nest->values[n->operand[k]];
+        uint32_t orders = 0;
+        for (uint32_t i = 0; i < u->list.n; i++) {
+            orders += u->list.at[i].node == n->operand[k];
+        }
+        any |= orders == 1 && v->item != NEST_NONE && v->residence == RESIDE_TILE &&
+               v->fold == NEST_NONE &&
+               op_info(graph_node(c->f->g, n->operand[k])->op)->kind == OPKIND_CONTRACT;
+    }
+    return any;
+}
+
 static void count_node(Counter *c, NodeRef ref, const double *dim, uint32_t taken)
 {
     const Node *n = graph_node(c->f->g, ref);
@@ -127,10 +147,11 @@ static void count_node(Counter *c, NodeRef ref, const double *dim, uint32_t take
         c->to->scalar += full;
         count_operands(c, n, label, full, 2);
     } else if (n->n_operands == 2 && operands <= 1) {
-        c->to->vector += taken > 0 ? 0.0 : full;
+        bool scales = n->op == OP_MUL || n->op == OP_DIV; /* either engine */
+        *(scales ? &c->to->copies : &c->to->vector) += taken > 0 ? 0.0 : full;
         count_operands(c, n, label, full, taken > 0 ? taken - 1 : 1);
     } else {
-        c->to->vector += n->n_operands > 1 ? 2.0 * full : full;
+        c->to->vector += n->n_operands > 1 && !reads_product(c, n) ? 2.0 * full : full;
         c->to->scalar += quotient ? full : 0.0;
         count_operands(c, n, label, full, 1);
     }
@@ -282,9 +303,12 @@ static void count_product(const NestFacts *f, const Machine *machine, const Nest
         for (uint32_t d = 0; d < a->rank; d++) {
             elements *= a->index[d].label < 0 ? 1.0 : extent[a->index[d].label];
         }
-        elements = turned ? elements * fresh(f, nest, item, u) : 0.0;
-        out->tensor += cycle * elements / sum;
-        out->copies += elements / sum;
+        if (turned) { /* by one transpose for each batch, or more */
+            double part = fresh(f, nest, item, u), rows = elements / sum;
+            double least = role_extent(b, ROLE_BATCH, extent) * (sum < SHORT ? sum : SHORT);
+            out->tensor += cycle * part * most(rows, least);
+            out->copies += part * rows;
+        }
     }
     double dim[RANK_LIMIT];
     for (uint32_t d = 0; d < n->rank; d++) {
@@ -345,6 +369,28 @@ static bool is_too_long(const Machine *machine, const Nest *nest, NodeRef node, 
            (double)v->bytes / rows > SHARE * (double)machine->systolic.packed / LANES;
 }
 
+/* What is made in the nest, and lies on partitions by another label than the leaf wants, is turned by the Tensor engine, and copied. */
+static void count_turned(const NestFacts *f, const Machine *machine, const Nest *nest,
+                         NodeRef node, const double *extent, const int32_t *on, int32_t label,
+                         Engines *out)
+{
+    const UseList *u = &f->uses[node];
+    for (uint32_t i = 0; i < u->list.n && label >= 0; i++) {
+        const Access *a = &u->list.at[i].access;
+        NodeRef made = u->list.at[i].node;
+        if (nest->values[made].item == NEST_NONE || on[made] < 0 ||
+            nest->values[made].residence != RESIDE_TILE || a->index[on[made]].label == label) {
+            continue;
+        }
+        double elements = 1.0;
+        for (uint32_t d = 0; d < a->rank; d++) {
+            elements *= a->index[d].label < 0 ? 1.0 : extent[a->index[d].label];
+        }
+        out->tensor += LANES * machine->time.multiply_add * elements;
+        out->copies += elements / LANES;
+    }
+}
+
 void engines_of_leaf(const NestFacts *f, const Machine *machine, const Nest *nest,
                      uint32_t item, const Schedule *schedule, const double *extent, int32_t *on,
                      Engines *out)
@@ -354,7 +400,7 @@ void engines_of_leaf(const NestFacts *f, const Machine *machine, const Nest *nes
     const MachineTimes *t = &machine->time;
     double dim[RANK_LIMIT], all[RANK_LIMIT];
     int32_t label = -1;
-    Counter c = {f, out, 1.0};
+    Counter c = {f, nest, node, out, 1.0};
     *out = (Engines){.trips = 1.0};
     for (uint32_t d = 0; d < n->rank; d++) {
         dim[d] = extent[n->out[d]];
@@ -375,17 +421,27 @@ void engines_of_leaf(const NestFacts *f, const Machine *machine, const Nest *nes
     } else if (node_is_expression(n)) {
         double columns = columns_of(&c, n->rank, dim);
         count_node(&c, node, dim, 0);
-        out->copies += out->vector + out->scalar > 0.0 ? 0.0 : columns;
+        out->copies += out->vector + out->scalar + out->copies > 0.0 ? 0.0 : columns;
         out->trips = columns / (4.0 * PIECE);
     } else {
         double columns = columns_of(&c, n->n_labels, all);
         bool product = uses_count(&f->uses[node]) == 2 && n->n_operands == 2;
         count_operands(&c, n, extent, columns, 1);
-        out->vector += product ? 3.0 * columns : columns;
+        bool halves = n->op == OP_RMAX && !is_inline(&c, n->operand[0]) &&
+                      graph_node(f->g, n->operand[0])->dtype == DTYPE_BF16;
+        out->vector += product ? 2.0 * columns
+                               : (n->op == OP_SUM ? 0.0
+                                  : halves        ? 0.5
+                                                  : 1.0) *
+                                     columns;
+        out->copies += product || n->op == OP_SUM ? columns : 0.0; /* a sum: either engine */
         bool across =
             label >= 0 && node_reduces(n, label); /* partitions, which are turned for it */
         out->copies += across ? (n->op == OP_SUM ? 2.0 : ACROSS) * columns : 0.0;
         out->trips = columns / (4.0 * PIECE);
+    }
+    if (schedule == NULL) {
+        count_turned(f, machine, nest, node, extent, on, label, out);
     }
     double *each[3] = {&out->vector, &out->scalar, &out->copies};
     for (uint32_t i = 0; i < 3; i++) {

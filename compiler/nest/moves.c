@@ -434,7 +434,7 @@ static void pair_give(Moves *m, const PairRun *r, uint32_t l, uint32_t to, int64
 
 static void pairs_of(Moves *m, uint32_t from, uint32_t k, uint32_t first)
 {
-    static const int64_t tiles[] = {1, 4, 16, 64, 256};
+    static const int64_t tiles[] = {1, 2, 4, 16, 64, 256};
     const Node *n = graph_node(m->f->g, m->t->list.at[k].node);
     PairRun r = pair_run(m, from, k, first);
     for (uint32_t e = 0; e < n->n_exchanges; e++) {
@@ -445,6 +445,14 @@ static void pairs_of(Moves *m, uint32_t from, uint32_t k, uint32_t first)
             }
         }
     }
+}
+
+/* Is item `i` a leaf beside the one at `k`, which reads it? */
+static bool is_read_leaf(const Moves *m, uint32_t k, uint32_t i)
+{
+    const Draft *d = &m->t->list.at[i];
+    return !d->is_loop && !d->again && d->depth == m->t->list.at[k].depth &&
+           reads_from(m, k, k + 1, i, i + 1);
 }
 
 static void move_pairs(Moves *m, uint32_t k)
@@ -473,7 +481,14 @@ static void move_pairs(Moves *m, uint32_t k)
         any = any && !m->t->list.at[i].again;
     }
     if (any && reads_from(m, k, k + 1, k - 1, k)) {
-        pairs_of(m, from, k, k - 1);
+        uint32_t first = k - 1;
+        pairs_of(m, from, k, first);
+        while (first > 0 && is_read_leaf(m, k, first - 1)) {
+            first--;
+        }
+        if (first + 1 < k) { /* all that it reads, leaf by leaf */
+            pairs_of(m, first < from ? first : from, k, first);
+        }
     }
 }
 

@@ -30,6 +30,8 @@
 #define WORTH 0.95
 /* The same where blocks are placed by hand and all values are on chip without loops. */
 #define WORTH_CHIP 0.75
+/* Trees that cut contractions come after others of about the same price, on engines whose tiles these fill. */
+#define CUT 1.005
 /* What a value in memory costs beside its traffic: the promise of a kernel is to have none. */
 #define SPILL 1.2
 /* The same where extents are open: at other sizes it grows, what stays on chip does not. */
@@ -192,36 +194,6 @@ static bool is_online_with_mask(const Search *s, const Nest *nest)
     return online && s->pricer.masked && s->machine->kind == MACHINE_SYSTOLIC;
 }
 
-/* The tree with its price; infinite when a sum cannot follow what it reads, or a loop is idle. */
-static State tree_price(Search *s, const Tree *t, bool first)
-{
-    ArenaMark mark = arena_mark(s->scratch);
-    Nest *nest = tree_nest(s->scratch, s->facts->g, t);
-    NestValue *values = nest_place(s->scratch, s->facts, s->machine, nest);
-    nest->values = values;
-    nest_set_pairs(s->scratch, s->facts, s->machine, nest);
-    nest_set_scans(s->scratch, s->machine, nest, values);
-    State priced = {.tree = *t, .seconds = INFINITY, .spilled = true};
-    if (nest_online_is_legal(s->scratch, s->facts, nest) && !is_online_with_mask(s, nest) &&
-        (first || !has_idle_loop(nest))) {
-        NestCost cost = nest_price(s->scratch, &s->pricer, nest);
-        priced.seconds = weighed(s->machine, nest, &cost, s->compulsory);
-        if (s->plain == 0.0) {
-            s->plain_time = cost.seconds;
-            s->plain = priced.seconds;
-            bool worth = has_open_dims(s->facts->g) || spilled_bytes(s->facts, nest) >= LARGE;
-            s->slower = worth ? SLOWER : EVEN;
-        }
-        double ratio = s->plain_time > 0.0 ? cost.seconds / s->plain_time : 1.0;
-        if (ratio > s->slower && priced.seconds < s->plain * ratio) {
-            priced.seconds = s->plain * ratio;
-        }
-        priced.spilled = spills(s->facts, nest);
-    }
-    arena_reset(s->scratch, mark);
-    return priced;
-}
-
 /* Does a loop around the leaf, item `at`, cut what makes it a contraction: a label that is summed,
  * or that one operand lacks? Labels of all operands are run position by position anyway. */
 static bool is_cut_contraction(const Graph *g, const Tree *t, uint32_t at)
@@ -262,6 +234,39 @@ static bool cuts_contractions(const Graph *g, const Tree *t)
         }
     }
     return false;
+}
+
+/* The tree with its price; infinite when a sum cannot follow what it reads, or a loop is idle. */
+static State tree_price(Search *s, const Tree *t, bool first)
+{
+    ArenaMark mark = arena_mark(s->scratch);
+    Nest *nest = tree_nest(s->scratch, s->facts->g, t);
+    NestValue *values = nest_place(s->scratch, s->facts, s->machine, nest);
+    nest->values = values;
+    nest_set_pairs(s->scratch, s->facts, s->machine, nest);
+    nest_set_scans(s->scratch, s->machine, nest, values);
+    State priced = {.tree = *t, .seconds = INFINITY, .spilled = true};
+    if (nest_online_is_legal(s->scratch, s->facts, nest) && !is_online_with_mask(s, nest) &&
+        (first || !has_idle_loop(nest))) {
+        NestCost cost = nest_price(s->scratch, &s->pricer, nest);
+        priced.seconds = weighed(s->machine, nest, &cost, s->compulsory);
+        if (s->plain == 0.0) {
+            s->plain_time = cost.seconds;
+            s->plain = priced.seconds;
+            bool worth = has_open_dims(s->facts->g) || spilled_bytes(s->facts, nest) >= LARGE;
+            s->slower = worth ? SLOWER : EVEN;
+        }
+        double ratio = s->plain_time > 0.0 ? cost.seconds / s->plain_time : 1.0;
+        if (ratio > s->slower && priced.seconds < s->plain * ratio) {
+            priced.seconds = s->plain * ratio;
+        }
+        priced.spilled = spills(s->facts, nest);
+        if (s->machine->kind == MACHINE_SYSTOLIC && cuts_contractions(s->facts->g, t)) {
+            priced.seconds *= CUT;
+        }
+    }
+    arena_reset(s->scratch, mark);
+    return priced;
 }
 
 /* Trees of the same price are kept in the order in which they were found, simpler ones first. */
@@ -532,6 +537,11 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
         greedy_tree(ctx, arena, facts, machine, &greedy);
         State plain = start(&s, &none, NULL), fused = start(&s, &greedy, &plain);
         if (!is_sliced(facts)) {
+            bool pairs = machine->kind == MACHINE_SYSTOLIC && nest_has_pairs(facts);
+            if (pairs) { /* loops over these are hard to find from others */
+                Tree from = plain.tree;
+                moves_each(s.scratch, s.arena, s.facts, &from, consider, &s);
+            }
             search_run(&s);
         }
         const State *taken = choose(&s, &plain, &fused);

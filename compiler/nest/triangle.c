@@ -128,7 +128,8 @@ static bool may_mirror(const NestFacts *f, const Nest *nest, NodeRef n, uint32_t
 }
 
 /* May the inner loop begin at the tile of the outer one? */
-static bool may_pair(const NestFacts *f, const Nest *nest, uint32_t outer, uint32_t inner)
+static bool may_pair(const NestFacts *f, const Machine *machine, const Nest *nest,
+                     uint32_t outer, uint32_t inner)
 {
     const NestItem *o = &nest->items[outer], *i = &nest->items[inner];
     bool any = false;
@@ -143,7 +144,7 @@ static bool may_pair(const NestFacts *f, const Nest *nest, uint32_t outer, uint3
             continue;
         }
         if ((o->tile != i->tile || !sums_pairs(nest, n, outer, inner)) &&
-            !may_mirror(f, nest, n, outer, inner)) {
+            (!machine->mirrors || !may_mirror(f, nest, n, outer, inner))) {
             return false;
         }
         any = true;
@@ -179,7 +180,7 @@ void nest_set_pairs(Arena *arena, const NestFacts *f, const Machine *machine, Ne
     for (uint32_t k = 0; k < nest->n_items; k++) {
         for (uint32_t p = items[k].parent; nest_is_loop(&items[k]) && p != NEST_NONE;
              p = items[p].parent) {
-            if (items[k].from != 0 || !may_pair(f, nest, p, k)) {
+            if (items[k].from != 0 || !may_pair(f, machine, nest, p, k)) {
                 continue;
             }
             items[k].from = 1 + p;

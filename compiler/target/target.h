@@ -104,7 +104,9 @@ typedef struct Machine {
     bool doubles;      /* has it f64? else f64 results are sums of f32 terms, kept as two f32 */
     bool open_extents; /* may extents stay open until run time? */
     bool pairs;        /* may a loop begin where one around it is? */
-    bool overwrites;   /* may a value in memory be overwritten by another? */
+    bool
+        mirrors; /* is a value worth storing at the mirrored place too, rather than computed there? */
+    bool overwrites; /* may a value in memory be overwritten by another? */
     bool
         adds; /* may a contraction begin with what another one, or a caller, has left in memory? */
     bool narrow;  /* do contractions convert operands of narrower types? */

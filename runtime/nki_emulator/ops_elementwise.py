@@ -164,7 +164,8 @@ def _activate(session, a, op):
         check_column("E4", op, "scale", a.scale, a.data.partitions)
         x = x * rows(read_single(a.scale, op))
     else:
-        x = x * np.float32(a.scale)
+        with np.errstate(over="ignore"):
+            x = x * np.float32(a.scale)
     if a.bias is not None:
         if a.op.name == "reciprocal" and session.machine.gen < 3:
             broken("E4", "reciprocal takes no bias on generation 2", op=op)

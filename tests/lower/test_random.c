@@ -52,6 +52,7 @@ static const Machine machine = {.n_levels = 1,
                                 .level = {{.name = "cache", .capacity = 64 << 10}},
                                 .open_extents = true,
                                 .pairs = true,
+                                .mirrors = true,
                                 .overwrites = true,
                                 .adds = true};
 

@@ -52,6 +52,7 @@ static const Machine machine_c = {
     .narrow = true,
     .online = true,
     .pairs = true,
+    .mirrors = true,
 };
 
 static const TargetPass passes[] = {

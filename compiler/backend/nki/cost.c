@@ -79,7 +79,19 @@ bool nki_vector_reciprocal(const Instr *i)
     return i->kind == INSTR_ACTIVATION && i->recip && plain && i->dst.nf <= RECIPROCAL_MOST;
 }
 
-int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t *cycles)
+/* May either engine run it, so that the one with less to do does? A copy, plain or times a factor, and a sum of rows, which the
+ * Scalar engine makes beside a copy of these onto themselves. */
+static bool may_choose(const Kernel *k, const Instr *i)
+{
+    bool sum = i->kind == INSTR_REDUCE && i->op == OP_SUM && !in_psum(k, &i->a) &&
+               dtype_of(k, &i->a) == DTYPE_F32 && dtype_of(k, &i->dst) == DTYPE_F32 &&
+               i->dst.nf == 1 && i->a.nf > NKI_LEAST_CYCLES;
+    bool scaled = i->kind == INSTR_SCALAR && i->s0.op == OP_MUL && !i->s1.given &&
+                  dtype_of(k, &i->a) == DTYPE_F32 && i->dst.nf > NKI_LEAST_CYCLES;
+    return i->kind == INSTR_COPY || sum || scaled;
+}
+
+int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar, int64_t *cycles)
 {
     int64_t n = i->dst.nf;
     bool power = (i->kind == INSTR_SCALAR &&
@@ -102,7 +114,7 @@ int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t 
         return SCALAR;
     case INSTR_COPY:
         *cycles = at_least(n);
-        return scalar_copy ? SCALAR : VECTOR;
+        return scalar ? SCALAR : VECTOR;
     case INSTR_MEMSET: {
         DType t = dtype_of(k, &i->dst);
         bool half = !(i->value < 0) && !(i->value > 0) && (t == DTYPE_BF16 || t == DTYPE_F16);
@@ -111,7 +123,7 @@ int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t 
     }
     case INSTR_SCALAR:
         *cycles = at_least(n);
-        return power ? GPSIMD : VECTOR;
+        return scalar ? SCALAR : power ? GPSIMD : VECTOR;
     case INSTR_TENSOR:
         *cycles = tensor_cycles(k, i);
         return power ? GPSIMD : VECTOR;
@@ -127,6 +139,10 @@ int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t 
         *cycles = at_least(in_psum(k, &i->a) != in_psum(k, &i->b) ? n : 2 * n);
         return VECTOR;
     case INSTR_REDUCE: {
+        if (scalar) {
+            *cycles = at_least(i->a.nf) + NKI_LEAST_CYCLES;
+            return SCALAR;
+        }
         bool half = dtype_of(k, &i->a) == DTYPE_BF16 && i->op != OP_PROD && i->op != OP_RMIN;
         *cycles = at_least(half ? i->a.nf / 2 : i->a.nf);
         return VECTOR;
@@ -189,12 +205,12 @@ typedef struct Fixed {
     NkiBalance *b;
 } Fixed;
 
-/* What is no plain copy has its engine. */
+/* What has its engine. */
 static bool count_fixed(void *user, const Instr *i)
 {
     Fixed *f = user;
     if (i->kind == INSTR_DMA || i->kind == INSTR_NOTHING || i->kind == INSTR_ALLOC ||
-        i->kind == INSTR_COPY || f->b->loop[i->place] == 0) {
+        may_choose(f->k, i) || f->b->loop[i->place] == 0) {
         return true;
     }
     int64_t cycles = 0;
@@ -223,26 +239,30 @@ NkiBalance nki_balance(const Kernel *k)
     return b;
 }
 
-bool nki_copy_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, const Instr *i)
+bool nki_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, const Instr *i)
 {
     uint8_t *chosen = &b->chosen[i->place];
     uint32_t loop = b->loop[i->place];
     if (*chosen != 0) {
         return *chosen == 2;
     }
-    int64_t cycles = 0;
+    int64_t cycles = 0, moved = 0, trips = b->trips[i->place];
     int engine = nki_instr_cycles(k, i, false, &cycles);
-    cycles = sat_mul(cycles, b->trips[i->place]);
-    bool copy = i->kind == INSTR_COPY;
+    bool may = may_choose(k, i);
+    cycles = sat_mul(cycles, trips);
+    if (may) {
+        (void)nki_instr_cycles(k, i, true, &moved);
+        moved = sat_mul(moved, trips);
+    }
     int64_t *vector = loop > 0 ? &b->of_loop[loop].vector : &b->vector,
             *scalar = loop > 0 ? &b->of_loop[loop].scalar : &b->scalar;
-    *chosen = copy && (double)(*scalar + cycles) / chip->scalar_ghz <
+    *chosen = may && (double)(*scalar + moved) / chip->scalar_ghz <
                           (double)(*vector + cycles) / chip->vector_ghz
                   ? 2
                   : 1;
-    if (copy || loop == 0) {
-        *vector += (copy && *chosen == 1) || (!copy && engine == VECTOR) ? cycles : 0;
-        *scalar += *chosen == 2 || (!copy && engine == SCALAR) ? cycles : 0;
+    if (may || loop == 0) {
+        *vector += *chosen == 1 && engine == VECTOR ? cycles : 0;
+        *scalar += *chosen == 2 ? moved : !may && engine == SCALAR ? cycles : 0;
     }
     return *chosen == 2;
 }
@@ -379,7 +399,7 @@ static bool count_instr(void *user, const Instr *i)
         o->written_bytes += i->dst.on_chip ? 0 : i->times * bytes;
         return true;
     }
-    bool scalar = nki_copy_on_scalar(&c->balance, c->k, c->chip, i);
+    bool scalar = nki_on_scalar(&c->balance, c->k, c->chip, i);
     int64_t cycles = 0;
     int engine = nki_instr_cycles(c->k, i, scalar, &cycles);
     o->cycles[engine] += i->times * cycles;

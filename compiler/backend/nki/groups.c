@@ -32,7 +32,8 @@ static void find_loops(Groups *g, Stmt *const *body, uint32_t n, NkiGroup around
             continue;
         }
         NkiGroup inside = around;
-        if (s->kind == STMT_FOR && !s->parallel && around.n < NKI_GROUP_LOOPS) {
+        bool numbers = s->kind == STMT_FOR && s->range.start.n == 0;
+        if (numbers && !s->parallel && around.n < NKI_GROUP_LOOPS) {
             inside.loop[inside.n] = s;
             inside.start[inside.n++] = s->range.start.base;
         }

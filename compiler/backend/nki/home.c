@@ -128,7 +128,7 @@ void home_in_hbm(Lower *l, BufRef buf)
     const Buffer *b = &l->from->bufs.at[buf];
     Home *h = &l->home[buf];
     int64_t flat = 1;
-    h->on_chip = false;
+    h->on_chip = h->spread = false;
     for (uint32_t d = b->rank; d-- > 0;) {
         h->stride[d] = flat;
         flat = sat_mul(flat, b->extent[d].n);
@@ -177,6 +177,19 @@ static void dims_as_read(const Lower *l, BufRef buf, uint32_t *order)
     }
 }
 
+/* Is it a number of the program's own that nothing but constants is stored to? */
+static bool is_set_to_constants(const Lower *l, BufRef buf)
+{
+    const Buffer *b = &l->from->bufs.at[buf];
+    bool constants = b->rank == 0 && b->space == SPACE_TILE && b->dtype == DTYPE_F32;
+    StmtWalk w;
+    for (const Stmt *s = tile_first(&w, l->from->body, l->from->n_body); s != NULL && constants;
+         s = tile_next(&w)) {
+        constants = s->dst != buf || (s->fold == OP_COPY && s->value->kind == EXPR_CONST);
+    }
+    return constants;
+}
+
 /* Layout on chip; the bytes of a partition it takes. */
 int64_t home_on_chip(Lower *l, BufRef buf)
 {
@@ -184,6 +197,7 @@ int64_t home_on_chip(Lower *l, BufRef buf)
     Home *h = &l->home[buf];
     double score[NKI_DIMS];
     h->on_chip = true;
+    h->spread = is_set_to_constants(l, buf);
     for (uint32_t d = 0; d < b->rank; d++) {
         int64_t n = b->extent[d].n;
         score[d] = (double)(n < NKI_PARTITIONS ? n : NKI_PARTITIONS);
@@ -214,6 +228,22 @@ int64_t home_on_chip(Lower *l, BufRef buf)
     return sat_mul(sat_mul(flat, h->chunks), nki_bytes(b->dtype));
 }
 
+bool home_is_spread(const Lower *l, BufRef made)
+{
+    bool spread = false;
+    for (uint32_t b = 0; b < l->from->bufs.n && !spread; b++) {
+        spread = l->home[b].spread && l->home[b].buf == made;
+    }
+    return spread;
+}
+
+void home_set(Lower *l, BufRef buf, double value)
+{
+    Home *h = &l->home[buf];
+    make_memset(l, (TileView){h->buf, 0, NKI_PARTITIONS, 0, 1, 1, NULL}, value);
+    h->version++;
+}
+
 void home_make(Lower *l, BufRef buf)
 {
     const Buffer *b = &l->from->bufs.at[buf];
@@ -222,9 +252,9 @@ void home_make(Lower *l, BufRef buf)
     h->made = true;
     h->depth = l->loops.depth;
     if (h->on_chip) {
-        int64_t n = b->rank == 0 ? 1 : b->extent[h->pdim].n;
+        int64_t n = h->spread ? NKI_PARTITIONS : b->rank == 0 ? 1 : b->extent[h->pdim].n;
         int64_t np = n < NKI_PARTITIONS ? n : NKI_PARTITIONS;
-        Space space = psum_keeps(l, buf) ? SPACE_ACC : SPACE_TILE;
+        Space space = psum_keeps(l, buf) && !h->spread ? SPACE_ACC : SPACE_TILE;
         h->buf =
             tile_new(l, b->name->text, b->dtype, space, np, h->chunks * h->chunk_stride).buf;
         return;

@@ -88,12 +88,14 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
 #define STAGES_WAIT 1.25 /* as WAITS, for these */
 #define STAGE_BODY  1500 /* statements, at most */
 #define STAGE_TRIES 64
-#define DISTRIBUTED 0.8   /* values go through memory where that takes so much of the time */
-#define LINE        3e-4  /* of the time is worth a statement less in the text */
-#define LONG        150   /* statements of a text ... */
-#define SLOWER      1.046 /* ... that must be so much faster */
+#define DISTRIBUTED 0.8  /* values go through memory where that takes so much of the time */
+#define LINE        3e-4 /* of the time is worth a statement less in the text */
+#define LONG        150  /* statements of a text ... */
+#define SLOWER      1.1  /* ... that must be so much faster */
 #define ENDLESS     1500
 #define WORSE       1.2 /* ... and so much faster again */
+
+enum { BOUND_BY_VECTOR = 1 };
 
 static bool has_loops(const Kernel *k)
 {
@@ -221,6 +223,9 @@ void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lo
 {
     roll_and_measure(l, made, parts, measure, out);
     out->stages = false;
+    if (measure && out->cost.bound_by == BOUND_BY_VECTOR) {
+        out->kernel = lower_vector_passes(l, out->kernel, &out->cost);
+    }
     if (!measure || !has_loops(made) || !engines_wait(&out->cost, STAGES_WAIT)) {
         return;
     }
@@ -279,6 +284,7 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
                              bool descriptors)
 {
     const NkiChip *chip = nki_chip(target->name);
+    k = lower_pair_sums(arena, k);
     Lower first = {.ctx = ctx, .arena = arena, .target = target, .chip = chip, .from = k};
     begin(&first, k);
     if (!lower_check(&first)) {

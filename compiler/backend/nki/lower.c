@@ -78,6 +78,10 @@ static void lower_tile(Lower *l, const Stmt *s, const Stmt *next, bool *took)
         lower_scan(l, s);
         return;
     }
+    if (l->home[s->dst].spread) {
+        home_set(l, s->dst, s->value->value.re);
+        return;
+    }
     l->now.copy = is_copied(l, s, next) ? next : NULL;
     if (s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL && !is_long_dot(l, s)) {
         bool epilogue = s->begins && next != NULL && lower_is_epilogue(l, s, next);
@@ -129,7 +133,8 @@ static void lower_for(Lower *l, const Stmt *s)
     int64_t start = 0, end = 0;
     lower_range(l, s, s->var, &s->range, &start, &end);
     int64_t trips = s->part == FOR_REST ? 0 : (end - start) / s->step;
-    if (s->window != NULL && lower_window(l, s)) {
+    bool window = s->window != NULL || position_moves(l, s->range.start).n > 0;
+    if (window && lower_window(l, s)) {
         start += trips * s->step;
     } else if (s->window == NULL) {
         int64_t peeled = stay_peeled(l, s, start, trips) * s->step;

@@ -61,6 +61,7 @@ typedef struct Home {
     int64_t wanted, left;     /* not on chip for want of room: bytes of a partition */
     uint64_t version;
     uint32_t depth;  /* loops that were open when it was made */
+    bool spread;     /* a number that is set to constants alone: the same on each partition */
     bool has_column; /* of a number: what loops add to it is in a column so far */
     TileView column;
 } Home;
@@ -152,13 +153,13 @@ typedef struct Tried {
 
 /* A loop that stays one, and the statements before it. */
 typedef struct OpenLoop {
-    const Stmt *stmt; /* TILED: a loop, or a statement that is cut, */
-    const Stmt *with; /* and the one that is computed from its tiles, or null */
-    VarRef var;       /* of the LEGAL kernel, from 0 by one */
-    bool probed;      /* it was not opened, only looked at */
-    int64_t trips;    /* at most, */
-    int64_t mean;     /* and on average */
-    Affine last;      /* the last iteration, by the variables of the loops around */
+    const Stmt *stmt;   /* TILED: a loop, or a statement that is cut, */
+    const Stmt *with;   /* and the one that is computed from its tiles, or null */
+    VarRef var;         /* of the LEGAL kernel, from 0 by one */
+    bool probed;        /* it was not opened, only looked at */
+    int64_t trips;      /* at most, */
+    int64_t mean;       /* and on average */
+    Affine first, last; /* iteration, by the variables of the loops around */
     VEC(Stmt *) out;
     uint64_t clock; /* of the views, when it was opened */
     int64_t lifted; /* bytes of a partition that were made before it for all its iterations */
@@ -248,6 +249,8 @@ int64_t position_value(const Lower *l, Affine x);
 Affine position_moves(const Lower *l, Affine x);
 /* Begins a loop of so many iterations that stays one; false: it is to be unrolled. */
 bool stay_open(Lower *l, const Stmt *s, int64_t start, int64_t trips);
+/* The same of a loop that begins at `first`, a sum of variables of loops around: from there to `trips`. */
+bool stay_open_from(Lower *l, const Stmt *s, int64_t start, Affine first, int64_t trips);
 /* How many of the first iterations are not as those after them, which may stay; 0: none, or all. */
 int64_t stay_peeled(Lower *l, const Stmt *s, int64_t start, int64_t trips);
 void stay_close(Lower *l);
@@ -283,6 +286,9 @@ int64_t home_on_chip(Lower *l, BufRef buf);
 void home_in_hbm(Lower *l, BufRef buf);
 /* Allocates it where it lives. */
 void home_make(Lower *l, BufRef buf);
+/* Is it a number of which each partition has a copy, as the LEGAL buffer says? Sets all of these. */
+bool home_is_spread(const Lower *l, BufRef made);
+void home_set(Lower *l, BufRef buf, double value);
 /* All of these, where an alloc stands; the bytes of a partition. */
 int64_t home_enter(Lower *l, BufRef buf);
 /* ---- psum.c ---- */
@@ -343,6 +349,12 @@ const Kernel *lower_transposed_operands(Ctx *ctx, Arena *arena, const Kernel *k)
 
 /* early_sums.c: sums of rows behind what makes the rows; the kernel itself where all stand there. */
 const Kernel *lower_early_sums(Arena *arena, const Kernel *k);
+/* ---- vector_passes.c ---- */
+/* The LEGAL kernel with less for the Vector engine to do, where that makes it quicker, and its cost. */
+Kernel *lower_vector_passes(const Lower *l, Kernel *k, NkiCost *cost);
+/* ---- pair_sums.c ---- */
+/* As `k`, and what is added times a weight is summed with it. */
+const Kernel *lower_pair_sums(Arena *arena, const Kernel *k);
 
 /* masked_folds.c: folds that a mask restricts as loops with windows; the kernel itself where it has none. */
 const Kernel *lower_masked_folds(Ctx *ctx, Arena *arena, const Kernel *k);

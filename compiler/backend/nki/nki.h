@@ -159,12 +159,12 @@ bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out);
 double nki_predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *cost);
 bool nki_measure(const Kernel *k, const NkiChip *chip, NkiCost *out); /* both */
 extern const char *const nki_engine_names[5];
-/* Which engine runs a copy from PSUM or SBUF: the one with less to do when its statement is
- * first reached, all that statements before it do counted; in a loop, of what that does, all that is no copy and the copies before
- * it. Kept by printer and cost alike. */
+/* Which engine runs a copy from PSUM or SBUF, or a sum of rows: the one with less to do when its statement is
+ * first reached, all that statements before it do counted; in a loop, of what that does, all that has its engine and what was chosen
+ * before it. Kept by printer and cost alike. */
 typedef struct NkiBalance {
     int64_t vector, scalar; /* of statements in no loop */
-    uint8_t *chosen;        /* [instr_places]: 0 not yet, 1 vector or no copy, 2 scalar */
+    uint8_t *chosen;        /* [instr_places]: 0 not yet, 1 vector or no choice, 2 scalar */
     int64_t *trips;         /* [instr_places] */
     uint32_t *loop;         /* [instr_places] the loop around all others, from 1; 0: none */
     struct {
@@ -173,8 +173,8 @@ typedef struct NkiBalance {
 } NkiBalance;
 uint32_t instr_places(const Kernel *k); /* statements of the text */
 NkiBalance nki_balance(const Kernel *k);
-bool nki_copy_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, const Instr *i);
-int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t *cycles);
+bool nki_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, const Instr *i);
+int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar, int64_t *cycles);
 /* Is it a reciprocal of few columns, which the Vector engine takes, so that the Scalar engine's table stays? */
 bool nki_vector_reciprocal(const Instr *i);
 /* What an activation waits for whose function is not in the Scalar engine's table: *table, 0 at first. */

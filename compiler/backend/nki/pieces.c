@@ -21,6 +21,7 @@ typedef struct Pieces {
     BufRef sums;
     int64_t n;      /* pieces so far */
     int64_t wanted; /* pieces; 0: one for each iteration */
+    bool nested;    /* is the fold in another loop of these? */
     VEC(Stmt *) out;
 } Pieces;
 
@@ -63,7 +64,7 @@ static void choose_each(Pieces *p, int64_t most)
     }
 }
 
-/* A fill of a number and a loop that adds to it: false where they are none, or the fold is not in the innermost of these loops. */
+/* A fill of a number and a loop that adds to it: false where they are none. */
 static bool find(Pieces *p, const Stmt *fill, const Stmt *loop)
 {
     if (fill->kind != STMT_TILE || fill->fold != OP_COPY || fill->value->kind != EXPR_CONST ||
@@ -87,7 +88,8 @@ static bool find(Pieces *p, const Stmt *fill, const Stmt *loop)
     }
     int64_t each = p->wanted > 0 ? (count + p->wanted - 1) / p->wanted : 1;
     choose_each(p, each);
-    return inside && count > 1 && count / each <= PIECES_MOST;
+    p->nested = !inside;
+    return p->fold != NULL && count > 1 && count / each <= PIECES_MOST;
 }
 
 /* ---- smaller tiles ---- */
@@ -180,7 +182,13 @@ static void put_body(Pieces *p, const Stmt *inner, Stmt *sum, Stmt *to)
 {
     VEC(Stmt *) body = {0};
     for (uint32_t i = 0; i < inner->n_body; i++) {
-        vec_push(p->arena, &body, inner->body[i] == p->fold ? sum : inner->body[i]);
+        Stmt *s = inner->body[i] == p->fold ? sum : inner->body[i];
+        if (p->nested && stmt_has_body(s)) {
+            const Stmt *old = s;
+            s = arena_copy(p->arena, s, sizeof *s);
+            put_body(p, old, sum, s);
+        }
+        vec_push(p->arena, &body, s);
     }
     to->body = body.at;
     to->n_body = body.n;
@@ -234,7 +242,7 @@ static Stmt *piece_block(Pieces *p, const Stmt *fill, const int64_t *value)
 
 static void put_piece(Pieces *p, const Stmt *fill, const int64_t *value)
 {
-    bool several = false;
+    bool several = p->nested;
     for (uint32_t d = 0; d < p->n_loops; d++) {
         several |= p->each[d] > 1;
     }

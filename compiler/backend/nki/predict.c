@@ -11,7 +11,7 @@
 #define SEMAPHORE_CYCLES 64
 #define OPERANDS         7
 
-enum { QUEUE_LOAD = 4, QUEUE_STORE, QUEUES }; /* after the engines */
+enum { QUEUE_SCALAR = 2, QUEUE_LOAD = 4, QUEUE_STORE, QUEUES }; /* after the engines */
 
 /* A tile from its allocation on, or a tensor in HBM, which has one column. */
 typedef struct Tile {
@@ -118,7 +118,7 @@ static double engine_us(Timing *s, const Instr *i, uint32_t *queue)
 {
     const double ghz[4] = {s->chip->tensor_ghz, s->chip->vector_ghz, s->chip->scalar_ghz,
                            s->chip->gpsimd_ghz};
-    bool scalar = nki_copy_on_scalar(s->balance, s->k, s->chip, i);
+    bool scalar = nki_on_scalar(s->balance, s->k, s->chip, i);
     int64_t cycles = 0;
     int engine = nki_instr_cycles(s->k, i, scalar, &cycles);
     *queue = (uint32_t)engine;
@@ -160,6 +160,9 @@ static bool record(void *user, const Instr *i)
     }
     if (i->sums) {
         use(s, &r, &i->sum, true, false);
+    }
+    if (i->kind == INSTR_REDUCE && r.queue == QUEUE_SCALAR) { /* beside a copy onto itself */
+        use(s, &r, &i->a, true, false);
     }
     if (i->adds) {
         use(s, &r, &i->sum, false, false);

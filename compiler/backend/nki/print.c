@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints a LEGAL kernel as one Python module: one call for each instruction, every argument by
  * keyword, every bound a literal or a sum of literals times loop variables. The text keeps to
- * what NKI 0.3.0 to 0.6.0 take alike. Decides nothing but the engine of plain copies, which go
+ * what NKI 0.3.0 to 0.6.0 take alike. Decides nothing but the engine of plain copies and row sums, which go
  * where less is to do. */
 #include <float.h>
 #include <string.h>
@@ -435,7 +435,7 @@ static void put_position_pattern(Printer *p, const Instr *i)
 static void put_instr(Printer *p)
 {
     const Instr *i = &p->at[0];
-    bool scalar = i->kind != INSTR_DMA && nki_copy_on_scalar(&p->balance, p->k, p->chip, i);
+    bool scalar = i->kind != INSTR_DMA && nki_on_scalar(&p->balance, p->k, p->chip, i);
     switch (i->kind) {
     case INSTR_NOTHING:
     case INSTR_ALLOC:
@@ -466,6 +466,14 @@ static void put_instr(Printer *p)
         put_activation(p, i);
         break;
     case INSTR_SCALAR:
+        if (scalar) {
+            text_put(p->out, "nisa.activation(");
+            key(p, "dst", ROLE_DST);
+            key(p, ", op=nl.copy, data", ROLE_A);
+            text_put(p->out, ", scale=");
+            put_scalar(p, ROLE_S0);
+            break;
+        }
         put_tensor_scalar(p, i);
         break;
     case INSTR_TENSOR:
@@ -503,6 +511,14 @@ static void put_instr(Printer *p)
                     i->op == OP_SUM ? "multiply" : fold_name(i->op), fold_name(i->op));
         break;
     case INSTR_REDUCE:
+        if (scalar) {
+            text_put(p->out, "nisa.activation(");
+            key(p, "dst", ROLE_A);
+            key(p, ", op=nl.copy, data", ROLE_A);
+            key(p, ", reduce_op=nl.add, reduce_res", ROLE_DST);
+            text_put(p->out, ", reduce_cmd=nisa.reduce_cmd.reset_reduce");
+            break;
+        }
         text_put(p->out, "nisa.tensor_reduce(");
         key(p, "dst", ROLE_DST);
         text_printf(p->out, ", op=nl.%s, ", fold_name(i->op));
@@ -595,8 +611,9 @@ static void put_for(Printer *p, const Stmt *s)
         return;
     }
     text_printf(p->out, "for %s in range(", p->k->vars.at[s->var].name->text);
-    if (s->range.start.base != 0) {
-        text_printf(p->out, "%lld, ", (long long)s->range.start.base);
+    if (s->range.start.n > 0 || s->range.start.base != 0) {
+        put_affine(p, s->range.start);
+        text_put(p->out, ", ");
     }
     if (s->window != NULL) {
         put_affine(p, s->window->hi);
@@ -697,7 +714,7 @@ static uint32_t loop_depth(const Kernel *k)
     return most - 1;
 }
 
-/* Before anything is printed: which engine each plain copy is for, decided in the order in
+/* Before anything is printed: which engine each copy and row sum is for, decided in the order in
  * which they run, and what tiles are for. */
 static bool choose_engine(void *user, const Instr *i)
 {
@@ -706,7 +723,7 @@ static bool choose_engine(void *user, const Instr *i)
         note_use(p, i);
     }
     if (i->kind != INSTR_DMA && i->kind != INSTR_NOTHING && i->kind != INSTR_ALLOC) {
-        (void)nki_copy_on_scalar(&p->balance, p->k, p->chip, i);
+        (void)nki_on_scalar(&p->balance, p->k, p->chip, i);
     }
     return true;
 }

@@ -552,7 +552,7 @@ static Stmt **with_limits(Arena *a, const Kernel *k, Stmt *const *body, uint32_t
             guard[g].hi += limit_of(k, guard[g].var, like) - limit_of(k, guard[g].var, k);
         }
         out[i]->guard = guard;
-        if (loop && body[i]->window != NULL) {
+        if (loop && (body[i]->window != NULL || body[i]->range.start.n > 0)) {
             continue; /* those around it say how many iterations it has */
         }
         if (loop && like == NULL) {

@@ -440,6 +440,7 @@ static void emit_for(Emit *e, const RollNode *n, const int64_t *base, const Roll
     if (s->kind == STMT_FOR) {
         s->range = (Range){affine_const(start), 0, true, dim_fixed(start + n->trips)};
         s->window = n->given != NULL ? n->given->window : NULL;
+        s->range.start = n->given != NULL ? n->given->range.start : s->range.start;
     }
     Stmts body = {0};
     uint32_t at_base = 0, at_ref = 0;

@@ -65,32 +65,23 @@ typedef struct Made {
     bool direct;
 } Made;
 
-/* A function over a block, and the sums of its rows beside it: the pass that makes the values adds them up. */
-bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *narrow, const Stmt *fold, bool go)
+/* What is lowered: the function with its shape, the narrower copy or null, and the sum. */
+typedef struct RowSums {
+    const Stmt *stmt, *narrow, *fold;
+    Stmt as; /* the statement, or as it makes the narrower copy */
+    Place dst, sums;
+    Shape shape;
+} RowSums;
+
+/* One row for each partition, of now.full. */
+static void lower_rows(Lower *l, const RowSums *r)
 {
-    if (!sums_rows(l, s, fold) || lower_is_flat(l, s)) {
-        return false;
-    }
-    Stmt as = *s;
-    if (narrow != NULL) {
-        const Buffer *b = &l->from->bufs.at[narrow->dst];
-        as.dst = narrow->dst;
-        as.at = in_indices_of(l, s, narrow, narrow->at, b->rank);
-        as.value = expr_cast(l->arena, s->value, b->dtype);
-    }
-    const Affine *to = in_indices_of(l, s, fold, fold->at, l->from->bufs.at[fold->dst].rank);
-    Place dst = place_of(l, as.dst, as.at), sums = place_of(l, fold->dst, to);
-    Shape shape = statement_shape(l, &dst, as.value, l->now.n_labels);
-    bool rows = !statement_turns(l, s, &shape);
-    for (uint32_t label = 0; label < l->now.n_labels; label++) {
-        rows &= labels_have(shape.p, label) == place_has(&sums, label);
-    }
-    if (!rows || !go) {
-        return rows;
-    }
+    const Stmt *narrow = r->narrow, *fold = r->fold;
+    Place dst = r->dst, sums = r->sums;
+    Shape shape = r->shape;
     int64_t pstep[LABELS], fstep[LABELS];
     box_steps(shape.p, &l->now.full, NKI_PARTITIONS, pstep);
-    box_steps(shape.keep, &l->now.full, psum_row(l, s->value), fstep);
+    box_steps(shape.keep, &l->now.full, psum_row(l, r->stmt->value), fstep);
     int64_t all = labels_count(shape.keep, &l->now.full), at = 0;
     TileView whole = {0}, part = {0}, *spare = NULL;
     Box box = l->now.full;
@@ -120,13 +111,14 @@ bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *narrow, const Stmt *fol
             part = view_part(whole, at, n);
             at += n;
             TileView v = one.v =
-                statement_evaluate(l, &as, &dst, &shape, &box, spare, &one.direct);
+                statement_evaluate(l, &r->as, &dst, &shape, &box, spare, &one.direct);
             vec_push(l->arena, &made, one);
             if (!make_row_sums(l, acc, v, b)) {
                 Evaluation ev = {l, shape.p, shape.keep, &box, LOWER_NONE, {0}, false};
                 TileView sum = b ? acc : tile_new(l, "part", DTYPE_F32, SPACE_TILE, acc.np, 1);
-                v = view_dtype(l, v) == DTYPE_F32 ? v
-                                                  : evaluate(&ev, s->value, DTYPE_F32, NULL);
+                v = view_dtype(l, v) == DTYPE_F32
+                        ? v
+                        : evaluate(&ev, r->stmt->value, DTYPE_F32, NULL);
                 make_reduce(l, sum, OP_SUM, v);
                 if (!b) {
                     statement_join(l, OP_SUM, acc, sum);
@@ -143,5 +135,44 @@ bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *narrow, const Stmt *fol
         const Made *one = &made.at[i];
         statement_keep(l, &dst, &shape, &one->box, one->v, one->direct);
     }
+}
+
+/* A function over a block, and the sums of its rows beside it: the pass that makes the values adds them up. */
+bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *narrow, const Stmt *fold, bool go)
+{
+    if (!sums_rows(l, s, fold) || lower_is_flat(l, s)) {
+        return false;
+    }
+    RowSums r = {.stmt = s, .narrow = narrow, .fold = fold, .as = *s};
+    if (narrow != NULL) {
+        const Buffer *b = &l->from->bufs.at[narrow->dst];
+        r.as.dst = narrow->dst;
+        r.as.at = in_indices_of(l, s, narrow, narrow->at, b->rank);
+        r.as.value = expr_cast(l->arena, s->value, b->dtype);
+    }
+    const Affine *to = in_indices_of(l, s, fold, fold->at, l->from->bufs.at[fold->dst].rank);
+    r.dst = place_of(l, r.as.dst, r.as.at);
+    r.sums = place_of(l, fold->dst, to);
+    r.shape = statement_shape(l, &r.dst, r.as.value, l->now.n_labels);
+    bool rows = !statement_turns(l, s, &r.shape);
+    Labels batch = {0}; /* rows that lie beside each other */
+    for (uint32_t label = 0; label < l->now.n_labels; label++) {
+        bool p = labels_have(r.shape.p, label), sum = place_has(&r.sums, label);
+        rows &= sum || !p;
+        if (sum && !p) {
+            batch.at[batch.n++] = (uint8_t)label;
+        }
+    }
+    if (!rows || !go) {
+        return rows;
+    }
+    Box full = l->now.full, one = full;
+    int64_t step[LABELS];
+    box_steps(batch, &full, 1, step);
+    for (bool a = true; box_next(batch, &full, step, &one, a) && !l->tried.failed; a = false) {
+        l->now.full = one;
+        lower_rows(l, &r);
+    }
+    l->now.full = full;
     return true;
 }

@@ -362,65 +362,20 @@ void statement_fold_store(Lower *l, const Stmt *s, const Place *dst, Labels p, L
     view_store(l, dst, p, keep, box, v);
 }
 
-/* ---- sums over loops ---- */
-
-/* Does the statement add to a number that nothing in the loops around it reads? */
-static bool adds_in_loops(const Lower *l, const Stmt *s, bool overwrite)
+/* What all terms of the sums are multiplied by. */
+static TileView factor_of(Lower *l, Labels p, Labels keep, const Box *box)
 {
-    const Home *h = &l->home[s->dst];
-    if (s->fold != OP_SUM || overwrite || !h->on_chip || h->depth >= l->loops.depth ||
-        l->from->bufs.at[s->dst].rank > 0 || l->from->bufs.at[s->dst].dtype != DTYPE_F32) {
-        return false;
-    }
-    const Stmt *loop = l->loops.open[h->depth].stmt;
-    StmtWalk w;
-    bool adds = true;
-    for (const Stmt *t = tile_first(&w, loop->body, loop->n_body); t != NULL;
-         t = tile_next(&w)) {
-        bool plain = t->fold == OP_SUM && !t->begins;
-        adds &= expr_load_of(t->value, s->dst) == NULL && (t->dst != s->dst || plain);
-    }
-    return adds;
+    Evaluation ev = {l, p, keep, box, LOWER_NONE, {0}, false};
+    return evaluate_alone(&ev, l->now.factor, DTYPE_F32, NULL);
 }
 
-/* Adds a column to that of the number, so that the Tensor engine, which folds partitions, need not wait in each iteration. */
-static void column_add(Lower *l, BufRef number, TileView acc)
-{
-    Home *h = &l->home[number];
-    if (!h->has_column) {
-        Lift lift = lift_begin(l, h->depth, 0);
-        h->column = tile_new(l, "sums", DTYPE_F32, SPACE_TILE, NKI_PARTITIONS, 1);
-        make_memset(l, h->column, 0.0);
-        h->has_column = true;
-        lift_end(l, &lift);
-    }
-    statement_join(l, OP_SUM, view_rows(h->column, acc.np), acc);
-}
-
-void lower_columns(Lower *l)
-{
-    for (uint32_t b = 0; b < l->from->bufs.n; b++) {
-        Home *h = &l->home[b];
-        if (!h->has_column || h->depth != l->loops.depth) {
-            continue;
-        }
-        h->has_column = false;
-        TileView number = {h->buf, 0, 1, 0, 1, 1, NULL};
-        TileView psum = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, 1, 1);
-        make_matmul(l, psum, view_part(view_ones(l), 0, 1), h->column, true);
-        statement_join(l, OP_SUM, number, psum);
-        h->version++;
-    }
-}
-
-/* The sums, multiplied by what all of their terms are. */
+/* The sums, multiplied by that. */
 static TileView with_factor(Lower *l, Labels p, Labels keep, const Box *box, TileView sums)
 {
     if (l->now.factor == NULL || l->tried.failed) {
         return sums;
     }
-    Evaluation ev = {l, p, keep, box, LOWER_NONE, {0}, false};
-    TileView by = evaluate_alone(&ev, l->now.factor, DTYPE_F32, NULL);
+    TileView by = factor_of(l, p, keep, box);
     TileView out = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, sums.np, sums.nf);
     const Expr *arg[2] = {view_load(l, sums, DTYPE_F32), view_load(l, by, DTYPE_F32)};
     make_map(l, out, expr_op(l->arena, OP_MUL, DTYPE_F32, 2, arg));
@@ -433,12 +388,16 @@ static void fold_over_partitions(Lower *l, const Stmt *s, const Place *dst, cons
     int64_t pstep[LABELS];
     box_steps(shape->p, &l->now.full, NKI_PARTITIONS, pstep);
     TileView total = {0};
-    bool sum = s->fold == OP_SUM, columns = adds_in_loops(l, s, overwrite);
+    bool sum = s->fold == OP_SUM, columns = statement_adds_in_loops(l, s, overwrite);
     for (bool a = true; box_next(shape->p, &l->now.full, pstep, box, a) && !l->tried.failed;
          a = false) {
         TileView acc = fold_free(l, s, shape, box, NULL);
         if (columns) {
-            column_add(l, s->dst, acc);
+            TileView by = {0};
+            if (l->now.factor != NULL) {
+                by = factor_of(l, shape->p, shape->keep, box);
+            }
+            statement_column_add(l, s->dst, acc, l->now.factor != NULL ? &by : NULL);
             continue;
         }
         if (sum) {
@@ -737,9 +696,11 @@ static const Stmt *without_factor(Lower *l, const Stmt *s)
     l->now.factor = NULL;
     bool product = s->fold == OP_SUM && l->now.part < 0 && l->now.turned < 0 &&
                    e->kind == EXPR_OP && e->op == OP_MUL && e->dtype == DTYPE_F32 &&
-                   !adds_in_loops(l, s, s->begins) && !lower_is_flat(l, s);
+                   !lower_is_flat(l, s);
     for (uint32_t i = 0; i < 2 && product; i++) {
-        bool loads = expr_uncast(e->arg[i])->kind == EXPR_LOAD; /* no number: a scale */
+        const Expr *x = expr_uncast(e->arg[i]);
+        bool loads = x->kind == EXPR_LOAD; /* no number: a scale */
+        loads &= !statement_adds_in_loops(l, s, s->begins) || l->home[x->buf].spread;
         if (loads && !is_summed(l, s, e->arg[i]) && is_summed(l, s, e->arg[1 - i])) {
             Stmt *as = arena_copy(l->arena, s, sizeof *s);
             as->value = expr_cast(l->arena, e->arg[1 - i], DTYPE_F32);

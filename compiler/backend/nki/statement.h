@@ -55,4 +55,10 @@ void statement_fold_store(Lower *l, const Stmt *s, const Place *dst, Labels p, L
 /* a = a op b */
 void statement_join(Lower *l, Op fold, TileView a, TileView b);
 
+/* loop_sums.c */
+/* Does the statement add to a number that nothing in the loops around it reads? */
+bool statement_adds_in_loops(const Lower *l, const Stmt *s, bool overwrite);
+/* Adds a column, times another one or null, to that of the number. */
+void statement_column_add(Lower *l, BufRef number, TileView acc, const TileView *factor);
+
 #endif

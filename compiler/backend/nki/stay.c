@@ -26,8 +26,7 @@ void stay_range(const Lower *l, Affine x, int64_t *lo, int64_t *hi)
         const OpenLoop *o = &l->loops.open[d];
         for (uint32_t up = 0; up < 2; up++) {
             bool last = (affine_coef(ends[up], o->var) > 0) == (up == 1);
-            ends[up] =
-                affine_subst(l->arena, ends[up], o->var, last ? o->last : affine_const(0));
+            ends[up] = affine_subst(l->arena, ends[up], o->var, last ? o->last : o->first);
         }
     }
     *lo = ends[0].base;
@@ -52,7 +51,9 @@ bool stay_steady(Lower *l, Stmt *const *body, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
         bool steady = true;
-        if (s->kind == STMT_FOR && s->window != NULL) {
+        bool begins = s->kind == STMT_FOR && s->range.span == 0 &&
+                      position_moves(l, s->range.start).n > 0;
+        if (s->kind == STMT_FOR && (s->window != NULL || begins)) {
             steady = window_is_steady(l, s);
         } else if (s->kind == STMT_FOR) {
             Affine moves = position_moves(l, s->range.start), before = l->loops.moves[s->var];
@@ -179,6 +180,7 @@ static OpenLoop *begin(Lower *l, const Stmt *s, const char *name, int64_t trips)
     *o = (OpenLoop){.stmt = s,
                     .trips = trips,
                     .mean = trips,
+                    .first = affine_const(0),
                     .last = affine_const(trips - 1),
                     .clock = ++l->room.clock};
     bool again = before.probed && before.stmt == s;
@@ -212,6 +214,7 @@ static void leave(Lower *l)
     Stmt *s = ARENA_NEW(l->arena, Stmt);
     *s = (Stmt){.kind = STMT_FOR, .span = o->stmt->span, .var = o->var, .step = 1};
     s->range = range_whole(dim_fixed(o->trips));
+    s->range.start = o->first;
     s->window = window_of(l, o);
     s->body = l->out.at;
     s->n_body = l->out.n;
@@ -285,6 +288,23 @@ bool stay_open_window(Lower *l, const Stmt *s, int64_t start, Affine moves, Affi
     o->last = last;
     o->mean = lo + hi > 0 ? (lo + hi + 3) / 2 : 1;
     if (!open_steady(l, o, s, start, moves)) {
+        return false;
+    }
+    enter(l, o);
+    return true;
+}
+
+bool stay_open_from(Lower *l, const Stmt *s, int64_t start, Affine first, int64_t trips)
+{
+    int64_t lo = 0, hi = 0;
+    stay_range(l, first, &lo, &hi);
+    if (!may_open(l, trips) || l->loops.concrete[s->var]) {
+        return false;
+    }
+    OpenLoop *o = begin(l, s, l->from->vars.at[s->var].wish->text, trips);
+    o->first = first;
+    o->mean = trips - (lo + hi) / 2;
+    if (!open_steady(l, o, s, start, affine_const(0))) {
         return false;
     }
     enter(l, o);

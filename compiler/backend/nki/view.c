@@ -107,6 +107,9 @@ TileView view_broadcast(Lower *l, TileView row, int64_t np)
     if (np == 1) {
         return row;
     }
+    if (home_is_spread(l, row.buf)) {
+        return view_rows(row, np);
+    }
     int64_t key[8] = {-7,     (int64_t)row.buf, row.p0, row.f0,
                       row.nf, row.step,         np,     (int64_t)(intptr_t)row.moves};
     TileView out;
@@ -643,39 +646,59 @@ bool view_turns(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 #define TURNED_AHEAD                                                                           \
     8192 /* bytes of a partition that are turned before a loop for all its iterations */
 
-/* Of an operand in HBM that is turned, and goes on by its own length in each iteration of the innermost loop: what all iterations turn, at
- * once before the loop. */
+/* The innermost open loop that the place moves with, or the depth: none. */
+static uint32_t moving_loop(const Lower *l, const Place *x)
+{
+    for (uint32_t d = l->loops.depth; d-- > 0 && x->moves != NULL;) {
+        for (uint32_t i = 0; i < x->rank; i++) {
+            if (affine_uses(x->moves[i], l->loops.open[d].var)) {
+                return d;
+            }
+        }
+    }
+    return l->loops.depth;
+}
+
+/* The free labels with this one first; false: one that goes on is before it. */
+static bool with_first(Labels f, uint32_t label, const Box *box, Labels *out)
+{
+    bool found = box->n[label] == 1;
+    *out = labels_one(label);
+    for (uint32_t i = 0; i < f.n; i++) {
+        found |= f.at[i] == label;
+        if (box->n[f.at[i]] > 1 && !found) {
+            return false;
+        }
+        if (f.at[i] != label) {
+            out->at[out->n++] = f.at[i];
+        }
+    }
+    return true;
+}
+
+/* Of an operand in HBM that is turned, and goes on by its own length in each iteration of the innermost loop that it moves with: what all
+ * iterations turn, at once before the loop. */
 static bool view_of_all(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
                         TileView *out)
 {
-    const Home *h = &l->home[x->buf];
-    uint32_t label = LABELS, at = 0;
-    if (l->loops.depth == 0 || x->moves == NULL || h->on_chip || x->n_terms > 0 ||
+    uint32_t loop = moving_loop(l, x), at = 0, moving = 0;
+    if (loop == l->loops.depth || l->home[x->buf].on_chip || x->n_terms > 0 ||
         l->pair[x->buf] || l->now.flat > 0 || !is_turned(l, x, p, f, box)) {
         return false;
     }
-    const OpenLoop *o = &l->loops.open[l->loops.depth - 1];
-    if (o->stmt->kind != STMT_FOR) {
-        return false;
-    }
-    for (uint32_t i = 0; i < f.n; i++) {
-        if (box->n[f.at[i]] > 1) {
-            if (label < LABELS) {
-                return false;
-            }
-            label = f.at[i];
-        }
-    }
-    uint32_t moving = 0;
+    const OpenLoop *o = &l->loops.open[loop];
     for (uint32_t d = 0; d < x->rank; d++) {
         moving += affine_uses(x->moves[d], o->var);
         at = affine_uses(x->moves[d], o->var) ? d : at;
     }
-    if (moving != 1 || label == LABELS || x->label[at] != (int32_t)label) {
+    Labels all = {0};
+    int32_t label = x->label[at];
+    if (o->stmt->kind != STMT_FOR || moving != 1 || label < 0 ||
+        labels_have(p, (uint32_t)label) || !with_first(f, (uint32_t)label, box, &all)) {
         return false;
     }
-    int64_t n = box->n[label], all = sat_mul(n, o->trips);
-    int64_t bytes = sat_mul(all, nki_bytes(l->from->bufs.at[x->buf].dtype));
+    int64_t n = box->n[label], trips = o->trips, each = labels_count(all, box);
+    int64_t bytes = sat_mul(sat_mul(each, trips), nki_bytes(l->from->bufs.at[x->buf].dtype));
     if (affine_coef(x->moves[at], o->var) != n || n != l->now.full.n[label] ||
         bytes > TURNED_AHEAD) {
         return false;
@@ -684,17 +707,18 @@ static bool view_of_all(Lower *l, const Place *x, Labels p, Labels f, const Box 
     moves[at] = affine_subst(l->arena, moves[at], o->var, affine_const(0));
     Place y = *x;
     y.moves = moves;
-    if (lift_depth(l, &y, bytes) == l->loops.depth) {
+    if (lift_depth(l, &y, bytes) > loop) {
         return false; /* written there, or no room */
     }
     Box full = l->now.full, wide = *box;
-    wide.n[label] = l->now.full.n[label] = all;
-    TileView v = view_of(l, &y, p, f, &wide);
+    wide.n[label] = l->now.full.n[label] = n * trips;
+    VarRef var = o->var;
+    TileView v = view_of(l, &y, p, all, &wide);
     l->now.full = full;
     Affine *by = ARENA_NEW(l->arena, Affine);
-    *by = affine_add(l->arena, v.moves == NULL ? affine_const(0) : *v.moves, v.step * n,
-                     affine_var(l->arena, o->var));
-    *out = view_part(v, 0, n);
+    *by = affine_add(l->arena, v.moves == NULL ? affine_const(0) : *v.moves, v.step * each,
+                     affine_var(l->arena, var));
+    *out = view_part(v, 0, each);
     out->moves = by;
     return true;
 }

@@ -86,10 +86,11 @@ static bool is_uniform(const Walk *w, const Stmt *loop)
          s = stmt_next(&walk)) {
         for (uint32_t g = 0; s->kind == STMT_BLOCK && g < s->n_guards; g++) {
             uniform &= s->guard[g].var != loop->var || /* the last is looked at anyway */
-                       (s->guard[g].lo <= loop->range.start.base &&
+                       (loop->range.start.n == 0 && s->guard[g].lo <= loop->range.start.base &&
                         s->guard[g].hi >= loop->range.limit.n - 1);
         }
         uniform &= s->window == NULL || !affine_uses(s->window->hi, loop->var);
+        uniform &= s->kind != STMT_FOR || !affine_uses(s->range.start, loop->var);
         if (s->kind == STMT_ALLOC) {
             made[s->buf] = true;
         } else if (s->kind == STMT_TILE) {
@@ -105,41 +106,46 @@ static bool is_uniform(const Walk *w, const Stmt *loop)
     return uniform;
 }
 
-/* Where a loop ends in these iterations of the ones around: at a positive sum of their variables, where it has a window. False: there is
- * another window, or it ends past the loop. */
-static bool find_end(const Walk *w, const Stmt *s, int64_t *end)
+/* A positive sum of variables of the loops around; false: it is something else. */
+static bool find_sum(const Walk *w, Affine x, int64_t *at)
 {
-    *end = s->range.limit.n;
-    if (s->window == NULL) {
-        return true;
+    *at = x.base;
+    for (uint32_t i = 0; i < x.n; i++) {
+        if (x.term[i].coef <= 0 || affine_is_dim(x.term[i].var)) {
+            return false;
+        }
+        *at += x.term[i].coef * w->env[x.term[i].var];
     }
-    Affine hi = s->window->hi;
-    int64_t at = hi.base;
-    bool plain = !s->window->has_lo && s->window->has_hi;
-    for (uint32_t i = 0; i < hi.n; i++) {
-        plain &= hi.term[i].coef > 0 && !affine_is_dim(hi.term[i].var);
-        at += plain ? hi.term[i].coef * w->env[hi.term[i].var] : 0;
+    return true;
+}
+
+/* Where a loop begins and ends in these iterations of the ones around: at sums of their variables, where it begins with one of them or has
+ * a window. False: there is another window, or it ends past the loop. */
+static bool find_ends(const Walk *w, const Stmt *s, int64_t *start, int64_t *end)
+{
+    int64_t limit = *end = s->range.limit.n;
+    bool plain = find_sum(w, s->range.start, start);
+    if (s->window != NULL) {
+        plain &= !s->window->has_lo && s->window->has_hi && find_sum(w, s->window->hi, end);
     }
-    plain &= at <= *end;
-    *end = at;
-    return plain;
+    return plain && *end <= limit;
 }
 
 static bool walk_for(Walk *w, const Stmt *s, uint32_t *place)
 {
-    bool plain = s->range.start.n == 0 && s->range.span == 0 && s->range.limit.sym < 0 &&
-                 s->part == FOR_ALL && s->step == 1;
+    bool plain =
+        s->range.span == 0 && s->range.limit.sym < 0 && s->part == FOR_ALL && s->step == 1;
     if (!plain) {
-        return walk_stops(w, s, "a loop that is not from a number to a number by one");
+        return walk_stops(w, s, "a loop that is not to a number by one");
     }
     uint32_t first = *place;
     if (w->depth == LOOP_DEPTH_LIMIT) {
         return walk_stops(w, s, "loops nested too deep");
     }
     w->loop[w->depth++] = s->var;
-    int64_t start = s->range.start.base, end = 0, times = w->times;
-    if (!find_end(w, s, &end)) {
-        return walk_stops(w, s, "a loop whose window is no sum of loop variables within it");
+    int64_t start = 0, end = 0, times = w->times;
+    if (!find_ends(w, s, &start, &end)) {
+        return walk_stops(w, s, "a loop whose ends are no sums of loop variables within it");
     }
     if (s->parallel && !w->cores) {
         start += w->core;

@@ -43,6 +43,11 @@ static bool find_tiles(Lower *l, const Stmt *s, Tiles *t)
     t->from = 0;
     t->to = full;
     t->by[0] = t->by[1] = affine_const(0);
+    if (w == NULL) { /* from the tile of a loop around */
+        Affine moves = position_moves(l, s->range.start);
+        return s->part == FOR_ALL && (end - t->start) % s->step == 0 &&
+               divided(l, moves, s->step, &t->by[0]);
+    }
     if (s->part != FOR_ALL || position_moves(l, s->range.start).n > 0 ||
         (w->has_lo && !divided(l, position_moves(l, w->lo), s->step, &t->by[0])) ||
         (w->has_hi && !divided(l, position_moves(l, w->hi), s->step, &t->by[1]))) {
@@ -89,7 +94,8 @@ bool window_is_steady(Lower *l, const Stmt *s)
     }
     stay_range(l, affine_add(l->arena, t.by[1], -1, t.by[0]), &lo, &hi);
     set_tile(l, s, &t, t.to - 1, 1);
-    bool steady = t.to - t.from + lo >= 0 && stay_steady(l, s->body, s->n_body);
+    bool steady =
+        t.to - t.from + lo >= (s->window == NULL) && stay_steady(l, s->body, s->n_body);
     l->loops.moves[s->var] = affine_const(0);
     return steady;
 }
@@ -136,6 +142,17 @@ static void lower_between(Lower *l, const Stmt *s, const Tiles *t, int64_t from,
     }
 }
 
+/* From the tile of a loop around on: its variable is the tile, in all iterations of that loop. */
+static void lower_from(Lower *l, const Stmt *s, const Tiles *t)
+{
+    if (!stay_open_from(l, s, t->start, t->by[0], t->to)) {
+        stay_refuse(l, t->by[0]);
+        return;
+    }
+    lower_block(l, s->body, s->n_body);
+    stay_close(l);
+}
+
 bool lower_window(Lower *l, const Stmt *s)
 {
     Tiles t;
@@ -143,6 +160,10 @@ bool lower_window(Lower *l, const Stmt *s)
         return false;
     }
     int64_t front = 0, back = 0, lo = 0, hi = 0;
+    if (s->window == NULL) {
+        lower_from(l, s, &t);
+        return true;
+    }
     while (back < MASKED_MOST && is_masked(l, s, &t, t.to - 1 - back, 1)) {
         back++;
     }

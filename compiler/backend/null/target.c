@@ -31,6 +31,7 @@ static const Machine machine = {
     .overwrites = true,
     .online = true,
     .pairs = true,
+    .mirrors = true,
 };
 
 /* Levels are decisions for a back end to obey; nothing of them is left in a legal kernel. */

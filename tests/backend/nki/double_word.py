@@ -211,7 +211,7 @@ def readme(bin_):
 FAULTS = [
     ("the second word is dropped", r"nisa\.\w+\(dst=e_tile\[0:1, 1:2\].*\)", "nisa.memset(dst=e_tile[0:1, 1:2], value=0.0)"),
     ("the first word is stored twice", r"(nisa\.\w+\(dst=e_tile\[0:1, 1:2\].*(?:data|src)=)\w+\)", r"\g<1>E_hi)"),
-    ("the double word begins in each iteration", r"(\n        )(s2 = nl\.ndarray)",
+    ("the double word begins in each iteration", r"(\n +)(s\d* = nl\.ndarray)",
      r"\1nisa.memset(dst=sums_hi, value=0.0)\1nisa.memset(dst=sums_lo, value=0.0)\1\2"),
     ("the error is subtracted", r"(nisa\.tensor_tensor\(dst=sums_lo, .*op=nl\.)add", r"\1subtract"),
     ("the error is lost", r"        nisa\.tensor_tensor\(dst=sums_lo, .*\n", ""),
