@@ -252,9 +252,52 @@ static void put_piece(Pieces *p, const Stmt *fill, const int64_t *value)
     p->n++;
 }
 
+/* The loop in the body that begins with the one around it, or null. */
+static const Stmt *loop_from(const Stmt *loop)
+{
+    const Stmt *found = NULL;
+    for (uint32_t i = 0; i < loop->n_body; i++) {
+        const Stmt *s = loop->body[i];
+        bool from = s->kind == STMT_FOR && s->range.span == 0 && s->range.limit.sym < 0 &&
+                    affine_coef(s->range.start, loop->var) == 1;
+        found = from ? s : found;
+    }
+    return found;
+}
+
+/* Pieces of a loop whose iterations get shorter, with about as much to do in each. */
+static void put_shorter(Pieces *p, const Stmt *fill, const Stmt *inner)
+{
+    const Stmt *loop = p->loop[0];
+    int64_t value = loop->range.start.base, step = loop->step, end = loop->range.limit.n;
+    int64_t most = 0;
+    for (int64_t v = value; v < end && p->wanted > 0; v += step) {
+        most += inner->range.limit.n - v;
+    }
+    most = p->wanted > 0 ? most / p->wanted : 0; /* else one iteration each */
+    while (value < end) {
+        int64_t all = 0;
+        p->each[0] = 0;
+        for (int64_t v = value; v < end; v += step) {
+            all += inner->range.limit.n - v;
+            if (p->each[0] > 0 && all > most) {
+                break;
+            }
+            p->each[0]++;
+        }
+        put_piece(p, fill, &value);
+        value += p->each[0] * step;
+    }
+}
+
 static void put_pieces(Pieces *p, const Stmt *fill)
 {
     int64_t value[LOOP_DEPTH_LIMIT];
+    const Stmt *inner = p->n_loops == 1 ? loop_from(p->loop[0]) : NULL;
+    if (inner != NULL) {
+        put_shorter(p, fill, inner);
+        return;
+    }
     for (uint32_t d = 0; d < p->n_loops; d++) {
         value[d] = p->loop[d]->range.start.base;
     }

@@ -87,6 +87,8 @@ CASES = [
     # Each pair of occ and other once: a loop that begins with the tile of the one around it.
     ("pairs", "kernel k(B: f32[12,130,8]) -> (E: f32) { T[occ,a,other,b] = B[occ,a,P] * B[other,b,P]; E = sum[occ,other,a,b](T[occ,a,other,b] * (2*T[occ,a,other,b] - T[occ,b,other,a])); }",
      exchange, [(12, 130, 8)], [], r"(occ|other)\w* in range\((occ|other), \d+\):"),
+    ("pairs in programs", "kernel k(B: f32[12,130,8]) -> (E: f32) { T[occ,a,other,b] = B[occ,a,P] * B[other,b,P]; E = sum[occ,other,a,b](T[occ,a,other,b] * (2*T[occ,a,other,b] - T[occ,b,other,a])); }",
+     exchange, [(12, 130, 8)], ["--max-instructions=700"], r"(occ|other)\w* in range\((occ|other), \d+\):"),
     # What an iteration does first stands before what the one before does last: four iterations are five.
     ("stages", "kernel k(Q: f32[4,1024,64], K: f32[4,1024,64], V: f32[4,1024,64]) -> (O: f32[4,1024,64]) "
      "{ S[head,q,k] = Q[head,q,e] * K[head,k,e] / 8.0; W[head,q,k] = exp(S[head,q,k] - max[l](S[head,q,l])); "
@@ -152,7 +154,7 @@ def check(options, case):
     if max(text.count("\n") for text in programs) > 800:
         raise Failure(f"{name}: a text of {max(text.count(chr(10)) for text in programs)} lines")
     want = wanted(equation, arrays)
-    if not np.allclose(np.asarray(results[0]).reshape(want.shape), want, *({"energy": (1e-6, 0), "pairs": (1e-6, 0), "stages": (1e-4, 1e-5), "causal": (1e-4, 1e-5), "sliding": (1e-4, 1e-5)}.get(name, (0, 0)))):
+    if not np.allclose(np.asarray(results[0]).reshape(want.shape), want, *({"energy": (1e-6, 0), "pairs": (1e-6, 0), "pairs in programs": (1e-6, 0), "stages": (1e-4, 1e-5), "causal": (1e-4, 1e-5), "sliding": (1e-4, 1e-5)}.get(name, (0, 0)))):
         raise Failure(f"{name}: other results than NumPy's")
     return found, len(programs)
 
