@@ -257,16 +257,19 @@ static double ceiling(double x)
     return (double)(int64_t)x < x ? (double)((int64_t)x + 1) : x;
 }
 
-/* Cycles of the matmuls: of a block on chip one label of the rows, or of the sum, lies on partitions, and others are taken one by one. */
+/* Cycles of the matmuls: of a block on chip one label of the rows, or of the sum, lies on partitions, and others are taken one by one;
+ * where none of the sum does, the block is turned, and they share. */
 static double matmul_cycles(const NestFacts *f, const Nest *nest, uint32_t item,
-                            const Schedule *b, const double *extent)
+                            const Schedule *b, const double *extent, const int32_t *on)
 {
     NodeRef node = nest->items[item].node;
     bool chip = nest->values[node].residence == RESIDE_TILE, made = false;
     for (uint32_t i = 0; i < 2; i++) {
-        NodeRef operand = f->uses[node].list.at[i].node;
-        made |= nest->values[operand].item != NEST_NONE &&
-                nest->values[operand].residence == RESIDE_TILE;
+        const Use *u = &f->uses[node].list.at[i];
+        int32_t lies = on[u->node] >= 0 ? u->access.index[on[u->node]].label : -1;
+        made |= nest->values[u->node].item != NEST_NONE &&
+                nest->values[u->node].residence == RESIDE_TILE &&
+                (lies < 0 || node_reduces(graph_node(f->g, node), lies));
     }
     double rows = role_extent(b, ROLE_M, extent), sums = role_extent(b, ROLE_K, extent);
     double columns = role_extent(b, ROLE_N, extent), batches = 1.0;
@@ -283,15 +286,15 @@ static double matmul_cycles(const NestFacts *f, const Nest *nest, uint32_t item,
 }
 
 static void count_product(const NestFacts *f, const Machine *machine, const Nest *nest,
-                          uint32_t item, const Schedule *b, const double *extent, int32_t on,
-                          Engines *out)
+                          uint32_t item, const Schedule *b, const double *extent,
+                          const int32_t *on, Engines *out)
 {
     NodeRef node = nest->items[item].node;
     const Node *n = graph_node(f->g, node);
     double cycle = LANES * LANES * machine->time.multiply_add;
     double sum = extent[b->label[ROLE_K][0]];
     sum = sum < 1.0 ? 1.0 : sum < LANES ? sum : LANES;
-    out->tensor = machine->time.product + cycle * matmul_cycles(f, nest, item, b, extent);
+    out->tensor = machine->time.product + cycle * matmul_cycles(f, nest, item, b, extent, on);
     for (uint32_t i = 0; i < 2; i++) {
         const Use *u = &f->uses[node].list.at[i];
         const Access *a = &u->access;
@@ -317,7 +320,7 @@ static void count_product(const NestFacts *f, const Machine *machine, const Nest
     double rows =
         role_extent(b, ROLE_M, extent); /* in memory several labels share the partitions */
     bool chip = nest->values[node].residence == RESIDE_TILE;
-    double lanes = chip ? lanes_of(n->rank, dim, on) : lanes_of(1, &rows, 0);
+    double lanes = chip ? lanes_of(n->rank, dim, on[node]) : lanes_of(1, &rows, 0);
     double columns = count_of(n->rank, dim) / lanes;
     out->trips = columns / PIECE;
     if (nest->values[node].fold != NEST_NONE) {
@@ -415,7 +418,7 @@ void engines_of_leaf(const NestFacts *f, const Machine *machine, const Nest *nes
             2.0 * (double)nest->values[node].bytes / machine->level[0].bytes_per_second;
     }
     if (schedule != NULL) {
-        count_product(f, machine, nest, item, schedule, extent, on[node], out);
+        count_product(f, machine, nest, item, schedule, extent, on, out);
     } else if (goes_along(f, nest, item)) {
         return;
     } else if (node_is_expression(n)) {

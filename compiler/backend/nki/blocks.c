@@ -115,29 +115,46 @@ static bool position_next(Plan *p, const Box *group, Box *at, bool first)
     return box_next(p->outer, group, one, at, first) && !p->l->tried.failed;
 }
 
-/* Asks for the slabs of an operand at one step. */
-static void make_step(Plan *p, uint32_t side, int64_t step)
+/* Asks for the slabs of an operand at one step, for one position of a group. */
+static void make_position(Plan *p, uint32_t side, int64_t step, const Box *position)
 {
     Contraction *c = p->c;
     const Block *b = &p->blocks.at[step / p->k.n];
-    const Box *group = &p->groups.at[b->group];
-    Box box = p->k.at[step % p->k.n];
-    box_take(&box, group, p->outer);
-    Box at = box;
+    Box at = p->k.at[step % p->k.n];
+    box_take(&at, p->side[side].together ? &p->groups.at[b->group] : position, p->outer);
+    if (side == STATIONARY) {
+        box_take(&at, &p->strips[ROLE_M].at[b->strip[ROLE_M]], c->pm);
+        (void)slab(p, side, &at, b->tag[side]);
+        return;
+    }
+    const Box *strip = &p->strips[ROLE_N].at[b->strip[ROLE_N]];
+    for (bool t = true; strip_next(p, c->n, strip, p->nstep, &at, t); t = false) {
+        (void)slab(p, side, &at, b->tag[side]);
+    }
+}
+
+/* The same for all of them. */
+static void make_step(Plan *p, uint32_t side, int64_t step)
+{
+    const Box *group = &p->groups.at[p->blocks.at[step / p->k.n].group];
+    Box at = *group;
     bool more = true;
     for (bool a = true; more && position_next(p, group, &at, a); a = false) {
-        if (p->side[side].together) {
-            box_take(&at, group, p->outer);
-            more = false;
-        }
-        if (side == STATIONARY) {
-            box_take(&at, &p->strips[ROLE_M].at[b->strip[ROLE_M]], c->pm);
-            (void)slab(p, side, &at, b->tag[side]);
-            continue;
-        }
-        const Box *strip = &p->strips[ROLE_N].at[b->strip[ROLE_N]];
-        for (bool t = true; strip_next(p, c->n, strip, p->nstep, &at, t); t = false) {
-            (void)slab(p, side, &at, b->tag[side]);
+        make_position(p, side, step, &at);
+        more = !p->side[side].together;
+    }
+}
+
+/* All steps of a block, one position of its group after the other, as they are multiplied. */
+static void make_positions(Plan *p, uint32_t number)
+{
+    const Box *group = &p->groups.at[p->blocks.at[number].group];
+    int64_t base = number * p->k.n;
+    Box at = *group;
+    for (bool a = true; position_next(p, group, &at, a); a = false) {
+        for (int64_t k = 0; k < p->k.n && !p->l->tried.failed; k++) {
+            make_position(p, STATIONARY, base + k, &at);
+            make_position(p, MOVING, base + k, &at);
         }
     }
 }
@@ -359,6 +376,9 @@ static void emit_block(Plan *p, uint32_t number)
     int64_t ahead = p->passes || !steps ? 0 : AHEAD;   /* copies run ahead by themselves */
     if (p->passes) {
         make_turned(p, true, base + n_k);
+    }
+    if (p->turns && labels_count(p->outer, &p->groups.at[b->group]) > 1) {
+        make_positions(p, number);
     }
     if (early) {
         make_turned(p, true, base + n_k);

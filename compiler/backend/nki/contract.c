@@ -221,12 +221,69 @@ static bool is_stepped(const Contraction *c, uint32_t label)
     return stepped;
 }
 
-/* Which contracted labels lie on partitions together with `best`. A block on chip has one there. */
+/* Does the block on chip, if it is one, lie with a contracted label on partitions? Else it is turned. */
+static bool lies_by_k(const Contraction *c, const Place *x)
+{
+    int32_t on = partition_label(c->l, x);
+    return on >= 0 && labels_have(c->k, (uint32_t)on);
+}
+
+/* Of a block on chip that is turned, the contracted label whose elements lie side by side; otherwise `best`. */
+static uint32_t k_of_turned(const Contraction *c, uint32_t best)
+{
+    const Place *side[2] = {&c->stationary, &c->moving};
+    int64_t least = INT64_MAX;
+    for (uint32_t i = 0; i < 2; i++) {
+        const Home *h = &c->l->home[side[i]->buf];
+        for (uint32_t d = 0; d < side[i]->rank && h->on_chip; d++) {
+            int32_t label = side[i]->label[d];
+            bool k = label >= 0 && labels_have(c->k, (uint32_t)label);
+            if (k && d != h->pdim && h->stride[d] < least && label != c->l->now.turned) {
+                least = h->stride[d];
+                best = (uint32_t)label;
+            }
+        }
+    }
+    return best;
+}
+
+/* Do pieces of the labels on partitions lie side by side in a block that is turned? */
+static bool turned_lies_so(const Contraction *c, const Place *x)
+{
+    Lower *l = c->l;
+    if (!l->home[x->buf].on_chip) {
+        return true;
+    }
+    Box box = l->now.full;
+    int64_t step[LABELS];
+    TileView run = {0};
+    box_steps(c->pk, &l->now.full, c->tile[ROLE_K], step);
+    return box_next(c->pk, &l->now.full, step, &box, true) && x->n_terms == 0 &&
+           view_block_run(l, x, c->pk, &box, &run) && run.step == 1;
+}
+
+static void share_k_among(Contraction *c, uint32_t best, bool chip);
+
+/* Which contracted labels lie on partitions together with `best`. A block on chip has one there, unless it is turned. */
 static void share_k(Contraction *c, uint32_t best)
 {
     Lower *l = c->l;
-    int64_t most = c->tile[ROLE_K];
     bool chip = l->home[c->stationary.buf].on_chip || l->home[c->moving.buf].on_chip;
+    bool lies = lies_by_k(c, &c->stationary) || lies_by_k(c, &c->moving);
+    if (chip && !lies && l->now.part < 0) {
+        share_k_among(c, k_of_turned(c, best), false);
+        if (turned_lies_so(c, &c->stationary) && turned_lies_so(c, &c->moving)) {
+            return;
+        }
+        c->pk = c->ok = (Labels){0};
+    }
+    share_k_among(c, best, chip);
+}
+
+static void share_k_among(Contraction *c, uint32_t best, bool chip)
+{
+    Lower *l = c->l;
+    int64_t most = c->tile[ROLE_K];
     int64_t count = l->now.full.n[best];
     Labels with = labels_one(best);
     for (uint32_t i = 0; i < c->k.n && !chip; i++) {

@@ -17,6 +17,8 @@
                          */
 #define MATCH_VISITS 4  /* of each node of a run, before its repetitions */
 #define SLOWER       1.015 /* that joined tiles, which make others wait for room, may be */
+#define SHORT        60    /* statements of a text ... */
+#define SLOWER_SHORT 1.08  /* ... for which they may be so much slower */
 #define PAIR_LEAVES  6     /* statements of a run that pays when there are two */
 
 static bool on_chip(const Roll *r, BufRef b)
@@ -590,7 +592,8 @@ static Kernel *roll_flat(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip 
         Kernel *rolled = roll_with(ctx, arena, k, chip, &tries[i], WORK_MOST / parts);
         if (nki_cost(rolled, chip, &cost) && cost.sbuf_peak <= chip->sbuf_bytes &&
             cost.psum_peak <= NKI_PSUM_BANKS && roll_same(arena, k, rolled) &&
-            (i > 1 || nki_predicted_us(rolled, chip, &cost) <= flat * SLOWER)) {
+            (i > 1 || nki_predicted_us(rolled, chip, &cost) <=
+                          flat * (instr_places(rolled) <= SHORT ? SLOWER_SHORT : SLOWER))) {
             return rolled;
         }
         arena_reset(arena, before);

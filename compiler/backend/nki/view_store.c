@@ -61,6 +61,37 @@ static int64_t store_turned(Lower *l, const Place *x, Labels p, uint32_t along, 
     return done;
 }
 
+/* Of the labels of a tile the longest that follow each other and are a run of the block, too; the others, and the step of that run in
+ * the tile. */
+static int64_t longest_run(const Lower *l, const Place *x, Labels f, const Box *box,
+                           TileView *run, Labels *outer)
+{
+    Labels best = {0};
+    int64_t most = 0, stride = 1;
+    for (uint32_t from = f.n; from-- > 0;) {
+        for (uint32_t n = 1; from + n <= f.n; n++) {
+            Labels some = {.n = n};
+            memcpy(some.at, f.at + from, n * sizeof *f.at);
+            int64_t count = labels_count(some, box);
+            if (count > most && view_block_run(l, x, some, box, run)) {
+                most = count;
+                best = some;
+            }
+        }
+    }
+    (void)view_block_run(l, x, best, box, run);
+    bool after = false;
+    for (uint32_t i = 0; i < f.n; i++) {
+        bool in = labels_have(best, f.at[i]);
+        stride *= after && !in ? box->n[f.at[i]] : 1;
+        after |= in;
+        if (!in) {
+            outer->at[outer->n++] = f.at[i];
+        }
+    }
+    return stride;
+}
+
 static void block_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
                         TileView src)
 {
@@ -68,14 +99,9 @@ static void block_store(Lower *l, const Place *x, Labels p, Labels f, const Box 
     int32_t lp = x->rank == 0 ? -1 : x->label[h->pdim];
     int64_t rows = lp < 0 ? 1 : box->n[lp];
     if (src.np == rows && (rows == 1 || labels_have(p, (uint32_t)lp))) {
-        Labels inner = f, outer = {0};
         TileView run = {.buf = h->buf, .moves = block_moves(l, x)};
-        while (!view_block_run(l, x, inner, box, &run)) {
-            outer.at[outer.n++] = inner.at[0];
-            inner.n--;
-            memmove(inner.at, inner.at + 1, inner.n);
-        }
-        int64_t step[LABELS], unused = 0;
+        Labels outer = {0};
+        int64_t stride = longest_run(l, x, f, box, &run, &outer), step[LABELS], unused = 0;
         for (uint32_t i = 0; i < outer.n; i++) {
             step[i] = 1;
         }
@@ -83,8 +109,9 @@ static void block_store(Lower *l, const Place *x, Labels p, Labels f, const Box 
         for (bool go = true; box_next(outer, box, step, &part, go) && !l->tried.failed;
              go = false) {
             view_block_start(l, x, &part, &run.p0, &run.f0);
-            store_rows(l, h, run,
-                       view_part(src, view_linear(f, box, &part, LABELS, &unused), run.nf));
+            TileView from = view_part(src, view_linear(f, box, &part, LABELS, &unused), run.nf);
+            from.step *= from.nf > 1 ? stride : 1;
+            store_rows(l, h, run, from);
         }
         return;
     }
