@@ -3,6 +3,8 @@
  * first row to the last. */
 #include "backend/nki/part.h"
 
+#include <string.h>
+
 #include "loop/walk.h"
 
 uint32_t nki_parts(const Kernel *k)
@@ -202,6 +204,46 @@ bool nki_parts_sound(const Kernel *k)
     return true;
 }
 
+static bool is_argument_name(const Kernel *p, Sym name)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < p->args.n; i++) {
+        is |= p->bufs.at[p->args.at[i].buf].name == name;
+    }
+    return is;
+}
+
+/* Tiles are numbered in each part from the start, in the order in which they begin. */
+static void number_tiles(Arena *arena, SymTable *syms, Kernel *p)
+{
+    Map last; /* number by name without one */
+    StmtWalk w;
+    map_init(&last, arena);
+    for (const Stmt *s = stmt_first(&w, p->body, p->n_body); s != NULL; s = stmt_next(&w)) {
+        Space space = s->kind == STMT_ALLOC ? p->bufs.at[s->buf].space : SPACE_ARGUMENT;
+        if (space != SPACE_TILE && space != SPACE_ACC) {
+            continue;
+        }
+        const char *old = p->bufs.at[s->buf].name->text;
+        size_t n = strlen(old);
+        while (n > 1 && old[n - 1] >= '0' && old[n - 1] <= '9') {
+            n--;
+        }
+        uint64_t key = hash_bytes(1, old, n);
+        uint32_t number = 0;
+        Sym name = NULL;
+        (void)map_get(&last, key, &number);
+        do {
+            number++;
+            name =
+                sym_cstr(syms, number == 1 ? str_format(arena, "%.*s", (int)n, old)
+                                           : str_format(arena, "%.*s%u", (int)n, old, number));
+        } while (is_argument_name(p, name));
+        map_put(&last, key, number);
+        p->bufs.at[s->buf].name = name;
+    }
+}
+
 void nki_part(Arena *arena, SymTable *syms, const Kernel *k, uint32_t number, NkiPart *out)
 {
     const Stmt *block = part_block(k, number);
@@ -252,6 +294,7 @@ void nki_part(Arena *arena, SymTable *syms, const Kernel *k, uint32_t number, Nk
     }
     StmtCopy copy = {.arena = arena, .from = k, .buf = same, .var = var, .shift = shift};
     p->body = stmts_copy(&copy, block->body, block->n_body);
+    number_tiles(arena, syms, p);
 }
 
 NkiCost nki_most_descriptors(const Kernel *k, const NkiChip *chip)

@@ -14,17 +14,16 @@ void nki_print_plan(const Kernel *k, const NkiCost *cost, Text *out)
     }
     text_printf(
         out,
-        "Tile plan: %lld instructions, SBUF peak %lld of %lld bytes per partition, PSUM peak "
-        "%lld of %d banks.\n",
-        (long long)c.instructions, (long long)c.sbuf_peak, (long long)chip->sbuf_bytes,
-        (long long)c.psum_peak, NKI_PSUM_BANKS);
+        "Tile plan: %lld instructions, %lld multiply-adds on the Tensor engine, SBUF peak %lld "
+        "of %lld bytes per partition, PSUM peak %lld of %d banks.\n",
+        (long long)c.instructions, (long long)c.matmul_macs, (long long)c.sbuf_peak,
+        (long long)chip->sbuf_bytes, (long long)c.psum_peak, NKI_PSUM_BANKS);
     text_printf(out,
-                "Predicted (a model, nobody has measured it): %lld multiply-adds on the Tensor "
-                "engine,\n"
-                "HBM read %lld and written %lld bytes (%lld are compulsory); busiest: %s, ",
-                (long long)c.matmul_macs, (long long)c.read_bytes, (long long)c.written_bytes,
-                (long long)c.compulsory_bytes, nki_engine_names[c.bound_by]);
-    text_printf(out, "%.3f of %.3f us.\n", c.busy_us[c.bound_by], c.predicted_us);
+                "Predicted (a model, nobody has measured it): %.3f us, busiest %s %.3f us; HBM "
+                "read %lld and written %lld bytes (%lld are compulsory).\n",
+                c.predicted_us, nki_engine_names[c.bound_by], c.busy_us[c.bound_by],
+                (long long)c.read_bytes, (long long)c.written_bytes,
+                (long long)c.compulsory_bytes);
     for (uint32_t i = 0; i < k->bufs.n; i++) {
         if (k->bufs.at[i].space == SPACE_WORKSPACE) {
             text_printf(out, "Spill: %s goes through HBM.\n", nki_param(k, i));

@@ -6,57 +6,8 @@
 #include <float.h>
 #include <string.h>
 
-#include "backend/nki/cores.h"
+#include "backend/nki/print.h"
 #include "loop/walk.h"
-
-/* What a tile is for, for a comment where it begins. */
-typedef struct TileUse {
-    bool seen;
-    const char *made, *from, *to;
-} TileUse;
-
-/* The instruction at hand with all loop variables 0, and with one of them 1: where its operands
- * lie is the sum of the first and the differences. */
-typedef struct Printer {
-    const Kernel *k;
-    const NkiChip *chip;
-    Text *out;
-    NkiBalance balance;
-    TileUse *use;           /* [bufs] */
-    const NkiGroup *groups; /* [instr_places] */
-    bool *came_in;          /* [instr_places]: reads an inout argument where it came in */
-    bool *copied;           /* [args]: an inout argument that is copied to the result first */
-    uint32_t place;
-    int64_t *env;
-    uint32_t depth;
-    VarRef loop[LOOP_DEPTH_LIMIT + 1];
-    const Range **range; /* [vars] of loops that are open */
-    Instr *at;           /* [1 + depth] */
-    Instr *number;       /* of tiles in a list, see put_bank */
-    Span span;           /* of the last comment */
-    bool commented;
-} Printer;
-
-typedef enum Role { ROLE_DST, ROLE_A, ROLE_B, ROLE_S0, ROLE_S1, ROLE_SUM } Role;
-
-static const Operand *operand_of(const Instr *i, Role role)
-{
-    switch (role) {
-    case ROLE_DST:
-        return &i->dst;
-    case ROLE_A:
-        return &i->a;
-    case ROLE_B:
-        return &i->b;
-    case ROLE_S0:
-        return &i->s0.tile;
-    case ROLE_S1:
-        return &i->s1.tile;
-    case ROLE_SUM:
-        return &i->sum;
-    }
-    UNREACHABLE();
-}
 
 /* What a tile is for: where its first value comes from, and where it is stored. */
 static void put_use(Printer *p, BufRef buf)
@@ -75,17 +26,11 @@ static void put_use(Printer *p, BufRef buf)
     }
 }
 
-static const char *source_name(const Printer *p, const Instr *i)
-{
-    bool came_in = i->kind == INSTR_DMA && p->came_in[i->place];
-    return came_in ? nki_param(p->k, i->a.buf) : nki_result(p->k, i->a.buf);
-}
-
 /* Notes the uses of an instruction's operands. */
 static void note_use(Printer *p, const Instr *i)
 {
     TileUse *dst = &p->use[i->dst.buf];
-    const char *from = instr_reads(i) ? source_name(p, i) : "";
+    const char *from = instr_reads(i) ? print_source(p, i) : "";
     if (i->kind == INSTR_DMA && !i->dst.on_chip) {
         TileUse *src = &p->use[i->a.buf];
         src->to = src->to == NULL ? nki_result(p->k, i->dst.buf) : src->to;
@@ -129,195 +74,6 @@ static void put_new(Printer *p, const char *name, BufRef buf, const char *space)
     text_put(p->out, "\n");
 }
 
-/* ---- positions: sums over the loops around ---- */
-
-typedef enum Axis { /* of an operand; AXIS_DIM + d: of HBM */
-                    AXIS_P,
-                    AXIS_F,
-                    AXIS_OFFSET,
-                    AXIS_DIM,
-                    AXIS_BASE = UINT16_MAX /* of an instruction's positions */
-} Axis;
-
-static int64_t start_at(const Instr *i, Role role, uint32_t axis)
-{
-    const Operand *o = operand_of(i, role);
-    return axis == AXIS_BASE     ? i->base
-           : axis == AXIS_P      ? o->p
-           : axis == AXIS_F      ? o->f
-           : axis == AXIS_OFFSET ? o->offset
-                                 : o->start[axis - AXIS_DIM];
-}
-
-static void put_term(Printer *p, int64_t coef, const char *var, bool first)
-{
-    uint64_t size = coef < 0 ? 0 - (uint64_t)coef : (uint64_t)coef;
-    text_put(p->out, coef < 0 ? " - " : first ? "" : " + ");
-    if (size != 1) {
-        text_printf(p->out, "%llu * ", (unsigned long long)size);
-    }
-    text_put(p->out, var);
-}
-
-/* A minus sign stands before literals only, so what is positive comes first. */
-static void put_position(Printer *p, Role role, uint32_t axis, int64_t more)
-{
-    int64_t start = start_at(&p->at[0], role, axis), base = start + more;
-    bool first = true;
-    for (int sign = 1; sign >= -1; sign -= 2) {
-        if (sign < 0 && first) {
-            text_i64(p->out, base);
-        }
-        for (uint32_t d = 0; d < p->depth; d++) {
-            int64_t coef = start_at(&p->at[1 + d], role, axis) - start;
-            if (coef != 0 && (coef > 0) == (sign > 0)) {
-                put_term(p, coef, p->k->vars.at[p->loop[d]].name->text, first);
-                first = false;
-            }
-        }
-        if (sign > 0 && !first && base != 0) {
-            text_printf(p->out, base < 0 ? " - %lld" : " + %lld",
-                        (long long)(base < 0 ? -base : base));
-        }
-    }
-}
-
-static void put_range(Printer *p, Role role, uint32_t axis, int64_t count, int64_t step)
-{
-    put_position(p, role, axis, 0);
-    text_put(p->out, ":");
-    put_position(p, role, axis, (count - 1) * step + 1);
-    if (step > 1 && count > 1) {
-        text_printf(p->out, ":%lld", (long long)step);
-    }
-}
-
-/* A slice of a tensor whose dimensions the caller has apart: a pattern over its elements. */
-static void slice_to_pattern(const Kernel *k, Operand *o)
-{
-    const Buffer *b = &k->bufs.at[o->buf];
-    Operand slice = *o;
-    int64_t flat = 1;
-    o->pattern = true;
-    o->offset = 0;
-    o->n = 0;
-    for (uint32_t d = slice.n; d-- > 0;) {
-        o->offset += slice.start[d] * flat;
-        slice.start[d] = flat; /* elements from one position to the next */
-        flat *= b->extent[d].n;
-    }
-    for (uint32_t d = 0; d < slice.n; d++) {
-        if (slice.count[d] > 0) {
-            o->stride[o->n] = slice.start[d] * slice.stride[d];
-            o->count[o->n++] = slice.count[d];
-        }
-    }
-    if (o->n == 0) {
-        o->stride[0] = o->count[0] = 1;
-        o->n = 1;
-    }
-}
-
-static void put_hbm(Printer *p, Role role)
-{
-    const Operand *o = operand_of(&p->at[0], role);
-    if (!o->pattern && nki_is_collapsed(p->k, o->buf)) {
-        for (uint32_t d = 0; d <= p->depth; d++) {
-            slice_to_pattern(p->k, (Operand *)(uintptr_t)operand_of(&p->at[d], role));
-        }
-    }
-    if (o->pattern) {
-        text_put(p->out, ".ap(pattern=[");
-        for (uint32_t i = 0; i < o->n; i++) {
-            text_printf(p->out, "%s[%lld, %lld]", i == 0 ? "" : ", ", (long long)o->stride[i],
-                        (long long)o->count[i]);
-        }
-        text_put(p->out, o->n == 1 && o->stride[0] == 0 ? ", [1, 1]], offset=" : "], offset=");
-        put_position(p, role, AXIS_OFFSET, 0);
-        text_put(p->out, ")");
-        return;
-    }
-    bool any = false;
-    text_put(p->out, "[");
-    for (uint32_t d = 0; d < o->n; d++) {
-        text_put(p->out, d == 0 ? "" : ", ");
-        bool single = o->count[d] == 0 && (any || d + 1 < o->n);
-        if (single) {
-            put_position(p, role, AXIS_DIM + d, 0);
-        } else {
-            put_range(p, role, AXIS_DIM + d, o->count[d] == 0 ? 1 : o->count[d], o->stride[d]);
-            any = true;
-        }
-    }
-    text_put(p->out, o->n == 0 ? "0:1, 0:1]" : "]");
-}
-
-/* One tile of a list: its number, as a sum over the loops. */
-static void put_bank(Printer *p, Role role, int64_t bank)
-{
-    const Instr *at = p->at;
-    Instr *number = p->number;
-    for (uint32_t d = 0; d <= p->depth; d++) {
-        number[d].dst.f = operand_of(&at[d], role)->f / bank;
-    }
-    p->at = number;
-    text_put(p->out, "[");
-    put_position(p, ROLE_DST, AXIS_F, 0);
-    text_put(p->out, "]");
-    p->at = (Instr *)(uintptr_t)at;
-}
-
-/* All of a tile, in each iteration: its name says so. */
-static bool is_whole(const Printer *p, Role role)
-{
-    const Operand *o = operand_of(&p->at[0], role);
-    const Buffer *b = &p->k->bufs.at[o->buf];
-    return o->np == b->extent[0].n && o->nf == b->extent[1].n && o->step == 1;
-}
-
-static void put_operand(Printer *p, Role role)
-{
-    const Operand *o = operand_of(&p->at[0], role);
-    text_put(p->out, role == ROLE_A ? source_name(p, &p->at[0]) : nki_result(p->k, o->buf));
-    if (!o->on_chip) {
-        put_hbm(p, role);
-        return;
-    }
-    if (nki_bank(p->k, o->buf) > 0) {
-        put_bank(p, role, nki_bank(p->k, o->buf));
-        return;
-    }
-    if (is_whole(p, role)) {
-        return;
-    }
-    text_put(p->out, "[");
-    put_range(p, role, AXIS_P, o->np, 1);
-    text_put(p->out, ", ");
-    put_range(p, role, AXIS_F, o->nf, o->step);
-    text_put(p->out, "]");
-}
-
-static void put_number(Text *out, double v)
-{
-    text_f64(out, v);
-}
-
-static void put_scalar(Printer *p, Role role)
-{
-    const ScalarOperand *s = role == ROLE_S0 ? &p->at[0].s0 : &p->at[0].s1;
-    if (s->is_tile) {
-        put_operand(p, role);
-    } else {
-        put_number(p->out, s->number);
-    }
-}
-
-static void key(Printer *p, const char *name, Role role)
-{
-    text_printf(p->out, "%s=", name);
-    put_operand(p, role);
-}
-
 /* The op's name in nki.language. An op without one is never an instruction of its own: decode takes none. */
 static const char *nki_word(Op op)
 {
@@ -329,27 +85,27 @@ static void put_activation(Printer *p, const Instr *i)
 {
     if (nki_vector_reciprocal(i)) {
         text_put(p->out, "nisa.reciprocal(");
-        key(p, "dst", ROLE_DST);
-        key(p, ", data", ROLE_A);
+        print_key(p, "dst", ROLE_DST);
+        print_key(p, ", data", ROLE_A);
         return;
     }
     text_put(p->out, "nisa.activation(");
-    key(p, "dst", ROLE_DST);
+    print_key(p, "dst", ROLE_DST);
     text_printf(p->out, ", op=nl.%s, ", i->recip ? "reciprocal" : nki_word(i->op));
-    key(p, "data", ROLE_A);
+    print_key(p, "data", ROLE_A);
     if (i->s0.given) {
         text_put(p->out, ", scale=");
-        put_scalar(p, ROLE_S0);
+        print_scalar(p, ROLE_S0);
     } else if (i->scale < 1.0) {
         text_put(p->out, ", scale=-1.0");
     }
     if (i->s1.given) {
         text_put(p->out, ", bias=");
-        put_scalar(p, ROLE_S1);
+        print_scalar(p, ROLE_S1);
     }
     if (i->sums) {
         text_put(p->out, ", reduce_op=nl.add, ");
-        key(p, "reduce_res", ROLE_SUM);
+        print_key(p, "reduce_res", ROLE_SUM);
         text_printf(p->out, ", reduce_cmd=nisa.reduce_cmd.%s",
                     i->adds ? "reduce" : "reset_reduce");
     }
@@ -358,13 +114,13 @@ static void put_activation(Printer *p, const Instr *i)
 static void put_tensor_scalar(Printer *p, const Instr *i)
 {
     text_put(p->out, "nisa.tensor_scalar(");
-    key(p, "dst", ROLE_DST);
-    key(p, ", data", ROLE_A);
+    print_key(p, "dst", ROLE_DST);
+    print_key(p, ", data", ROLE_A);
     for (int n = 0; n < 2; n++) {
         const ScalarOperand *s = n == 0 ? &i->s0 : &i->s1;
         if (s->given) {
             text_printf(p->out, ", op%d=nl.%s, operand%d=", n, nki_word(s->op), n);
-            put_scalar(p, n == 0 ? ROLE_S0 : ROLE_S1);
+            print_scalar(p, n == 0 ? ROLE_S0 : ROLE_S1);
             text_put(p->out, s->reverse ? n == 0 ? ", reverse0=True" : ", reverse1=True" : "");
         }
     }
@@ -373,9 +129,9 @@ static void put_tensor_scalar(Printer *p, const Instr *i)
 static void put_two(Printer *p, const char *name, const char *first, const char *second)
 {
     text_printf(p->out, "nisa.%s(", name);
-    key(p, "dst", ROLE_DST);
-    key(p, first, ROLE_A);
-    key(p, second, ROLE_B);
+    print_key(p, "dst", ROLE_DST);
+    print_key(p, first, ROLE_A);
+    print_key(p, second, ROLE_B);
 }
 
 static const char *fold_name(Op fold)
@@ -386,12 +142,12 @@ static const char *fold_name(Op fold)
 static void put_both(Printer *p, const Instr *i)
 {
     text_put(p->out, "nisa.scalar_tensor_tensor(");
-    key(p, "dst", ROLE_DST);
-    key(p, ", data", ROLE_A);
+    print_key(p, "dst", ROLE_DST);
+    print_key(p, ", data", ROLE_A);
     text_printf(p->out, ", op0=nl.%s, operand0=", nki_word(i->s0.op));
-    put_scalar(p, ROLE_S0);
+    print_scalar(p, ROLE_S0);
     text_printf(p->out, ", op1=nl.%s, ", nki_word(i->op));
-    key(p, "operand1", ROLE_B);
+    print_key(p, "operand1", ROLE_B);
     text_put(p->out, i->s0.reverse ? ", reverse0=True" : "");
     text_put(p->out, i->reverse ? ", reverse1=True" : "");
 }
@@ -399,12 +155,12 @@ static void put_both(Printer *p, const Instr *i)
 static void put_memset(Printer *p, const Instr *i)
 {
     text_put(p->out, "nisa.memset(");
-    key(p, "dst", ROLE_DST);
+    print_key(p, "dst", ROLE_DST);
     text_put(p->out, ", value=");
     if (p->k->bufs.at[i->dst.buf].dtype == DTYPE_BOOL) {
         text_i64(p->out, (int64_t)i->value);
     } else {
-        put_number(p->out, i->value);
+        print_number(p->out, i->value);
     }
 }
 
@@ -428,7 +184,7 @@ static void put_position_pattern(Printer *p, const Instr *i)
 {
     text_printf(p->out, ", pattern=[[%lld, %lld]], offset=", (long long)i->along,
                 (long long)i->dst.nf);
-    put_position(p, ROLE_DST, AXIS_BASE, 0);
+    print_position(p, ROLE_DST, AXIS_BASE, 0);
     text_printf(p->out, ", channel_multiplier=%lld", (long long)i->down);
 }
 
@@ -442,13 +198,13 @@ static void put_instr(Printer *p)
         return;
     case INSTR_DMA:
         text_put(p->out, "nisa.dma_copy(");
-        key(p, "dst", ROLE_DST);
-        key(p, ", src", ROLE_A);
+        print_key(p, "dst", ROLE_DST);
+        print_key(p, ", src", ROLE_A);
         break;
     case INSTR_COPY:
         text_put(p->out, scalar ? "nisa.activation(" : "nisa.tensor_copy(");
-        key(p, "dst", ROLE_DST);
-        key(p, scalar ? ", op=nl.copy, data" : ", src", ROLE_A);
+        print_key(p, "dst", ROLE_DST);
+        print_key(p, scalar ? ", op=nl.copy, data" : ", src", ROLE_A);
         break;
     case INSTR_MEMSET:
         put_memset(p, i);
@@ -459,8 +215,8 @@ static void put_instr(Printer *p)
         break;
     case INSTR_TRANSPOSE:
         text_put(p->out, "nisa.nc_transpose(");
-        key(p, "dst", ROLE_DST);
-        key(p, ", data", ROLE_A);
+        print_key(p, "dst", ROLE_DST);
+        print_key(p, ", data", ROLE_A);
         break;
     case INSTR_ACTIVATION:
         put_activation(p, i);
@@ -468,10 +224,10 @@ static void put_instr(Printer *p)
     case INSTR_SCALAR:
         if (scalar) {
             text_put(p->out, "nisa.activation(");
-            key(p, "dst", ROLE_DST);
-            key(p, ", op=nl.copy, data", ROLE_A);
+            print_key(p, "dst", ROLE_DST);
+            print_key(p, ", op=nl.copy, data", ROLE_A);
             text_put(p->out, ", scale=");
-            put_scalar(p, ROLE_S0);
+            print_scalar(p, ROLE_S0);
             break;
         }
         put_tensor_scalar(p, i);
@@ -488,41 +244,41 @@ static void put_instr(Printer *p)
         break;
     case INSTR_IOTA:
         text_put(p->out, "nisa.iota(");
-        key(p, "dst", ROLE_DST);
+        print_key(p, "dst", ROLE_DST);
         put_position_pattern(p, i);
         break;
     case INSTR_AFFINE:
         text_put(p->out, "nisa.affine_select(");
-        key(p, "dst", ROLE_DST);
+        print_key(p, "dst", ROLE_DST);
         put_position_pattern(p, i);
-        key(p, ", on_true_tile", ROLE_A);
+        print_key(p, ", on_true_tile", ROLE_A);
         text_put(p->out, ", on_false_value=");
-        put_number(p->out, i->value);
+        print_number(p->out, i->value);
         text_printf(p->out, ", cmp_op=nl.%s", nki_word(i->op));
         break;
     case INSTR_SCAN:
         text_put(p->out, "nisa.tensor_tensor_scan(");
-        key(p, "dst", ROLE_DST);
-        key(p, ", data0", ROLE_A);
-        key(p, ", data1", ROLE_B);
+        print_key(p, "dst", ROLE_DST);
+        print_key(p, ", data0", ROLE_A);
+        print_key(p, ", data1", ROLE_B);
         text_put(p->out, ", initial=");
-        put_number(p->out, i->op == OP_SUM ? 0.0 : i->op == OP_RMAX ? -FLT_MAX : FLT_MAX);
+        print_number(p->out, i->op == OP_SUM ? 0.0 : i->op == OP_RMAX ? -FLT_MAX : FLT_MAX);
         text_printf(p->out, ", op0=nl.%s, op1=nl.%s",
                     i->op == OP_SUM ? "multiply" : fold_name(i->op), fold_name(i->op));
         break;
     case INSTR_REDUCE:
         if (scalar) {
             text_put(p->out, "nisa.activation(");
-            key(p, "dst", ROLE_A);
-            key(p, ", op=nl.copy, data", ROLE_A);
-            key(p, ", reduce_op=nl.add, reduce_res", ROLE_DST);
+            print_key(p, "dst", ROLE_A);
+            print_key(p, ", op=nl.copy, data", ROLE_A);
+            print_key(p, ", reduce_op=nl.add, reduce_res", ROLE_DST);
             text_put(p->out, ", reduce_cmd=nisa.reduce_cmd.reset_reduce");
             break;
         }
         text_put(p->out, "nisa.tensor_reduce(");
-        key(p, "dst", ROLE_DST);
+        print_key(p, "dst", ROLE_DST);
         text_printf(p->out, ", op=nl.%s, ", fold_name(i->op));
-        key(p, "data", ROLE_A);
+        print_key(p, "data", ROLE_A);
         text_put(p->out, ", axis=1");
         break;
     }
@@ -566,7 +322,7 @@ static void put_block(Printer *p, Stmt *const *body, uint32_t n);
 static void put_affine(Printer *p, Affine x)
 {
     for (uint32_t i = 0; i < x.n; i++) {
-        put_term(p, x.term[i].coef, p->k->vars.at[x.term[i].var].name->text, i == 0);
+        print_term(p, x.term[i].coef, p->k->vars.at[x.term[i].var].name->text, i == 0, false);
     }
     if (x.n == 0) {
         text_i64(p->out, x.base);
@@ -728,6 +484,19 @@ static bool choose_engine(void *user, const Instr *i)
     return true;
 }
 
+/* What steps of loops are called: all is printed once for that. */
+static void name_steps(Printer *p)
+{
+    Printer other = *p;
+    Text text;
+    text_init(&text, p->k->arena);
+    other.out = &text;
+    other.noting = true;
+    put_block(&other, p->k->body, p->k->n_body);
+    p->names = other.names;
+    tile_names_choose(&p->names, p->k);
+}
+
 /* ---- the module ---- */
 
 void nki_print_kernel(const Kernel *k, const NkiCost *cost, const EmitOptions *o,
@@ -773,6 +542,8 @@ void nki_print_kernel(const Kernel *k, const NkiCost *cost, const EmitOptions *o
     text_put(out, "):\n");
     out->indent++;
     nki_print_asserts(k, out);
+    name_steps(&p);
+    tile_names_print(&p.names, out);
     for (uint32_t i = 0; i < k->args.n; i++) {
         BufRef buf = k->args.at[i].buf;
         if (k->args.at[i].role == ARG_RESULT || k->args.at[i].role == ARG_INOUT) {
