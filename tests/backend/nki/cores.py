@@ -29,8 +29,9 @@ HEADS = ("kernel k(Q: f32[4,256,64], K: f32[4,256,64], V: f32[4,256,64]) -> (O: 
 
 def with_numbers(text):
     """A printed module, with the numbers that its names of steps stand for."""
-    for names, sizes in re.findall(r"^    ((?:(?:TILE|BLOCK)_\w+(?:, )?)+) = ([\d, ]+)$", text, re.M):
-        for name, size in zip(names.split(", "), sizes.split(", "), strict=True):
+    if found := re.search(r"^    ((?:(?:TILE|BLOCK)_\w+(?:, )?)+) = ([\d, ]+)\n", text, re.M):
+        text = text.replace(found[0], "")
+        for name, size in zip(found[1].split(", "), found[2].split(", "), strict=True):
             text = re.sub(rf"\b{name}\b", size, text)
     return text
 
