@@ -242,6 +242,15 @@ static const Val *spread_rows(Evaluation *ev, const Val *v, bool hp)
     return val_tile(ev, view_broadcast(ev->l, v->v, eval_partitions(ev)), true, v->f);
 }
 
+/* Is one operand of a pending operation a column to each of its instructions? */
+static bool takes_column(const Evaluation *ev, const Val *v)
+{
+    Leaves leaves = {0};
+    leaves_of(v, &leaves);
+    Run run = longest_run(ev, &leaves, v->f);
+    return is_column(v->x, v->f, run) != is_column(v->y, v->f, run);
+}
+
 /* May `v` stay pending inside an operation with `other`? Its tile must be the full operand. */
 static bool joins(const Evaluation *ev, const Val *v, const Val *other)
 {
@@ -250,8 +259,11 @@ static bool joins(const Evaluation *ev, const Val *v, const Val *other)
     }
     bool number = v->x->kind == VAL_NUMBER || v->y->kind == VAL_NUMBER;
     bool deep = v->x->kind == VAL_PENDING || v->y->kind == VAL_PENDING;
+    bool column = !number && !deep && other->kind == VAL_TILE && other->hp && other->f.n == 0 &&
+                  takes_column(ev, v);
     Labels f = labels_union(ev, v->f, other->f);
-    return number && !deep && v->op != OP_POW && f.n == v->f.n && (v->hp || !other->hp);
+    return (number || column) && !deep && v->op != OP_POW && f.n == v->f.n &&
+           (v->hp || !other->hp);
 }
 
 static bool in_psum(const Evaluation *ev, const Val *v)

@@ -7,10 +7,11 @@
 #include "backend/nki/statement.h"
 
 #define MUCH     0.6   /* of the time */
+#define MATVEC   0.75  /* the same of a matrix times a vector, whose rows fill partitions */
 #define VECTOR   0.75  /* the same of the Vector engine, which takes fewer instructions */
 #define TURNED   0.3   /* of the time, where blocks on chip are turned for it */
 #define ORDERS   4     /* of the labels of one role that are tried */
-#define TOGETHER 32768 /* bytes of a partition */
+#define TOGETHER 65536 /* bytes of a partition */
 #define WAITS    64    /* cycles between two, for what small ones need */
 
 static Labels reversed(Labels x)
@@ -263,7 +264,7 @@ static void try_all(Search *w, const Contraction *c)
     for (uint32_t swap = 0; swap < 2; swap++) {
         Labels m = reversed(swap ? c->n : c->m), n = reversed(swap ? c->m : c->n);
         Labels rows[ORDERS], columns[ORDERS], sums[ORDERS];
-        if (m.n == 0 || n.n == 0) {
+        if (m.n == 0) {
             continue;
         }
         uint32_t n_rows = orders_of(m, full, rows), n_columns = column_orders(n, full, columns),
@@ -312,7 +313,8 @@ const Stmt *lower_roles(Lower *l, const Stmt *s, const Stmt *epilogue, uint32_t 
     bool memory = !l->home[c.stationary.buf].on_chip && !l->home[c.moving.buf].on_chip &&
                   !l->home[c.final.buf].on_chip;
     double now = contract_price(&c, 0), vector = 0;
-    Search w = {l, s, epilogue, NULL, MUCH * now};
+    bool matvec = c.m.n == 0 || c.n.n == 0;
+    Search w = {l, s, epilogue, NULL, (matvec ? MATVEC : MUCH) * now};
     if (memory) { /* how a block lies was chosen for the roles that it has */
         try_all(&w, &c);
     }

@@ -75,8 +75,8 @@ CASES = [
      "ik,jk->ij", [(1300, 700), (2600, 700)], ["--max-instructions=600"], "(row|col)"),
     ("batches", "kernel k(A: f32[36,300,260], B: f32[36,260,600]) -> (C: f32[36,300,600]) { C[batch,i,j] = A[batch,i,l] * B[batch,l,j]; }",
      "sik,skj->sij", [(36, 300, 260), (36, 260, 600)], ["--max-instructions=600"], "batch"),
-    ("rows", "kernel k(A: f32[2100,3200], x: f32[3200]) -> (y: f32[2100]) { y[row] = A[row,l] * x[l]; }",
-     "ik,k->i", [(2100, 3200), (3200,)], ["--max-instructions=700"], "row"),
+    ("rows", "kernel k(A: f32[3200,2100], x: f32[3200]) -> (y: f32[2100]) { y[row] = A[l,row] * x[l]; }",
+     "ki,k->i", [(3200, 2100), (3200,)], ["--max-instructions=700"], "row"),
     ("sum", "kernel k(A: f32[300,17000], B: f32[70,17000]) -> (C: f32[300,70]) { C[i,j] = A[i,term] * B[j,term]; }",
      "ik,jk->ij", [(300, 17000), (70, 17000)], ["--max-instructions=3000"], "term"),
     ("epilogue", "kernel k(A: f32[1300,700], B: f32[700,2600]) -> (C: f32[1300,2600]) "
