@@ -164,7 +164,8 @@ static void share_rows(Contraction *c, int32_t want)
         uint32_t label = c->m.at[i];
         bool fits = c->pm.n == 0 || count * l->now.full.n[label] <= most;
         bool alone = l->home[c->final.buf].on_chip;
-        if (label != beside && (alone ? (int32_t)label == want : fits)) {
+        bool row = (int32_t)label == want || label + 1 == c->with;
+        if (label != beside && (alone ? row : fits)) {
             add(&c->pm, label);
             count *= l->now.full.n[label];
         }

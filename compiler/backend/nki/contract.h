@@ -14,6 +14,7 @@ typedef struct Contraction {
     const Expr *of[2]; /* the stationary operand and the moving one */
     Labels batch, m, n, k;
     Labels pm, om; /* rows in one tile, and those taken one by one */
+    uint32_t with; /* 1 + a second label that is on partitions of a stage, or 0 */
     Labels pk, ok; /* likewise contracted labels */
     bool overwrite;
     const Schedule *levels;   /* as the statement has them, or null: blocks.c makes some */

@@ -51,11 +51,12 @@ typedef struct TileView {
 /* Where a buffer of the TILED kernel lives. */
 typedef struct Home {
     bool on_chip;
-    bool made;     /* allocated in the new kernel */
-    bool flush;    /* on chip, goes to HBM at the end */
-    BufRef buf;    /* HBM or SBUF buffer of the new kernel */
-    BufRef hbm;    /* flush: the argument */
-    uint32_t pdim; /* dimension on partitions (on chip, rank > 0) */
+    bool made;         /* allocated in the new kernel */
+    bool flush;        /* on chip, goes to HBM at the end */
+    BufRef buf;        /* HBM or SBUF buffer of the new kernel */
+    BufRef hbm;        /* flush: the argument */
+    uint32_t pdim;     /* dimension on partitions (on chip, rank > 0) */
+    int64_t rows_each; /* of a stage (staged.c): rows for each position there; else 0 or 1 */
     int64_t chunks, chunk_stride;
     int64_t stride[NKI_DIMS]; /* on chip: elements on the free axis; HBM: of the flat tensor */
     int64_t wanted, left;     /* not on chip for want of room: bytes of a partition */

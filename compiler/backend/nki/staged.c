@@ -6,6 +6,8 @@
  *     C[f, d, (c, a)] += A[a, g, f] * B[c, d, g]      a is short
  *
  *     for d, f by 128 { stage[f | c, a];  for a { bank[f | c] = A[a, :, f] B[:, d, :];  stage[f | :, a] = bank };  C[f, d, :] = stage }
+ *
+ * Where f is short as well, a piece of another label of its operand shares the partitions.
  */
 #include "backend/nki/contract.h"
 #include "backend/nki/roles.h"
@@ -17,7 +19,10 @@
 typedef struct Stage {
     Lower *l;
     const Stmt *s;
-    uint32_t row;  /* the label on partitions */
+    uint32_t row; /* the label on partitions */
+    uint32_t
+        with; /* another one there, of the same operand, where that one is short; or LABELS */
+    int64_t piece; /* positions of it at a time */
     Labels beside; /* of the stage's free axis, as the result has them */
     Labels outer;  /* labels of the loops around it */
     int64_t run;   /* elements that are stored together */
@@ -31,6 +36,37 @@ static bool only_one_has(const Contraction *c, uint32_t label)
 static bool is_plain(const Contraction *c)
 {
     return c->final.n_terms + c->stationary.n_terms + c->moving.n_terms == 0;
+}
+
+/* Takes the longest of the outer labels of the row's operand to the partitions, or a piece of it. */
+static void share_partitions(Stage *st, const Contraction *c)
+{
+    const Box *full = &st->l->now.full;
+    const Place *own = place_has(&c->stationary, st->row) ? &c->stationary : &c->moving;
+    int64_t room = NKI_PARTITIONS / full->n[st->row];
+    uint32_t at = st->outer.n;
+    for (uint32_t i = 0; i < st->outer.n && room > 1; i++) {
+        uint32_t label = st->outer.at[i];
+        bool may = place_has(own, label) && only_one_has(c, label) && full->n[label] > 1;
+        at = may && (at == st->outer.n || full->n[label] > full->n[st->outer.at[at]]) ? i : at;
+    }
+    st->with = LABELS;
+    if (at == st->outer.n) {
+        return;
+    }
+    st->with = st->outer.at[at];
+    st->piece = full->n[st->with] < room ? full->n[st->with] : room;
+    st->outer.n--;
+    for (; at < st->outer.n; at++) {
+        st->outer.at[at] = st->outer.at[at + 1];
+    }
+}
+
+/* Rows of a stage: positions of both labels on partitions. */
+static int64_t rows_of(const Stage *st)
+{
+    const Box *full = &st->l->now.full;
+    return full->n[st->row] * (st->with < LABELS ? full->n[st->with] : 1);
 }
 
 /* Which labels the stage has beside the row: those that follow it, or lie inside of it, up to long rows, and all columns of the other
@@ -68,6 +104,7 @@ static bool plan(Stage *st, const Contraction *c)
     for (uint32_t i = inside.n; i-- > 0;) {
         st->beside.at[st->beside.n++] = inside.at[i];
     }
+    share_partitions(st, c);
     return inside.n > 0 && count * size <= STAGE_MOST;
 }
 
@@ -75,7 +112,8 @@ static bool plan(Stage *st, const Contraction *c)
 static bool begin(Stage *st, Contraction *c, TileView stage, Home *kept)
 {
     Lower *l = st->l;
-    *c = (Contraction){.l = l, .s = st->s, .overwrite = true};
+    *c = (Contraction){
+        .l = l, .s = st->s, .overwrite = true, .with = (st->with + 1) % (LABELS + 1)};
     if (!contract_begin(c)) {
         return false;
     }
@@ -84,6 +122,7 @@ static bool begin(Stage *st, Contraction *c, TileView stage, Home *kept)
     h->on_chip = h->made = true;
     h->buf = stage.buf;
     h->chunks = 1;
+    h->rows_each = st->with < LABELS ? l->now.full.n[st->with] : 1;
     h->chunk_stride = labels_count(st->beside, &l->now.full);
     Place *x = &c->final;
     int64_t step = 1;
@@ -105,6 +144,7 @@ static bool begin(Stage *st, Contraction *c, TileView stage, Home *kept)
     x->moves = NULL;
     c->dst = *x;
     contract_shape(c);
+    c->pm = labels_as_placed(l, &c->stationary, c->pm, (Labels){0}); /* any order will do */
     return true;
 }
 
@@ -123,28 +163,29 @@ static void emit(Stage *st)
     BufRef buf = st->s->dst;
     DType t = l->from->bufs.at[buf].dtype;
     Place to = place_of(l, buf, st->s->at);
-    TileView stage = tile_new(l, l->from->bufs.at[buf].name->text, t, SPACE_TILE,
-                              l->now.full.n[st->row], labels_count(st->beside, &l->now.full));
+    TileView stage = tile_new(l, l->from->bufs.at[buf].name->text, t, SPACE_TILE, rows_of(st),
+                              labels_count(st->beside, &l->now.full));
     Contraction c;
     Home kept;
     if (begin(st, &c, stage, &kept)) {
         contract_blocks(&c);
         end(st, buf, &kept);
         Box box = l->now.full;
-        view_store(l, &to, labels_one(st->row), st->beside, &box, stage);
+        view_store(l, &to, c.pm, st->beside, &box, stage);
     }
 }
 
-/* The loops around it, from the `at`-th on; last the row. */
+/* The loops around it, from the `at`-th on; last those over what lies on partitions. */
 static void emit_loops(Stage *st, uint32_t at)
 {
     Lower *l = st->l;
-    if (at > st->outer.n) {
+    bool piece = at == st->outer.n && st->with < LABELS;
+    if (at > st->outer.n + (st->with < LABELS)) {
         emit(st);
         return;
     }
-    uint32_t label = at < st->outer.n ? st->outer.at[at] : st->row;
-    int64_t step = at < st->outer.n ? 1 : NKI_PARTITIONS;
+    uint32_t label = at < st->outer.n ? st->outer.at[at] : piece ? st->with : st->row;
+    int64_t step = at < st->outer.n ? 1 : piece ? st->piece : NKI_PARTITIONS;
     Box full = l->now.full;
     Affine moves = l->now.moves[label];
     if (full.n[label] > step && stay_open_label(l, label, step, NULL)) {
@@ -192,6 +233,10 @@ uint32_t stage_row(Lower *l, const Stmt *s, double *ns)
         l->now.full.n[row] = rows;
         double times =
             (double)labels_count(st.outer, &full) * (double)full.n[row] / (double)rows;
+        if (st.with < LABELS) {
+            l->now.full.n[st.with] = st.piece;
+            times *= (double)full.n[st.with] / (double)st.piece;
+        }
         if (begin(&st, &staged, none, &kept)) {
             double time = times * contract_price(&staged, st.run);
             end(&st, s->dst, &kept);

@@ -97,7 +97,7 @@ static void block_store(Lower *l, const Place *x, Labels p, Labels f, const Box 
 {
     const Home *h = &l->home[x->buf];
     int32_t lp = x->rank == 0 ? -1 : x->label[h->pdim];
-    int64_t rows = lp < 0 ? 1 : box->n[lp];
+    int64_t rows = lp < 0 ? 1 : box->n[lp] * (h->rows_each > 1 ? h->rows_each : 1);
     if (src.np == rows && (rows == 1 || labels_have(p, (uint32_t)lp))) {
         TileView run = {.buf = h->buf, .moves = block_moves(l, x)};
         Labels outer = {0};
