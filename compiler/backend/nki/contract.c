@@ -409,12 +409,22 @@ static void take_epilogue(Contraction *c)
 
 Place lower_target(Lower *l, const Stmt *s)
 {
-    Contraction c = {.l = l, .s = s, .reader = l->now.copy};
-    if (l->now.copy == NULL) {
+    Contraction c = {.l = l, .s = s, .reader = l->now.next};
+    if (l->now.next == NULL) {
         return place_of(l, s->dst, s->at);
     }
     take_epilogue(&c);
     return c.final;
+}
+
+const Expr *lower_next_value(Lower *l, const Stmt *s)
+{
+    Contraction c = {.l = l, .s = s, .reader = l->now.next};
+    if (l->now.next == NULL || expr_uncast(l->now.next->value)->kind == EXPR_LOAD) {
+        return NULL;
+    }
+    take_epilogue(&c);
+    return c.epilogue_value;
 }
 
 bool contract_refuse(Contraction *c, const char *why)

@@ -9,7 +9,7 @@
 void lower_enter(Lower *l, const Stmt *s)
 {
     l->now.stmt = s;
-    l->now.copy = NULL;
+    l->now.next = NULL;
     l->now.n_labels = s->n_index;
     for (uint32_t i = 0; i < s->n_index; i++) {
         int64_t start = 0, end = 0;
@@ -53,14 +53,26 @@ static bool is_long_dot(Lower *l, const Stmt *s)
     return kept == 1 && terms > (int64_t)NKI_PARTITIONS * NKI_PARTITIONS && l->now.part < 0;
 }
 
-/* Does the next statement do nothing but copy a fold's result, in another type or not? */
-static bool is_copied(Lower *l, const Stmt *s, const Stmt *next)
+/* Is all that the statement reads but that result an argument, and what it stores in memory? */
+static bool in_memory(const Lower *l, const Stmt *s, BufRef result)
+{
+    ExprWalk w;
+    bool memory = !l->home[s->dst].on_chip;
+    for (const Expr *e = load_first(&w, s->value); e != NULL; e = load_next(&w)) {
+        memory &= e->buf == result || l->from->bufs.at[e->buf].space == SPACE_ARGUMENT;
+    }
+    return memory;
+}
+
+/* Is a fold's result read by the next statement alone, which stores what it makes of it: a copy, or more? */
+static bool goes_on(Lower *l, const Stmt *s, const Stmt *next)
 {
     const Buffer *b = &l->from->bufs.at[s->dst];
-    return s->fold != OP_COPY && s->begins && next != NULL && l->now.part < 0 &&
-           l->now.turned < 0 && dtype_is_float(b->dtype) && !l->pair[s->dst] &&
-           lower_is_epilogue(l, s, next) && expr_uncast(next->value)->kind == EXPR_LOAD &&
-           !l->pair[next->dst] && dtype_is_float(l->from->bufs.at[next->dst].dtype);
+    bool fold = s->fold != OP_COPY && s->begins && next != NULL && l->now.part < 0 &&
+                l->now.turned < 0 && dtype_is_float(b->dtype) && !l->pair[s->dst] &&
+                lower_is_epilogue(l, s, next) && !l->pair[next->dst] &&
+                dtype_is_float(l->from->bufs.at[next->dst].dtype);
+    return fold && (expr_uncast(next->value)->kind == EXPR_LOAD || in_memory(l, next, s->dst));
 }
 
 /* *took: the next statement is done, too. */
@@ -82,7 +94,10 @@ static void lower_tile(Lower *l, const Stmt *s, const Stmt *next, bool *took)
         home_set(l, s->dst, s->value->value.re);
         return;
     }
-    l->now.copy = is_copied(l, s, next) ? next : NULL;
+    l->now.next = goes_on(l, s, next) ? next : NULL;
+    if (lower_next_value(l, s) != NULL && !lower_is_cut(l, s)) {
+        l->now.next = NULL; /* rows of its own suit it better */
+    }
     if (s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL && !is_long_dot(l, s)) {
         bool epilogue = s->begins && next != NULL && lower_is_epilogue(l, s, next);
         uint32_t staged = LABELS;
@@ -99,8 +114,8 @@ static void lower_tile(Lower *l, const Stmt *s, const Stmt *next, bool *took)
         }
     }
     lower_map(l, s, s->begins);
-    *took = l->now.copy != NULL;
-    l->now.copy = NULL;
+    *took = l->now.next != NULL;
+    l->now.next = NULL;
 }
 
 static void lower_parts_stmt(Lower *l, const Stmt *re, const Stmt *im)

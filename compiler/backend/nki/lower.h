@@ -196,7 +196,8 @@ typedef struct Now {
     uint32_t cut;
     int32_t part, turned; /* labels of parts of complex numbers, r and s, or -1 */
     const Expr *factor;   /* of all terms of a sum, which is multiplied by it; or null */
-    const Stmt *copy;     /* a fold's result goes where this statement copies it; or null */
+    const Stmt
+        *next; /* what is computed of a fold's result, which goes nowhere else; or null */
     VEC(Memo) memo;
     Map memo_hash, memo_at; /* by hash, and by address of the subexpression: place in `memo` */
 } Now;
@@ -518,6 +519,10 @@ bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *narrow, const Stmt *fol
 bool lower_narrows(Lower *l, const Stmt *s, const Stmt *copy);
 /* Where a fold's result goes. */
 Place lower_target(Lower *l, const Stmt *s);
+/* Is a label of a statement without matmuls cut into a row for each partition? */
+bool lower_is_cut(Lower *l, const Stmt *s);
+/* What now.next makes of the result, in indices of `s`; null: a copy, or nothing. */
+const Expr *lower_next_value(Lower *l, const Stmt *s);
 /* Can it? Of a statement without levels. */
 bool lower_is_product(Lower *l, const Stmt *s);
 /* The same as loops over all its tiles (panels.c); false, and nothing done, where it is too irregular. */

@@ -382,6 +382,18 @@ static TileView with_factor(Lower *l, Labels p, Labels keep, const Box *box, Til
     return out;
 }
 
+/* What the next statement makes of a fold's result; the result, where that is a copy or there is none. */
+static TileView with_next(Lower *l, const Stmt *s, Labels p, Labels keep, const Box *box,
+                          TileView result)
+{
+    const Expr *value = lower_next_value(l, s);
+    if (value == NULL || l->tried.failed) {
+        return result;
+    }
+    Evaluation ev = {l, p, keep, box, s->dst, result, false};
+    return evaluate(&ev, value, l->from->bufs.at[l->now.next->dst].dtype, NULL);
+}
+
 static void fold_over_partitions(Lower *l, const Stmt *s, const Place *dst, const Shape *shape,
                                  Box *box, bool overwrite)
 {
@@ -416,6 +428,7 @@ static void fold_over_partitions(Lower *l, const Stmt *s, const Place *dst, cons
     Labels none = {0};
     if (!columns) {
         total = with_factor(l, none, shape->keep, box, total);
+        total = with_next(l, s, none, shape->keep, box, total);
         statement_fold_store(l, s, dst, none, shape->keep, box, total, overwrite);
     }
 }
@@ -512,6 +525,7 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
              box_next(shape->p, &l->now.full, pstep, &box, a) && !l->tried.failed; a = false) {
             TileView into;
             bool direct = overwrite && l->now.part < 0 && l->now.factor == NULL &&
+                          lower_next_value(l, s) == NULL &&
                           l->from->bufs.at[dst->buf].dtype == DTYPE_F32 &&
                           expr_load_of(s->value, dst->buf) == NULL &&
                           statement_target(l, dst, shape, &box, &into);
@@ -520,6 +534,7 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
             if (direct) {
                 l->home[dst->buf].version++;
             } else {
+                acc = with_next(l, s, shape->p, shape->keep, &box, acc);
                 statement_fold_store(l, s, dst, shape->p, shape->keep, &box, acc, overwrite);
             }
         }
@@ -564,6 +579,7 @@ static void flat_fold(Lower *l, const Stmt *s, const Shape *shape, int64_t end, 
     l->now.flat = 0;
     Place dst = lower_target(l, s);
     Labels none = {0};
+    total = with_next(l, s, none, none, &l->now.full, total);
     statement_fold_store(l, s, &dst, none, none, &l->now.full, total, overwrite);
 }
 
@@ -644,9 +660,16 @@ static bool may_cut(Lower *l, const Stmt *s, uint32_t label)
     Loads loads = {0};
     Place dst = lower_target(l, s);
     collect_loads(l, s->value, &loads);
+    const Expr *next = lower_next_value(l, s);
+    if (next != NULL) {
+        collect_loads(l, next, &loads);
+    }
     bool may = n >= CUT_LEAST && (place_has(&dst, label) || n % rows_of(n) == 0);
     for (uint32_t i = 0; i <= loads.n && may; i++) {
         const Place *x = i < loads.n ? &loads.at[i] : &dst;
+        if (i < loads.n && x->buf == s->dst) {
+            continue; /* what the next statement reads */
+        }
         bool memory = !l->home[x->buf].on_chip || !place_has(x, label);
         may = memory && !l->pair[x->buf] && !l->turn[x->buf].is;
         for (uint32_t d = 0; d < x->rank; d++) {
@@ -709,6 +732,15 @@ static const Stmt *without_factor(Lower *l, const Stmt *s)
         }
     }
     return s;
+}
+
+bool lower_is_cut(Lower *l, const Stmt *s)
+{
+    double ns = 0;
+    s = without_factor(l, s);
+    bool cut = find_cut(l, s, &ns) < l->now.n_labels;
+    l->now.factor = NULL;
+    return cut;
 }
 
 double lower_map_ns(Lower *l, const Stmt *s)

@@ -66,7 +66,7 @@ EQUATIONS = {"exchange": exchange, "tn": "ki,kj->ij", "nn": "ik,kj->ij", "nt": "
              "batch_last": "ikb,kjb->ijb", "syrk": "ik,jk->ij", "syrk_t": "ki,kj->ij", "rows": "mkn,kb->mnb",
              "sums": "mnk,mnb->kb", "exchanged": "bmn->bnm", "moved": "mnk->kmn", "points": "mx,m->mx", "moment": "mx,m->x",
              "between": "mkn,kb->nmb", "last_three": "bnkx,bkm->bnmx", "small_products": "bxz,bzy->bxy",
-             "six": "agfd,cbeg->fedcba"}
+             "six": "agfd,cbeg->fedcba", "weighted_points": "i,i,ijk,ilk->ijl"}
 CUBE = {"m": 2048, "n": 2048, "k": 2048}
 HALF = {"m": 1024, "n": 1024, "k": 1024}
 
@@ -91,6 +91,7 @@ ROWS = [
     ("moment", {"m": 100000}, {"predicted": 15}),
     ("last_three", {"b": 100, "n": 50, "k": 50, "m": 150}, {"predicted": 115}),
     ("small_products", {"b": 50000}, {"predicted": 55}),
+    ("weighted_points", {"m": 50000}, {"predicted": 50}),
     ("six", {"s": 3, "t": 10}, {"predicted": 115, "instructions": 700}),
     ("exchange", {"o": 16, "v": 128, "x": 128}, {"predicted": 113, "instructions": 940}),
     ("rows", {"m": 40, "n": 50, "k": 128, "b": 200}, {"predicted": 13.5, "instructions": 105}),
