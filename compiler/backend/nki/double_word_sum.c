@@ -288,7 +288,11 @@ static Indices outside(Words *w, const Terms *t)
     push_all(&parts, &t->blocks);
     for (uint32_t i = 0; i < t->columns.n; i++) {
         const TileIndex *c = &t->columns.at[i];
-        push(&parts, c->range.start.n == 0 ? *c : index_of(w, "c", words_count(c)));
+        bool closed = false; /* where loops over blocks have ended, all of them are read */
+        for (uint32_t b = 0; b < t->blocks.n; b++) {
+            closed |= affine_uses(c->range.start, t->blocks.at[b].var);
+        }
+        push(&parts, closed ? index_of(w, "c", words_count(c)) : *c);
     }
     return parts;
 }

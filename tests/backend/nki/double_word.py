@@ -39,7 +39,7 @@ SIZES = {
     "used": [dict(n=130, m=700)],
     "triangle": [dict(m=140)],
     "shifted": [dict(n=3000)],
-    "pairs": [dict(o=3, v=6, x=5), dict(o=4, v=130, x=9)],
+    "pairs": [dict(o=3, v=6, x=5), dict(o=4, v=130, x=9), dict(o=9, v=65, x=3)],
 }
 
 
