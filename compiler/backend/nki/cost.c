@@ -7,9 +7,8 @@
 
 #define TABLE_SWITCH_US 1.283
 
-const char *const nki_engine_names[5] = {"tensor", "vector", "scalar", "gpsimd", "dma"};
-
-enum { TENSOR, VECTOR, SCALAR, GPSIMD };
+const char *const nki_engine_names[NKI_ENGINES] = {"tensor", "vector", "scalar", "gpsimd",
+                                                   "dma"};
 
 const char *nki_dtype(DType t)
 {
@@ -100,52 +99,52 @@ int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar, int64_t *cycl
     switch (i->kind) {
     case INSTR_MATMUL:
         *cycles = matmul_cycles(k, i);
-        return TENSOR;
+        return NKI_TENSOR;
     case INSTR_TRANSPOSE:
         *cycles =
             i->a.np > (i->a.nf < 64 ? i->a.nf : 64) ? i->a.np : (i->a.nf < 64 ? i->a.nf : 64);
-        return TENSOR;
+        return NKI_TENSOR;
     case INSTR_ACTIVATION:
         if (nki_vector_reciprocal(i)) {
             *cycles = at_least(RECIPROCAL_CYCLES * n);
-            return VECTOR;
+            return NKI_VECTOR;
         }
         *cycles = at_least(n) + (i->sums ? NKI_LEAST_CYCLES : 0);
-        return SCALAR;
+        return NKI_SCALAR;
     case INSTR_COPY:
         *cycles = at_least(n);
-        return scalar ? SCALAR : VECTOR;
+        return scalar ? NKI_SCALAR : NKI_VECTOR;
     case INSTR_MEMSET: {
         DType t = dtype_of(k, &i->dst);
         bool half = !(i->value < 0) && !(i->value > 0) && (t == DTYPE_BF16 || t == DTYPE_F16);
         *cycles = at_least(half ? n / 2 : n);
-        return VECTOR;
+        return NKI_VECTOR;
     }
     case INSTR_SCALAR:
         *cycles = at_least(n);
-        return scalar ? SCALAR : power ? GPSIMD : VECTOR;
+        return scalar ? NKI_SCALAR : power ? NKI_GPSIMD : NKI_VECTOR;
     case INSTR_TENSOR:
         *cycles = tensor_cycles(k, i);
-        return power ? GPSIMD : VECTOR;
+        return power ? NKI_GPSIMD : NKI_VECTOR;
     case INSTR_BOTH:
     case INSTR_SCAN:
         *cycles = at_least(2 * n);
-        return VECTOR;
+        return NKI_VECTOR;
     case INSTR_IOTA:
     case INSTR_AFFINE:
         *cycles = POSITION_CYCLES + n;
-        return GPSIMD;
+        return NKI_GPSIMD;
     case INSTR_PREDICATED:
         *cycles = at_least(in_psum(k, &i->a) != in_psum(k, &i->b) ? n : 2 * n);
-        return VECTOR;
+        return NKI_VECTOR;
     case INSTR_REDUCE: {
         if (scalar) {
             *cycles = at_least(i->a.nf) + NKI_LEAST_CYCLES;
-            return SCALAR;
+            return NKI_SCALAR;
         }
         bool half = dtype_of(k, &i->a) == DTYPE_BF16 && i->op != OP_PROD && i->op != OP_RMIN;
         *cycles = at_least(half ? i->a.nf / 2 : i->a.nf);
-        return VECTOR;
+        return NKI_VECTOR;
     }
     case INSTR_DMA:
     case INSTR_NOTHING:
@@ -217,8 +216,8 @@ static bool count_fixed(void *user, const Instr *i)
     int engine = nki_instr_cycles(f->k, i, false, &cycles);
     int64_t *vector = &f->b->of_loop[f->b->loop[i->place]].vector,
             *scalar = &f->b->of_loop[f->b->loop[i->place]].scalar;
-    *vector = engine == VECTOR ? sat_add(*vector, sat_mul(i->times, cycles)) : *vector;
-    *scalar = engine == SCALAR ? sat_add(*scalar, sat_mul(i->times, cycles)) : *scalar;
+    *vector = engine == NKI_VECTOR ? sat_add(*vector, sat_mul(i->times, cycles)) : *vector;
+    *scalar = engine == NKI_SCALAR ? sat_add(*scalar, sat_mul(i->times, cycles)) : *scalar;
     return true;
 }
 
@@ -261,8 +260,8 @@ bool nki_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, const In
                   ? 2
                   : 1;
     if (may || loop == 0) {
-        *vector += *chosen == 1 && engine == VECTOR ? cycles : 0;
-        *scalar += *chosen == 2 ? moved : !may && engine == SCALAR ? cycles : 0;
+        *vector += *chosen == 1 && engine == NKI_VECTOR ? cycles : 0;
+        *scalar += *chosen == 2 ? moved : !may && engine == NKI_SCALAR ? cycles : 0;
     }
     return *chosen == 2;
 }
@@ -479,10 +478,10 @@ static bool count_all(const Kernel *k, const NkiChip *chip, NkiCost *out)
     for (int e = 0; e < 4; e++) {
         out->busy_us[e] = (double)out->cycles[e] / (ghz[e] * 1000);
     }
-    out->busy_us[SCALAR] += c.tables_us;
+    out->busy_us[NKI_SCALAR] += c.tables_us;
     double hbm = (double)(out->read_bytes + out->written_bytes) / (chip->hbm_gbps * 1000);
     double dma = c.charged / (chip->dma_gbps * 1000);
-    out->busy_us[4] = hbm > dma ? hbm : dma;
+    out->busy_us[NKI_DMA] = hbm > dma ? hbm : dma;
     for (int e = 1; e < 5; e++) {
         out->bound_by = out->busy_us[e] > out->busy_us[out->bound_by] ? e : out->bound_by;
     }

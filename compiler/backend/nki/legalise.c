@@ -95,8 +95,6 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
 #define ENDLESS     1500
 #define WORSE       1.2 /* ... and so much faster again */
 
-enum { BOUND_BY_VECTOR = 1 };
-
 static bool has_loops(const Kernel *k)
 {
     bool has = false;
@@ -124,6 +122,9 @@ static void roll_and_measure(const Lower *l, Kernel *made, uint32_t parts, bool 
     if (measure && !nki_measure(out->kernel, l->chip, &out->cost)) {
         out->cost = (NkiCost){0}; /* the verifier says why */
     }
+    if (measure && out->cost.bound_by == NKI_VECTOR) {
+        out->kernel = lower_vector_passes(l, out->kernel, &out->cost);
+    }
 }
 
 /* Do the engines wait for each other much? */
@@ -136,14 +137,15 @@ static bool engines_wait(const NkiCost *cost, double times)
 /* Does it take much longer than what it moves? */
 static bool moves_little(const NkiCost *cost)
 {
-    return cost->predicted_us > COMPUTES * cost->busy_us[4] && cost->predicted_us > WAITS_US;
+    return cost->predicted_us > COMPUTES * cost->busy_us[NKI_DMA] &&
+           cost->predicted_us > WAITS_US;
 }
 
 /* Is it about as long as what it moves, and moves it not much more than it must? Then it is one program rather than several, which keep
  * more on chip. */
 static bool moves_enough(const NkiCost *cost)
 {
-    return cost->predicted_us <= COMPUTES * cost->busy_us[4] &&
+    return cost->predicted_us <= COMPUTES * cost->busy_us[NKI_DMA] &&
            cost->read_bytes + cost->written_bytes <= MOVES_MOST * cost->compulsory_bytes;
 }
 
@@ -223,9 +225,6 @@ void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lo
 {
     roll_and_measure(l, made, parts, measure, out);
     out->stages = false;
-    if (measure && out->cost.bound_by == BOUND_BY_VECTOR) {
-        out->kernel = lower_vector_passes(l, out->kernel, &out->cost);
-    }
     if (!measure || !has_loops(made) || !engines_wait(&out->cost, STAGES_WAIT)) {
         return;
     }
@@ -246,7 +245,7 @@ double lower_price(const Lowered *w)
     us *= 1 + LINE * instr_places(w->kernel);
     us *= instr_places(w->kernel) > LONG ? SLOWER : 1.0;
     us *= instr_places(w->kernel) > ENDLESS ? WORSE : 1.0;
-    return us + MOVED * w->cost.busy_us[4];
+    return us + MOVED * w->cost.busy_us[NKI_DMA];
 }
 
 /* Null where it would be too long, or no loop would stay one. */

@@ -141,6 +141,17 @@ bool instr_walk_core(const Kernel *k, int64_t core, InstrVisit visit, void *user
 bool instr_walk_cores(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
                       const char **why);
 
+/* What has queues of its own. */
+typedef enum NkiEngine {
+    NKI_TENSOR,
+    NKI_VECTOR,
+    NKI_SCALAR,
+    NKI_GPSIMD,
+    NKI_DMA,
+    NKI_ENGINES
+} NkiEngine;
+extern const char *const nki_engine_names[NKI_ENGINES];
+
 /* What a kernel does and costs (on one core, where it is for two), from its statements alone. */
 typedef struct NkiCost {
     int64_t instructions, matmul_macs;
@@ -158,7 +169,6 @@ bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out);
 /* How long the kernel takes, as the emulator's schedule has it (predict.c). */
 double nki_predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *cost);
 bool nki_measure(const Kernel *k, const NkiChip *chip, NkiCost *out); /* both */
-extern const char *const nki_engine_names[5];
 /* Which engine runs a copy from PSUM or SBUF, or a sum of rows: the one with less to do when its statement is
  * first reached, all that statements before it do counted; in a loop, of what that does, all that has its engine and what was chosen
  * before it. Kept by printer and cost alike. */

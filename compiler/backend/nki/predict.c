@@ -11,7 +11,7 @@
 #define SEMAPHORE_CYCLES 64
 #define OPERANDS         7
 
-enum { QUEUE_SCALAR = 2, QUEUE_LOAD = 4, QUEUE_STORE, QUEUES }; /* after the engines */
+enum { QUEUE_LOAD = NKI_DMA, QUEUE_STORE, QUEUES }; /* after the engines */
 
 /* A tile from its allocation on, or a tensor in HBM, which has one column. */
 typedef struct Tile {
@@ -161,7 +161,7 @@ static bool record(void *user, const Instr *i)
     if (i->sums) {
         use(s, &r, &i->sum, true, false);
     }
-    if (i->kind == INSTR_REDUCE && r.queue == QUEUE_SCALAR) { /* beside a copy onto itself */
+    if (i->kind == INSTR_REDUCE && r.queue == NKI_SCALAR) { /* beside a copy onto itself */
         use(s, &r, &i->a, true, false);
     }
     if (i->adds) {
