@@ -178,20 +178,6 @@ static const Val *widen_columns(Evaluation *ev, const Val *v, Labels f, Run run)
     return val_tile(ev, copy, v->hp, v->f);
 }
 
-/* Of a block in several PSUM banks an instruction reads a whole one: no piece of it. */
-static void refuse_banks(Lower *l, const Leaves *leaves)
-{
-    for (uint32_t i = 0; i < leaves->n; i++) {
-        const Val *v = leaves->at[i];
-        bool banks = v->kind == VAL_TILE && nki_bank(l->to, v->v.buf) > 0;
-        for (uint32_t b = 0; b < l->from->bufs.n && banks; b++) {
-            if (l->home[b].made && l->home[b].buf == v->v.buf) {
-                psum_refuse(l, b);
-            }
-        }
-    }
-}
-
 /* Calls for each piece: dst[...] = fn(value). OP_COPY: the value itself. */
 static void emit_pieces(Evaluation *ev, const Val *v, Op fn, TileView dst, Labels f)
 {
@@ -210,8 +196,8 @@ static void emit_pieces(Evaluation *ev, const Val *v, Op fn, TileView dst, Label
     }
     Val into = {.kind = VAL_TILE, .v = dst, .f = f};
     Box part = *ev->box;
-    if (labels_count(outer, ev->box) > 1) {
-        refuse_banks(l, &leaves);
+    for (uint32_t i = 0; i < leaves.n && labels_count(outer, ev->box) > 1; i++) {
+        psum_refuse_pieces(l, leaves.at[i]->kind == VAL_TILE ? leaves.at[i]->v.buf : dst.buf);
     }
     for (bool first = true; box_next(outer, ev->box, one, &part, first) && !l->tried.failed;
          first = false) {

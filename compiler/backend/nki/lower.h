@@ -302,6 +302,8 @@ bool psum_has(const Lower *l, BufRef buf);
 bool psum_takes(const Lower *l, TileView v);
 /* The next try copies it to SBUF. */
 void psum_refuse(Lower *l, BufRef buf);
+/* The same of the block whose LEGAL buffer is read in pieces, if it has several banks: an instruction reads a whole one. */
+void psum_refuse_pieces(Lower *l, BufRef made);
 /* The same of all; were there any? */
 bool psum_refuse_all(Lower *l);
 /* Elements of a row that a statement with this value takes at a time. */

@@ -67,6 +67,15 @@ void psum_refuse(Lower *l, BufRef buf)
     l->tried.copied[buf] = l->tried.again = l->tried.failed = true;
 }
 
+void psum_refuse_pieces(Lower *l, BufRef made)
+{
+    for (uint32_t b = 0; b < l->from->bufs.n && nki_bank(l->to, made) > 0; b++) {
+        if (l->home[b].made && l->home[b].buf == made) {
+            psum_refuse(l, b);
+        }
+    }
+}
+
 bool psum_refuse_all(Lower *l)
 {
     bool any = false;

@@ -233,7 +233,7 @@ def split(options):
 
 # Of these one core does all: single numbers, and an index that meets itself.
 ALONE = {
-    "dot", "mp2_energy", "mp2_loops", "trace_and_diagonal", "update_read_in_part", "update_of_what_is_read", "diagonal_of_a_block",
+    "dot", "mp2_energy", "mp2_loops", "weighted_pairs", "trace_and_diagonal", "update_read_in_part", "update_of_what_is_read", "diagonal_of_a_block",
     "long_vectors", "sums", "extremes",
 }
 
