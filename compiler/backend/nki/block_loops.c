@@ -80,7 +80,7 @@ static void lower_label(const Cut *c, uint32_t at, uint32_t label, int64_t step)
     Lower *l = c->l;
     Box full = l->now.full;
     Affine moves = l->now.moves[label];
-    if (stay_open_label(l, label, step, c->epilogue)) {
+    if (stay_open_label(l, label, step, affine_const(0), c->epilogue)) {
         lower_level(c, at);
         stay_close_label(l, label, step, &full, moves);
     }
@@ -95,18 +95,21 @@ static void lower_label(const Cut *c, uint32_t at, uint32_t label, int64_t step)
     l->now.full.n[label] = full.n[label];
 }
 
-/* The outermost batch of which not all share a bank; false: none. */
+/* The outermost batch of which not all share a bank, and how many do; false: none. */
 static bool find_batch(const Cut *c, uint32_t *label, int64_t *step)
 {
-    const Schedule *b = c->s->schedule;
-    int64_t columns = 1, bank = c->l->target->machine->tile.line / dtype_bytes(DTYPE_F32);
-    for (uint32_t i = 0; i < b->n_labels[ROLE_N]; i++) {
-        columns = sat_mul(columns, c->l->now.full.n[b->label[ROLE_N][i]]);
+    Lower *l = c->l;
+    Contraction x = {.l = l, .s = c->s, .reader = c->epilogue, .overwrite = c->s->begins};
+    int64_t each[LABELS];
+    if (!contract_begin(&x)) {
+        return false;
     }
-    for (uint32_t i = 0; i < b->n_labels[ROLE_BATCH]; i++) {
-        *label = b->label[ROLE_BATCH][i];
-        *step = columns < bank ? bank / columns : 1;
-        if (*step < c->l->now.full.n[*label]) {
+    contract_shape(&x);
+    Labels outer = contract_outer(&x, each);
+    for (uint32_t i = 0; i < outer.n; i++) {
+        if (labels_have(x.batch, outer.at[i]) && each[i] < l->now.full.n[outer.at[i]]) {
+            *label = outer.at[i];
+            *step = each[i];
             return true;
         }
     }
@@ -158,7 +161,7 @@ static void lower_rows(const Cut *c)
     if (find_rows(c, &rows)) {
         Box full = l->now.full;
         Affine moves = l->now.moves[rows];
-        if (stay_open_label(l, rows, step, c->epilogue)) {
+        if (stay_open_label(l, rows, step, affine_const(0), c->epilogue)) {
             (void)lower_matmul(l, c->s, c->s->begins, c->epilogue);
             stay_close_label(l, rows, step, &full, moves);
         }
@@ -180,11 +183,22 @@ static bool has_positions(const Expr *value)
     return false;
 }
 
+/* Is half of a small result the mirror image of the other? Its blocks are not loops (blocks.c). */
+static bool is_mirrored(const Cut *c)
+{
+    Contraction x = {.l = c->l, .s = c->s, .reader = c->epilogue, .overwrite = c->s->begins};
+    if (!contract_begin(&x)) {
+        return false;
+    }
+    contract_shape(&x);
+    return x.batch.n == 0 && contract_is_mirrored(&x) && contract_matmuls(&x) <= MIRRORED_MOST;
+}
+
 bool lower_cut(Lower *l, const Stmt *s, const Stmt *epilogue)
 {
     Cut c = {l, s, epilogue, l->loops.depth > 0};
     uint32_t rows = 0;
-    if (!l->loops.cut || l->loops.concrete[l->from->vars.n] || has_positions(s->value) ||
+    if (l->loops.concrete[l->from->vars.n] || has_positions(s->value) ||
         (epilogue != NULL && has_positions(epilogue->value))) {
         return false;
     }
@@ -192,7 +206,8 @@ bool lower_cut(Lower *l, const Stmt *s, const Stmt *epilogue)
         lower_rows(&c);
         return true;
     }
-    if (s->schedule == NULL || s->schedule->n_levels == 0 || matmuls(&c) <= body_most(&c)) {
+    if (s->schedule == NULL || s->schedule->n_levels == 0 || matmuls(&c) <= body_most(&c) ||
+        is_mirrored(&c)) {
         return false;
     }
     lower_level(&c, 0);

@@ -5,9 +5,6 @@
 
 #define SLAB_MOST   32768 /* bytes of a partition, of one slab for several batches */
 #define MATMUL_LONG 512 /* columns for which matmuls take longer than to copy what was turned */
-#define MIRROR_CYCLES                                                                          \
-    4096 /* of the Tensor engine: saved by less, a mirror image costs more                     \
-          */
 
 /* ---- the plan ---- */
 
@@ -96,35 +93,6 @@ void plan_k(Plan *p)
     Box *at = NULL;
     list_boxes(p->l, all, step, &at, &p->k.n);
     p->k.at = at;
-}
-
-/* Are the operands one, with the labels of rows and columns exchanged, and is a transpose cheaper
- * than the product? */
-static bool is_symmetric(const Plan *p)
-{
-    const Contraction *c = p->c;
-    const Place *a = &c->stationary, *b = &c->moving;
-    const Lower *l = p->l;
-    if (c->pm.n != 1 || c->n.n != 1 || p->outer.n > 0 || !c->overwrite || c->epilogue != NULL ||
-        on_chip(l, &c->final) || a->buf != b->buf || c->final.buf == a->buf ||
-        a->n_terms + b->n_terms + c->final.n_terms > 0 || l->now.part >= 0 ||
-        l->now.turned >= 0) {
-        return false;
-    }
-    int32_t i = c->pm.at[0], j = c->n.at[0];
-    for (uint32_t d = 0; d < a->rank; d++) {
-        int32_t want = a->label[d] == i ? j : a->label[d];
-        bool moves = c->final.moves != NULL || !place_moves_eq(a, b, d) ||
-                     (a->label[d] == i && a->moves != NULL && a->moves[d].n > 0);
-        if (moves || a->base[d] != b->base[d] || b->label[d] != want) {
-            return false;
-        }
-    }
-    double n = (double)l->now.full.n[i];
-    double passes = (l->from->bufs.at[a->buf].dtype == DTYPE_F32 ? 4.0 : 1.0) * p->k.n;
-    double saved = (passes - 1) * n * n / (2 * NKI_STATIONARY); /* cycles */
-    return l->now.full.s[i] == l->now.full.s[j] && l->now.full.n[i] == l->now.full.n[j] &&
-           l->now.full.n[i] > NKI_STATIONARY && saved >= MIRROR_CYCLES;
 }
 
 /* Banks that may be in use at once: transposes need some, and tiles that do not leave as they
@@ -257,7 +225,7 @@ static bool plan_levels(Plan *p)
     Contraction *c = p->c;
     int64_t live = live_banks(p);
     p->levels = c->levels;
-    p->symmetric = is_symmetric(p);
+    p->symmetric = p->outer.n == 0 && contract_is_mirrored(c);
     bool given = p->levels != NULL && p->levels->given;
     bool away = p->levels != NULL && !has_room(p, true, p->l->chip->sbuf_bytes);
     int64_t room = given ? p->l->chip->sbuf_bytes : p->l->room.cache_limit;
@@ -355,10 +323,7 @@ bool plan_blocks(Plan *p, Contraction *c)
     *p = (Plan){.c = c, .l = l};
     box_steps(c->pm, &l->now.full, c->tile[ROLE_M], p->mstep);
     box_steps(c->n, &l->now.full, c->tile[ROLE_N], p->nstep);
-    p->outer = labels_as_placed(l, &c->final, labels_join(c->batch, c->om), (Labels){0});
-    int64_t columns = labels_count(c->n, &l->now.full);
-    int64_t most = columns < c->tile[ROLE_N] ? c->tile[ROLE_N] / columns : 1;
-    box_steps(p->outer, &l->now.full, most, p->gstep);
+    p->outer = contract_outer(c, p->gstep);
     int64_t count = sat_mul(box_count(c->pm, &l->now.full, p->mstep),
                             box_count(c->n, &l->now.full, p->nstep));
     count = sat_mul(count, labels_count(p->outer, &l->now.full));

@@ -441,9 +441,9 @@ static bool emit_sum(Plan *p)
     Contraction *c = p->c;
     Lower *l = p->l;
     uint32_t sum = c->pk.n == 1 ? c->pk.at[0] : LABELS;
-    if (!l->loops.cut || l->loops.concrete[l->from->vars.n] || p->blocks.n != 1 ||
-        p->symmetric || is_in_blocks(l) || c->ok.n > 0 || sum >= l->now.stmt->n_index ||
-        p->k.n < SUM_LEAST || labels_count(p->outer, &p->groups.at[0]) > 1) {
+    if (l->loops.concrete[l->from->vars.n] || p->blocks.n != 1 || p->symmetric ||
+        is_in_blocks(l) || c->ok.n > 0 || sum >= l->now.stmt->n_index || p->k.n < SUM_LEAST ||
+        labels_count(p->outer, &p->groups.at[0]) > 1) {
         return false;
     }
     Box full = l->now.full;
@@ -455,7 +455,7 @@ static bool emit_sum(Plan *p)
     }
     p->opened = true;
     int64_t step = SUM_STEPS * c->tile[ROLE_K];
-    if (stay_open_label(l, sum, step, c->epilogue)) {
+    if (stay_open_label(l, sum, step, affine_const(0), c->epilogue)) {
         sum_steps(p, bank, n);
         stay_close_label(l, sum, step, &full, moves);
     }

@@ -533,10 +533,51 @@ void contract_shape(Contraction *c)
     }
 }
 
+Labels contract_outer(const Contraction *c, int64_t *each)
+{
+    const Box *full = &c->l->now.full;
+    Labels outer = labels_as_placed(c->l, &c->final, labels_join(c->batch, c->om), (Labels){0});
+    int64_t columns = labels_count(c->n, full);
+    box_steps(outer, full, columns < c->tile[ROLE_N] ? c->tile[ROLE_N] / columns : 1, each);
+    return outer;
+}
+
+#define MIRROR_CYCLES 4096 /* of the Tensor engine: saved by less, a mirror image costs more */
+
+bool contract_is_mirrored(const Contraction *c)
+{
+    const Place *a = &c->stationary, *b = &c->moving;
+    const Lower *l = c->l;
+    if (c->pm.n != 1 || c->n.n != 1 || c->om.n > 0 || !c->overwrite || c->epilogue != NULL ||
+        l->home[c->final.buf].on_chip || a->buf != b->buf || c->final.buf == a->buf ||
+        a->n_terms + b->n_terms + c->final.n_terms > 0 || l->now.part >= 0 ||
+        l->now.turned >= 0) {
+        return false;
+    }
+    int32_t i = c->pm.at[0], j = c->n.at[0];
+    for (uint32_t d = 0; d < a->rank; d++) {
+        int32_t want = a->label[d] == i ? j : a->label[d];
+        bool moves = c->final.moves != NULL || !place_moves_eq(a, b, d) ||
+                     (a->label[d] == i && a->moves != NULL && a->moves[d].n > 0);
+        if (moves || a->base[d] != b->base[d] || b->label[d] != want) {
+            return false;
+        }
+    }
+    const Box *full = &l->now.full;
+    double n = (double)full->n[i];
+    int64_t steps = (labels_count(c->pk, full) + c->tile[ROLE_K] - 1) / c->tile[ROLE_K] *
+                    labels_count(c->ok, full);
+    bool f32 = l->from->bufs.at[a->buf].dtype == DTYPE_F32;
+    double passes = (double)steps * (f32 ? NKI_F32_PASSES : 1);
+    double saved = (passes - 1) * n * n / (2 * NKI_STATIONARY); /* cycles */
+    return full->s[i] == full->s[j] && full->n[i] == full->n[j] &&
+           full->n[i] > NKI_STATIONARY && saved >= MIRROR_CYCLES;
+}
+
 #define PART_MOST                                                                              \
     64 /* matmuls of a statement that is a part of a body, which may be cut into stages */
 
-static int64_t matmuls_of(const Contraction *c)
+int64_t contract_matmuls(const Contraction *c)
 {
     const Labels by_role[ROLE_K + 1] = {[ROLE_M] = c->m, [ROLE_N] = c->n, [ROLE_K] = c->k};
     int64_t n = labels_count(c->batch, &c->l->now.full);
@@ -550,12 +591,12 @@ static int64_t matmuls_of(const Contraction *c)
 bool lower_panels(Lower *l, const Stmt *s, const Stmt *epilogue)
 {
     Contraction c = {.l = l, .s = s, .reader = epilogue, .overwrite = s->begins};
-    if (!l->loops.cut || s->schedule == NULL || s->schedule->n_levels == 0 ||
-        lower_is_flat(l, s) || !contract_begin(&c) || l->tried.failed) {
+    if (s->schedule == NULL || s->schedule->n_levels == 0 || lower_is_flat(l, s) ||
+        !contract_begin(&c) || l->tried.failed) {
         return false;
     }
     contract_shape(&c);
-    bool part = l->loops.depth > 0 && matmuls_of(&c) <= PART_MOST;
+    bool part = l->loops.depth > 0 && contract_matmuls(&c) <= PART_MOST;
     return !part && !psum_has(l, s->dst) && contract_panels(&c);
 }
 

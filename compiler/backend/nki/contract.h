@@ -27,6 +27,13 @@ bool contract_begin(Contraction *c);
 void contract_shape(Contraction *c);
 /* The operand that is stationary moves, and the other way round. */
 void contract_swap(Contraction *c);
+/* Batches, and rows that are taken one by one, in the order of the result; and how many positions of each share a bank. */
+Labels contract_outer(const Contraction *c, int64_t *each);
+/* Are the operands one, with the labels of rows and columns exchanged, and is a transpose of a tile cheaper than the product? */
+bool contract_is_mirrored(const Contraction *c);
+#define MIRRORED_MOST                                                                          \
+    256 /* matmuls of a mirrored result whose blocks are no loops (blocks.c) */
+int64_t contract_matmuls(const Contraction *c);
 /* Emits all tiles; or says what the device does not have of the levels. */
 void contract_blocks(Contraction *c);
 

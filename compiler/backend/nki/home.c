@@ -58,9 +58,11 @@ static void score_store(const Lower *l, const Stmt *s, double *score)
     }
 }
 
-static void score_load(const Lower *l, const Stmt *s, const Expr *load, double *score)
+/* `load` is of the block of so many dimensions, or of the operand that is made of it (Turn). */
+static void score_load(const Lower *l, const Stmt *s, const Expr *load, uint32_t rank,
+                       double *score)
 {
-    for (uint32_t d = 0; d < l->from->bufs.at[load->buf].rank; d++) {
+    for (uint32_t d = 0; d < rank; d++) {
         score[d] *= is_sum(s, load->at[d]) ? WEIGHT_SUM : 1.0;
         score[d] *= lies_along(l, s, load->at[d]) ? WEIGHT_ALONG : 1.0;
         bool kept = false;
@@ -116,8 +118,9 @@ static void score_uses(const Lower *l, BufRef buf, double *score)
             score_store(l, s, score);
         }
         for (const Expr *x = load_first(&v, s->value); x != NULL; x = load_next(&v)) {
-            if (x->buf == buf) {
-                score_load(l, s, x, score);
+            const Turn *t = &l->turn[x->buf];
+            if (x->buf == buf || (t->is && t->of == buf)) {
+                score_load(l, s, x, l->from->bufs.at[buf].rank, score);
             }
         }
     }

@@ -41,7 +41,6 @@ static int64_t programs_of(const Lower *first, const Kernel *k)
     Lower start = *first, l;
     start.arena = &scratch;
     begin(&start, k);
-    start.loops.stay = first->loops.stay;
     start.task.most = first->task.most * PARTS_MOST;
     bool made = lower_all(&start, &l) != NULL;
     int64_t n = made ? l.tried.count / first->task.most + 1 : 0;
@@ -100,16 +99,6 @@ static bool has_loops(const Kernel *k)
     bool has = false;
     for (uint32_t i = 0; i < k->n_body; i++) {
         has |= k->body[i]->kind == STMT_FOR;
-    }
-    return has;
-}
-
-/* Has it complex numbers? */
-static bool has_parts(const Kernel *k)
-{
-    bool has = false;
-    for (uint32_t b = 0; b < k->bufs.n; b++) {
-        has |= buffer_has_parts(k, b);
     }
     return has;
 }
@@ -248,19 +237,18 @@ double lower_price(const Lowered *w)
     return us + MOVED * w->cost.busy_us[NKI_DMA];
 }
 
-/* Null where it would be too long, or no loop would stay one. */
-static void lower_whole(const Lower *first, const Kernel *k, bool stay, Lowered *out)
+/* Null where it would be too long, or not fit. */
+static void lower_whole(const Lower *first, const Kernel *k, Lowered *out)
 {
     Lower start = *first;
     k = lower_early_sums(first->arena, k);
-    begin(&start, stay ? lower_masked_folds(first->ctx, first->arena, k) : k);
-    start.loops.stay = start.loops.cut = stay;
+    begin(&start, lower_masked_folds(first->ctx, first->arena, k));
     out->kernel = NULL;
     Kernel *made = lower_all(&start, &out->l);
-    if (made != NULL && (!stay || has_loops(made))) {
+    if (made != NULL) {
         lower_finish(&out->l, made, 1, true, out);
         bool fits = out->cost.sbuf_peak <= first->chip->sbuf_bytes;
-        out->kernel = fits ? out->kernel : NULL; /* the other way may fit */
+        out->kernel = fits ? out->kernel : NULL;
         out->l.tried.too_many |= !fits;
     }
 }
@@ -271,11 +259,46 @@ static void lower_each(const Lower *first, const Kernel *k, Lowered *out)
     const Kernel *each = lower_distribute(first->arena, k);
     out->kernel = NULL;
     if (each != NULL) {
-        lower_whole(first, each, true, out);
-        if (out->kernel == NULL) {
-            lower_whole(first, each, false, out);
-        }
+        lower_whole(first, each, out);
     }
+}
+
+/* A kernel that is too long for a program: its statements in loops of their own, where that moves little more, or several programs. */
+static Kernel *lower_several(Lower *first, const Kernel *k)
+{
+    Ctx *ctx = first->ctx;
+    Diags before = ctx->diags;
+    Lowered each;
+    lower_each(first, k, &each);
+    if (each.kernel != NULL && moves_enough(&each.cost)) {
+        spill_warn_all(&each.l);
+        return each.kernel;
+    }
+    ctx->diags = before;
+    Kernel *parts = lower_parts_of(first, k);
+    bool tries = parts == NULL || instr_places(parts) > ENDLESS;
+    const Kernel *turned = tries ? lower_transposed_operands(ctx, first->arena, k) : NULL;
+    if (turned != NULL) { /* its programs transpose nothing */
+        Diags after = ctx->diags;
+        ctx->diags = before;
+        Lowered whole;
+        lower_whole(first, turned, &whole);
+        Kernel *other = whole.kernel != NULL ? whole.kernel : lower_parts_of(first, turned);
+        bool better = parts == NULL ||
+                      (other != NULL && instr_places(other) * 4 < instr_places(parts) * 3);
+        ctx->diags = better ? ctx->diags : after;
+        parts = better ? other : parts;
+    }
+    if (parts == NULL) { /* tiles that loops make again are made once then */
+        Diags after = ctx->diags;
+        Lowered flat;
+        first->task.unrolled = true;
+        ctx->diags = before;
+        lower_whole(first, k, &flat);
+        ctx->diags = flat.kernel == NULL ? after : ctx->diags;
+        parts = flat.kernel;
+    }
+    return parts;
 }
 
 /* `descriptors`: are programs short for their sake? */
@@ -291,65 +314,27 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
     }
     first.task.most = target->machine->max_instructions;
     first.task.descriptors = descriptors;
-    Lowered flat, loops = {.kernel = NULL};
-    lower_whole(&first, k, false, &flat);
-    bool stay = !has_parts(k) && (flat.kernel != NULL || flat.l.tried.too_many);
-    if (stay) {
-        lower_whole(&first, k, true, &loops);
+    Lowered whole, other = {.kernel = NULL};
+    lower_whole(&first, k, &whole);
+    if (whole.kernel == NULL) {
+        return whole.l.tried.too_many ? lower_several(&first, k) : NULL;
     }
-    const Lowered *best =
-        loops.kernel != NULL &&
-                (flat.kernel == NULL || lower_price(&loops) <= lower_price(&flat) * EVEN)
-            ? &loops
-            : &flat;
-    Lowered distributed = {.kernel = NULL};
-    if (best->kernel == NULL && flat.l.tried.too_many) {
-        Diags before = ctx->diags;
-        if (stay) {
-            lower_each(&first, k, &distributed);
-        }
-        if (distributed.kernel != NULL && moves_enough(&distributed.cost)) {
-            spill_warn_all(&distributed.l);
-            return distributed.kernel;
-        }
-        ctx->diags = before;
-        first.loops.stay = first.loops.cut = stay;
-        Kernel *parts = lower_parts_of(&first, k);
-        bool tries = stay && (parts == NULL || instr_places(parts) > ENDLESS);
-        const Kernel *turned = tries ? lower_transposed_operands(ctx, arena, k) : NULL;
-        if (turned != NULL) { /* its programs transpose nothing */
-            Diags after = ctx->diags;
-            ctx->diags = before;
-            Lowered whole;
-            lower_whole(&first, turned, true, &whole);
-            Kernel *other =
-                whole.kernel != NULL ? whole.kernel : lower_parts_of(&first, turned);
-            bool better = parts == NULL ||
-                          (other != NULL && instr_places(other) * 4 < instr_places(parts) * 3);
-            ctx->diags = better ? ctx->diags : after;
-            parts = better ? other : parts;
-        }
-        return parts;
-    }
-    if (best->kernel != NULL &&
-        (engines_wait(&best->cost, WAITS) || moves_little(&best->cost))) {
-        lower_each(&first, k, &distributed);
-        bool better = distributed.kernel != NULL &&
-                      lower_price(&distributed) < lower_price(best) * DISTRIBUTED;
-        best = better ? &distributed : best;
+    const Lowered *best = &whole;
+    if (engines_wait(&best->cost, WAITS) || moves_little(&best->cost)) {
+        lower_each(&first, k, &other);
+        bool better =
+            other.kernel != NULL && lower_price(&other) < lower_price(best) * DISTRIBUTED;
+        best = better ? &other : best;
     }
     Lowered turned = {.kernel = NULL};
-    const Kernel *copies = best->kernel != NULL && stay && instr_places(best->kernel) > ENDLESS
-                               ? lower_transposed_operands(ctx, arena, k)
-                               : NULL;
+    const Kernel *copies =
+        instr_places(best->kernel) > ENDLESS ? lower_transposed_operands(ctx, arena, k) : NULL;
     if (copies != NULL) {
-        lower_whole(&first, copies, true, &turned);
+        lower_whole(&first, copies, &turned);
         bool better = turned.kernel != NULL && lower_price(&turned) < lower_price(best);
         best = better ? &turned : best;
     }
-    if (best->kernel != NULL) {
-        spill_warn_all(&best->l);
-    }
+    spill_warn_all(&best->l);
     return best->kernel;
 }
 

@@ -126,6 +126,7 @@ typedef struct Task {
     const bool *crossing; /* [from->bufs], or null */
     int64_t most;         /* instructions */
     bool descriptors;     /* so few, since there would be too many of these */
+    bool unrolled;        /* are no loops kept? */
 } Task;
 
 /* What a block on chip cannot give a statement, that a DMA from HBM can. */
@@ -175,8 +176,6 @@ typedef struct Lift {
 
 /* stay.c */
 typedef struct Loops {
-    bool stay; /* may they? */
-    bool cut;  /* are contractions of many blocks made loops? */
     bool *
         concrete; /* [from->vars], and for all that is cut: unrolled, as a try has found for the next one */
     Affine *
@@ -256,8 +255,8 @@ bool stay_open_from(Lower *l, const Stmt *s, int64_t start, Affine first, int64_
 /* How many of the first iterations are not as those after them, which may stay; 0: none, or all. */
 int64_t stay_peeled(Lower *l, const Stmt *s, int64_t start, int64_t trips);
 void stay_close(Lower *l);
-/* The same over a label of the statement, by steps; what is left of it is then in l->now. */
-bool stay_open_label(Lower *l, uint32_t label, int64_t step, const Stmt *with);
+/* The same over a label of the statement, by steps, from iteration `first` on; what is left of it is then in l->now. */
+bool stay_open_label(Lower *l, uint32_t label, int64_t step, Affine first, const Stmt *with);
 void stay_close_label(Lower *l, uint32_t label, int64_t step, const Box *full, Affine moves);
 /* In how many of the open loops a view must be made: it moves with the innermost of these, or is of something written there;
  * all, where there is no room for so many bytes more that live as long. */
@@ -330,7 +329,6 @@ typedef struct Lowered {
 void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lowered *out);
 /* How long it takes; a little more where few people would read it, and for what it moves though nothing waits for that. */
 double lower_price(const Lowered *w);
-#define EVEN 1.01 /* that loops which stay may take longer */
 /* ---- batch.c ---- */
 void batch_mark(Lower *l);
 /* Are the products of a contraction's batches so small that it is better on the Vector engine? */

@@ -300,11 +300,28 @@ static bool lies_so(const Lower *l, const Place *x, const Shape *s, bool *turns)
            box.n[label] == l->now.full.n[label] && box.n[label] <= NKI_PARTITIONS;
 }
 
+/* The statement with levels for the roles that its labels have. */
+static const Stmt *with_levels(Contraction *c)
+{
+    contract_shape(c);
+    const Labels label[ROLE_COUNT] = {[ROLE_M] = labels_join(reversed(c->pm), reversed(c->om)),
+                                      [ROLE_N] = reversed(c->n),
+                                      [ROLE_K] = labels_join(c->pk, c->ok),
+                                      [ROLE_BATCH] = reversed(c->batch)};
+    Stmt *as = arena_copy(c->l->arena, c->s, sizeof *c->s);
+    as->schedule = schedule_of(c, label);
+    return as;
+}
+
 const Stmt *lower_roles(Lower *l, const Stmt *s, const Stmt *epilogue, uint32_t *staged)
 {
     *staged = LABELS;
     Contraction c = {.l = l, .s = s, .reader = epilogue, .overwrite = s->begins};
     bool none = s->schedule != NULL && (s->schedule->n_levels == 0 || s->schedule->given);
+    bool complex = l->now.part >= 0 && s->schedule == NULL && !lower_is_flat(l, s);
+    if (complex && contract_begin(&c) && !l->tried.failed && c.m.n > 0 && c.n.n > 0) {
+        return with_levels(&c);
+    }
     if (none || lower_is_flat(l, s) || l->now.part >= 0 || l->now.turned >= 0 ||
         !contract_begin(&c) || l->tried.failed) {
         return s;

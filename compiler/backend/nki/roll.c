@@ -571,17 +571,8 @@ static Stmt **with_limits(Arena *a, const Kernel *k, Stmt *const *body, uint32_t
     return out;
 }
 
-static bool has_loops(const Kernel *k)
-{
-    bool has = false;
-    for (uint32_t i = 0; i < k->n_body; i++) {
-        has |= k->body[i]->kind == STMT_FOR;
-    }
-    return has;
-}
-
-static Kernel *roll_flat(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip,
-                         uint32_t parts)
+static Kernel *roll_brief(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip,
+                          uint32_t parts)
 {
     static const RollTry tries[6] = {{1, 1, true},   {2, 2, false}, {2, 4, false},
                                      {2, 16, false}, {4, 0, false}, {0, 0, false}};
@@ -603,12 +594,9 @@ static Kernel *roll_flat(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip 
 
 Kernel *nki_roll(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip, uint32_t parts)
 {
-    if (!has_loops(k)) {
-        return roll_flat(ctx, arena, k, chip, parts);
-    }
     Kernel *brief = kernel_like(arena, k);
     brief->body = with_limits(arena, k, k->body, k->n_body, NULL);
-    Kernel *out = roll_flat(ctx, arena, brief, chip, parts);
+    Kernel *out = roll_brief(ctx, arena, brief, chip, parts);
     if (out != NULL) {
         out->body = with_limits(arena, out, out->body, out->n_body, k);
     }

@@ -33,7 +33,7 @@ typedef struct Split {
     const char *why;
     bool failed; /* and reported */
     bool too_long;
-    bool decided, flat, stages; /* are loops of parts unrolled; or in two stages? */
+    bool decided, stages; /* are loops of parts in two stages? */
 } Split;
 
 /* ---- trying ---- */
@@ -534,12 +534,11 @@ static void add_part(Whole *w, const Kernel *part)
 }
 
 /* A part, lowered and rolled, in a kernel of its own. */
-static void lower_part(Split *s, Arena *scratch, const Part *p, bool stay, Lowered *out)
+static void lower_part(Split *s, Arena *scratch, const Part *p, Lowered *out)
 {
     out->kernel = NULL;
     for (int all_away = 0; all_away < 2; all_away++) {
         Lower start = lower_for_part(s, scratch, p);
-        start.loops.stay = start.loops.cut = stay;
         for (uint32_t b = 0; b < s->from->bufs.n; b++) {
             start.tried.away[b] |= all_away > 0 || s->crossing[b];
         }
@@ -554,27 +553,18 @@ static void lower_part(Split *s, Arena *scratch, const Part *p, bool stay, Lower
     }
 }
 
-/* With loops that stay or without: as is better for the first part. */
+/* In stages where the first part is better so. */
 static Kernel *make_part(Split *s, Arena *scratch, const Part *p)
 {
-    Lowered loops = {.kernel = NULL}, flat = {.kernel = NULL};
-    if (s->start->loops.stay && !s->flat) {
-        lower_part(s, scratch, p, true, &loops);
-    }
-    if (loops.kernel == NULL || !s->decided) {
-        lower_part(s, scratch, p, false, &flat);
-    }
-    bool stay = flat.kernel == NULL ||
-                (loops.kernel != NULL && lower_price(&loops) <= lower_price(&flat) * EVEN);
-    s->flat = s->decided ? s->flat : !stay;
-    s->stages = s->decided ? s->stages : stay && loops.stages;
+    Lowered made;
+    lower_part(s, scratch, p, &made);
+    s->stages = s->decided ? s->stages : made.kernel != NULL && made.stages;
     s->decided = true;
-    const Lowered *best = stay ? &loops : &flat;
-    for (uint32_t b = 0; best->kernel != NULL && b < s->from->bufs.n; b++) {
+    for (uint32_t b = 0; made.kernel != NULL && b < s->from->bufs.n; b++) {
         bool named = s->crossing[b] && s->from->bufs.at[b].space != SPACE_ARGUMENT;
-        s->shared[b] = named ? best->l.to->bufs.at[best->l.home[b].buf].name : s->shared[b];
+        s->shared[b] = named ? made.l.to->bufs.at[made.l.home[b].buf].name : s->shared[b];
     }
-    return best->kernel;
+    return made.kernel;
 }
 
 static Kernel *whole_kernel(Split *s)

@@ -188,7 +188,7 @@ static void emit_loops(Stage *st, uint32_t at)
     int64_t step = at < st->outer.n ? 1 : piece ? st->piece : NKI_PARTITIONS;
     Box full = l->now.full;
     Affine moves = l->now.moves[label];
-    if (full.n[label] > step && stay_open_label(l, label, step, NULL)) {
+    if (full.n[label] > step && stay_open_label(l, label, step, affine_const(0), NULL)) {
         emit_loops(st, at + 1);
         stay_close_label(l, label, step, &full, moves);
     }

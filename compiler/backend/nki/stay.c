@@ -229,7 +229,7 @@ static void leave(Lower *l)
 
 static bool may_open(const Lower *l, int64_t trips)
 {
-    return l->loops.stay && trips > 1 && l->loops.depth < LOOP_DEPTH_LIMIT;
+    return trips > 1 && l->loops.depth < LOOP_DEPTH_LIMIT && !l->task.unrolled;
 }
 
 /* The loop is open, of iterations from `start` on; false, and it is not: its body is not the same in all of them. */
@@ -319,14 +319,17 @@ void stay_close(Lower *l)
     lower_columns(l);
 }
 
-bool stay_open_label(Lower *l, uint32_t label, int64_t step, const Stmt *with)
+bool stay_open_label(Lower *l, uint32_t label, int64_t step, Affine first, const Stmt *with)
 {
     const Stmt *s = l->now.stmt;
-    int64_t trips = l->now.full.n[label] / step;
+    int64_t trips = l->now.full.n[label] / step, lo = 0, hi = 0;
     if (!may_open(l, trips)) {
         return false;
     }
+    stay_range(l, first, &lo, &hi);
     OpenLoop *o = begin(l, s, l->from->vars.at[s->index[label].var].wish->text, trips);
+    o->first = first;
+    o->mean = trips - (lo + hi) / 2;
     o->with = with;
     l->loops.depth++;
     enter(l, o);

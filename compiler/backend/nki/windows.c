@@ -156,7 +156,7 @@ static void lower_from(Lower *l, const Stmt *s, const Tiles *t)
 bool lower_window(Lower *l, const Stmt *s)
 {
     Tiles t;
-    if (!l->loops.stay || goes_on(s) || !find_tiles(l, s, &t)) {
+    if (goes_on(s) || !find_tiles(l, s, &t)) {
         return false;
     }
     int64_t front = 0, back = 0, lo = 0, hi = 0;
