@@ -86,7 +86,7 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
 #define STAGES      0.93 /* two stages, in a text of twice as many lines, take so much of the time */
 #define STAGES_WAIT 1.25 /* as WAITS, for these */
 #define STAGE_BODY  1500 /* statements, at most */
-#define STAGE_TRIES 64
+#define STAGE_TRIES 24
 #define DISTRIBUTED 0.8  /* values go through memory where that takes so much of the time */
 #define LINE        3e-4 /* of the time is worth a statement less in the text */
 #define LONG        150  /* statements of a text ... */
@@ -173,8 +173,8 @@ static bool is_border(const Kernel *k, const Stmt *loop, uint32_t i)
     return a.lo != b.lo || a.hi != b.hi || psum;
 }
 
-/* The kernel with its longest loop in two stages, cut where that gains most; null: nowhere. */
-static Kernel *pipelined(const Lower *l, const Kernel *made, double us)
+/* The kernel with its longest loop in two stages: as *stages says, or cut where that gains most, which is then there; null: nowhere. */
+static Kernel *pipelined(const Lower *l, const Kernel *made, double us, Stages *stages)
 {
     int64_t most = 0;
     const Stmt *loop = longest_loop(made->body, made->n_body, 1, &most);
@@ -182,6 +182,9 @@ static Kernel *pipelined(const Lower *l, const Kernel *made, double us)
     uint32_t tries = 0, n = 0, *border = NULL;
     if (loop == NULL || loop->n_body > STAGE_BODY) {
         return NULL;
+    }
+    if (stages->cut > 0) {
+        return lower_pipelined(l->ctx, l->arena, made, loop, *stages);
     }
     border = ARENA_ARRAY(l->arena, loop->n_body + 1, uint32_t);
     for (uint32_t i = 1; i < loop->n_body; i++) {
@@ -191,8 +194,8 @@ static Kernel *pipelined(const Lower *l, const Kernel *made, double us)
     for (uint32_t c = 0; c < n; c++) {
         for (uint32_t a = 0; a <= c && tries < STAGE_TRIES; a++) {
             for (int wide = 1; wide >= 0; wide--) {
-                Stages stages = {border[c], border[a], wide};
-                Kernel *k = lower_pipelined(l->ctx, l->arena, made, loop, stages);
+                Stages here = {border[c], border[a], wide};
+                Kernel *k = lower_pipelined(l->ctx, l->arena, made, loop, here);
                 NkiCost cost;
                 tries += k != NULL;
                 bool fits = k != NULL && nki_cost(k, l->chip, &cost) &&
@@ -201,6 +204,7 @@ static Kernel *pipelined(const Lower *l, const Kernel *made, double us)
                 if (fits) {
                     double time = nki_predicted_us(k, l->chip, &cost);
                     best = time < us * STAGES ? k : best;
+                    *stages = time < us * STAGES ? here : *stages;
                     us = time < us * STAGES ? time / STAGES : us;
                     break; /* pairs are longer */
                 }
@@ -212,18 +216,19 @@ static Kernel *pipelined(const Lower *l, const Kernel *made, double us)
 
 void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lowered *out)
 {
+    Stages how = out->stages;
     roll_and_measure(l, made, parts, measure, out);
-    out->stages = false;
+    out->stages = (Stages){0};
     if (!measure || !has_loops(made) || !engines_wait(&out->cost, STAGES_WAIT)) {
         return;
     }
-    Kernel *stages = pipelined(l, made, out->cost.predicted_us);
+    Kernel *stages = pipelined(l, made, out->cost.predicted_us, &how);
     if (stages != NULL) {
         Lowered other = *out;
         roll_and_measure(l, stages, parts, true, &other);
         if (other.cost.predicted_us > 0 && lower_price(&other) < lower_price(out) * STAGES) {
             *out = other;
-            out->stages = true;
+            out->stages = how;
         }
     }
 }
@@ -244,6 +249,7 @@ static void lower_whole(const Lower *first, const Kernel *k, Lowered *out)
     k = lower_early_sums(first->arena, k);
     begin(&start, lower_masked_folds(first->ctx, first->arena, k));
     out->kernel = NULL;
+    out->stages = (Stages){0};
     Kernel *made = lower_all(&start, &out->l);
     if (made != NULL) {
         lower_finish(&out->l, made, 1, true, out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A TILED kernel, or some of its statements, as instructions: loops are unrolled, buffers come
  * and go, and one statement is lowered after the other. An elementwise statement is taken into the
- * contraction before it. When the result does not fit SBUF it is made again with less kept on chip. */
+ * contraction before it. */
 #include "backend/nki/lower.h"
 
 /* ---- statements ---- */
@@ -621,41 +621,30 @@ static Kernel *lower_once(Lower *l)
     return l->tried.failed ? NULL : kernel_numbered(l->arena, l->to);
 }
 
+#define HOMES         4    /* of SBUF, a part for blocks that live at a time */
+#define TILE_ELEMENTS 2048 /* of a row, of an elementwise step */
+
 /* Blocks that the engines cannot read as some statement wants them go through HBM: one more in
  * each try. */
-static Kernel *lower_again(const Lower *start, Lower *l)
+Kernel *lower_all(const Lower *start, Lower *l)
 {
+    Lower first = *start;
+    first.room.cache_limit = start->target->machine->systolic.packed / NKI_PARTITIONS;
+    first.room.home_limit = start->chip->sbuf_bytes / HOMES;
+    first.room.tile_elements = TILE_ELEMENTS;
     Kernel *made = NULL;
     for (uint32_t i = 0; i <= start->from->bufs.n + start->from->vars.n; i++) {
-        *l = *start;
+        *l = first;
         made = lower_once(l);
         if (!l->tried.again) {
             break;
         }
     }
-    return made;
-}
-
-Kernel *lower_all(const Lower *start, Lower *l)
-{
-    Kernel *made = NULL;
-    Lower first = *start;
-    static const int64_t kept[5] = {14, 12, 6, 3, 1}; /* of what may be packed, fourteenths */
-    int64_t packed = start->target->machine->systolic.packed / NKI_PARTITIONS;
-    for (int64_t part = 1, at = 0; at < 5; part *= at == 0 ? 1 : 2, at++) {
-        first.room.cache_limit = packed * kept[at] / kept[0];
-        first.room.home_limit = start->chip->sbuf_bytes / 4 / part;
-        first.room.tile_elements = 2048 / part;
-        made = lower_again(&first, l);
-        NkiCost cost;
-        bool known = made != NULL && nki_cost(made, l->chip, &cost);
-        if (known && cost.psum_peak > NKI_PSUM_BANKS && psum_refuse_all(l)) {
-            made = lower_again(&first, l);
-            known = made != NULL && nki_cost(made, l->chip, &cost);
-        }
-        if (!known || cost.sbuf_peak <= l->chip->sbuf_bytes) {
-            break;
-        }
+    NkiCost cost;
+    bool known = made != NULL && nki_cost(made, l->chip, &cost);
+    if (known && (cost.sbuf_peak > l->chip->sbuf_bytes || cost.psum_peak > NKI_PSUM_BANKS)) {
+        l->tried.too_many = true; /* for one program */
+        return NULL;
     }
     return made;
 }

@@ -303,8 +303,6 @@ bool psum_takes(const Lower *l, TileView v);
 void psum_refuse(Lower *l, BufRef buf);
 /* The same of the block whose LEGAL buffer is read in pieces, if it has several banks: an instruction reads a whole one. */
 void psum_refuse_pieces(Lower *l, BufRef made);
-/* The same of all; were there any? */
-bool psum_refuse_all(Lower *l);
 /* Elements of a row that a statement with this value takes at a time. */
 int64_t psum_row(const Lower *l, const Expr *value);
 /* ---- windows.c ---- */
@@ -314,16 +312,23 @@ bool window_is_steady(Lower *l, const Stmt *s); /* may it be in the loops that a
 /* ---- lower.c ---- */
 void lower_enter(Lower *l, const Stmt *s); /* l->now is the statement's */
 void lower_block(Lower *l, Stmt *const *body, uint32_t n);
-/* The instructions of l->task.body, tried again until they need not be, within what SBUF holds; null
- * when that failed, or was too long (`too_many`). */
+/* The instructions of l->task.body, tried again until they need not be; null
+ * when that failed, was too long or does not fit (`too_many`). */
 Kernel *lower_all(const Lower *start, Lower *l);
 /* ---- legalise.c ---- */
+/* How a loop is cut in two (pipeline.c); `cut` 0: it is not. */
+typedef struct Stages {
+    uint32_t cut,
+        at; /* statements of the first stage, and how many of them stand before the second one */
+    bool
+        wide; /* what the first one hands to the second has a tile for each iteration; else two, for pairs of these */
+} Stages;
 /* A device program for a kernel, or for a part of one; `kernel` null: there is none. */
 typedef struct Lowered {
     Lower l;
     Kernel *kernel;
     NkiCost cost;
-    bool stages; /* has it a loop of two stages? */
+    Stages stages; /* of its longest loop; what lower_finish tries, if cut > 0 */
 } Lowered;
 /* What was lowered, rolled; of a kernel of so many parts. `measure`: and measured, and put into stages where engines wait. */
 void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lowered *out);
@@ -362,12 +367,6 @@ const Kernel *lower_pair_sums(Arena *arena, const Kernel *k);
 const Kernel *lower_masked_folds(Ctx *ctx, Arena *arena, const Kernel *k);
 
 /* pipeline.c: how a loop is cut into two stages. */
-typedef struct Stages {
-    uint32_t cut,
-        at; /* statements of the first stage, and how many of them stand before the second one */
-    bool
-        wide; /* what the first one hands to the second has a tile for each iteration; else two, for pairs of these */
-} Stages;
 /* The LEGAL kernel with the loop in two stages; null: that cannot be. */
 Kernel *lower_pipelined(Ctx *ctx, Arena *arena, const Kernel *k, const Stmt *loop,
                         Stages stages);

@@ -76,16 +76,6 @@ void psum_refuse_pieces(Lower *l, BufRef made)
     }
 }
 
-bool psum_refuse_all(Lower *l)
-{
-    bool any = false;
-    for (uint32_t b = 0; b < l->from->bufs.n; b++) {
-        any |= psum_has(l, b);
-        l->tried.copied[b] = true;
-    }
-    return any;
-}
-
 int64_t psum_row(const Lower *l, const Expr *value)
 {
     ExprWalk w;

@@ -574,16 +574,15 @@ static Stmt **with_limits(Arena *a, const Kernel *k, Stmt *const *body, uint32_t
 static Kernel *roll_brief(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip,
                           uint32_t parts)
 {
-    static const RollTry tries[6] = {{1, 1, true},   {2, 2, false}, {2, 4, false},
-                                     {2, 16, false}, {4, 0, false}, {0, 0, false}};
+    static const RollTry tries[3] = {{1, 1, true}, {2, 4, false}, {0, 0, false}};
     NkiCost cost;
     double flat = nki_cost(k, chip, &cost) ? nki_predicted_us(k, chip, &cost) : 0;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 3; i++) {
         ArenaMark before = arena_mark(arena);
         Kernel *rolled = roll_with(ctx, arena, k, chip, &tries[i], WORK_MOST / parts);
         if (nki_cost(rolled, chip, &cost) && cost.sbuf_peak <= chip->sbuf_bytes &&
             cost.psum_peak <= NKI_PSUM_BANKS && roll_same(arena, k, rolled) &&
-            (i > 1 || nki_predicted_us(rolled, chip, &cost) <=
+            (i > 0 || nki_predicted_us(rolled, chip, &cost) <=
                           flat * (instr_places(rolled) <= SHORT ? SLOWER_SHORT : SLOWER))) {
             return rolled;
         }

@@ -33,7 +33,8 @@ typedef struct Split {
     const char *why;
     bool failed; /* and reported */
     bool too_long;
-    bool decided, stages; /* are loops of parts in two stages? */
+    bool decided;  /* is it known whether loops of parts are in stages? */
+    Stages stages; /* these, where `cut` is not 0 */
 } Split;
 
 /* ---- trying ---- */
@@ -537,6 +538,7 @@ static void add_part(Whole *w, const Kernel *part)
 static void lower_part(Split *s, Arena *scratch, const Part *p, Lowered *out)
 {
     out->kernel = NULL;
+    out->stages = s->stages;
     for (int all_away = 0; all_away < 2; all_away++) {
         Lower start = lower_for_part(s, scratch, p);
         for (uint32_t b = 0; b < s->from->bufs.n; b++) {
@@ -544,7 +546,7 @@ static void lower_part(Split *s, Arena *scratch, const Part *p, Lowered *out)
         }
         Kernel *made = lower_all(&start, &out->l);
         if (made != NULL) {
-            lower_finish(&out->l, made, s->parts.n, !s->decided || s->stages, out);
+            lower_finish(&out->l, made, s->parts.n, !s->decided || s->stages.cut > 0, out);
             return;
         }
         if (!out->l.tried.too_many) {
@@ -558,7 +560,7 @@ static Kernel *make_part(Split *s, Arena *scratch, const Part *p)
 {
     Lowered made;
     lower_part(s, scratch, p, &made);
-    s->stages = s->decided ? s->stages : made.kernel != NULL && made.stages;
+    s->stages = s->decided || made.kernel == NULL ? s->stages : made.stages;
     s->decided = true;
     for (uint32_t b = 0; made.kernel != NULL && b < s->from->bufs.n; b++) {
         bool named = s->crossing[b] && s->from->bufs.at[b].space != SPACE_ARGUMENT;
