@@ -148,8 +148,8 @@ static void lower_for(Lower *l, const Stmt *s)
     int64_t start = 0, end = 0;
     lower_range(l, s, s->var, &s->range, &start, &end);
     int64_t trips = s->part == FOR_REST ? 0 : (end - start) / s->step;
-    bool window = s->window != NULL || position_moves(l, s->range.start).n > 0;
-    if (window && lower_window(l, s)) {
+    bool begins = s->range.span == 0 && position_moves(l, s->range.start).n > 0;
+    if ((s->window != NULL || begins) && lower_window(l, s)) {
         start += trips * s->step;
     } else if (s->window == NULL) {
         int64_t peeled = stay_peeled(l, s, start, trips) * s->step;
