@@ -6,15 +6,16 @@
 
 #include "nest/levels.h"
 
-#define LANES  128.0
-#define SHORT  64.0    /* cycles of the shortest instruction */
-#define PIECE  512.0   /* elements of a partition that one matmul sets */
-#define KEPT   2048.0  /* of a block that stays where matmuls leave it, of so many bytes */
-#define ACROSS 16.0    /* passes of a maximum over partitions */
-#define SHARE  0.25    /* of what may be packed: one block */
-#define LATER  0.05    /* engines wait for each other now and then */
-#define CHAIN  0.25e-6 /* from one statement to the next, which waits for it */
-#define ALONE  1.0e-6  /* the same where nothing else goes on */
+#define LANES     128.0
+#define SHORT     64.0    /* cycles of the shortest instruction */
+#define MASK_TILE 128     /* positions */
+#define PIECE     512.0   /* elements of a partition that one matmul sets */
+#define KEPT      2048.0  /* of a block that stays where matmuls leave it, of so many bytes */
+#define ACROSS    16.0    /* passes of a maximum over partitions */
+#define SHARE     0.25    /* of what may be packed: one block */
+#define LATER     0.05    /* engines wait for each other now and then */
+#define CHAIN     0.25e-6 /* from one statement to the next, which waits for it */
+#define ALONE     1.0e-6  /* the same where nothing else goes on */
 
 static double most(double x, double y)
 {
@@ -432,12 +433,16 @@ void engines_of_leaf(const NestFacts *f, const Machine *machine, const Nest *nes
         count_operands(&c, n, extent, columns, 1);
         bool halves = n->op == OP_RMAX && !is_inline(&c, n->operand[0]) &&
                       graph_node(f->g, n->operand[0])->dtype == DTYPE_BF16;
-        out->vector += product ? 2.0 * columns
+        bool spread = product && n->n_labels == 2 && n->rank == 1 && /* a vector, in PSUM */
+                      n->operand[0] != n->operand[1] &&
+                      full_operands(&c, n, extent, columns) < 2;
+        out->vector += product ? (spread ? 1.0 : 2.0) * columns
                                : (n->op == OP_SUM ? 0.0
                                   : halves        ? 0.5
                                                   : 1.0) *
                                      columns;
-        out->copies += product || n->op == OP_SUM ? columns : 0.0; /* a sum: either engine */
+        out->copies +=
+            (product && !spread) || n->op == OP_SUM ? columns : 0.0; /* a sum: either engine */
         bool across =
             label >= 0 && node_reduces(n, label); /* partitions, which are turned for it */
         out->copies += across ? (n->op == OP_SUM ? 2.0 : ACROSS) * columns : 0.0;

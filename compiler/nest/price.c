@@ -358,6 +358,8 @@ static void set_lines(const LeafPrice *l, const Schedule *b, const double *exten
     double lines = run < granule ? granule / run : 1.0;
     t->lines = again < lines ? again : lines;
     t->part = runs * (run < granule ? granule : run);
+    bool together = t->part <= (double)l->p->machine->systolic.slab; /* all of a line at once */
+    t->lines = together ? 1.0 : t->lines;
 }
 
 /* Is the operand in memory, and no loop cuts what lies along its lines? Pieces of lines that are far from each other meet in

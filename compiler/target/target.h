@@ -60,6 +60,8 @@ typedef struct SystolicTiles {
         live_busy; /* ... where the operands are turned, or tiles do not leave as they are */
     int64_t live_rows; /* tiles of rows of these, at most */
     int64_t packed;    /* bytes of packed operands, at most */
+    int64_t
+        slab; /* bytes of rows that are loaded together, though few positions of each are used at a time */
 } SystolicTiles;
 
 /* What contractions run on: vectors behind caches, cut as Goto and van de Geijn do, or an engine whose operands are placed

@@ -22,7 +22,8 @@
         .systolic = {.live = NKI_PSUM_BANKS,                                                   \
                      .live_busy = NKI_PSUM_BANKS / 2,                                          \
                      .live_rows = 4,                                                           \
-                     .packed = (int64_t)(sbuf)*NKI_PARTITIONS / 16 * 14},                      \
+                     .packed = (int64_t)(sbuf)*NKI_PARTITIONS / 16 * 14,                       \
+                     .slab = (int64_t)NKI_SLAB * NKI_PARTITIONS},                              \
         .time = {.multiply_add = 1 / (macs),                                                   \
                  .join = 1e-12,                                                                \
                  .op = 1 / ((vector)*1e9 * NKI_PARTITIONS),                                    \

@@ -16,6 +16,8 @@
 #define NKI_PARTITIONS 128
 #define NKI_SHORT_RUN                                                                          \
     512 /* bytes: a shorter contiguous run in HBM is charged as one of this length */
+#define NKI_SLAB                                                                               \
+    65536 /* bytes of a partition, of a load of which only every n-th element is used at a time */
 #define NKI_LEAST_CYCLES 64  /* of an instruction */
 #define NKI_F32_PASSES   4   /* of the Tensor engine for an f32 operand */
 #define NKI_STATIONARY   128 /* free size of a stationary tile */

@@ -543,17 +543,29 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
 
 /* ---- vectors ---- */
 
-/* The next piece of a vector: rows of one length that follow each other, as many as there are
- * partitions; at last what is less than one element for each. */
+/* Into how many rows so many positions are cut: as many as leave no rest, where these fill most of the partitions. */
+static int64_t rows_of(int64_t n)
+{
+    int64_t rows = NKI_PARTITIONS;
+    while (rows > ROWS_LEAST && n % rows != 0) {
+        rows--;
+    }
+    return n % rows == 0 ? rows : NKI_PARTITIONS;
+}
+
+/* The next piece of a vector: rows of one length that follow each other, of which partitions have one each; at last what is less than
+ * one element for each. */
 static bool flat_next(Lower *l, int64_t end)
 {
     int64_t at = l->now.flat == 0 ? l->now.full.s[0]
                                   : l->now.full.s[0] + l->now.full.n[0] * l->now.full.n[1];
-    int64_t left = end - at, row = left / NKI_PARTITIONS;
-    row = row < l->room.tile_elements ? row : l->room.tile_elements;
+    int64_t left = end - at, row = left / NKI_PARTITIONS, most = l->room.tile_elements;
+    int64_t rows = row < most ? rows_of(left) : NKI_PARTITIONS;
+    row = row == 0 || row >= most ? row : left / rows;
+    row = row < most ? row : most;
     l->now.full.s[0] = at;
     l->now.full.s[1] = 0;
-    l->now.full.n[1] = row > 0 ? NKI_PARTITIONS : 1;
+    l->now.full.n[1] = row > 0 ? rows : 1;
     l->now.full.n[0] = l->now.flat = row > 0 ? row : left;
     return left > 0;
 }
@@ -572,7 +584,7 @@ static void flat_fold(Lower *l, const Stmt *s, const Shape *shape, int64_t end, 
     }
     if (s->fold == OP_SUM) {
         total = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, 1, 1);
-        make_matmul(l, total, view_part(view_ones(l), 0, 1), acc, true);
+        make_matmul(l, total, view_part(view_rows(view_ones(l), acc.np), 0, 1), acc, true);
     } else {
         total = fold_rows(l, s->fold, acc);
     }
@@ -615,16 +627,6 @@ static void lower_shape(Lower *l, const Stmt *s, bool overwrite)
     } else {
         lower_fold(l, s, &dst, &shape, overwrite);
     }
-}
-
-/* Into how many rows so many positions are cut: as many as leave no rest, where these fill most of the partitions. */
-static int64_t rows_of(int64_t n)
-{
-    int64_t rows = NKI_PARTITIONS;
-    while (rows > ROWS_LEAST && n % rows != 0) {
-        rows--;
-    }
-    return n % rows == 0 ? rows : NKI_PARTITIONS;
 }
 
 /* Cuts a label into a row for each partition. */

@@ -11,8 +11,8 @@
 #define SLAB_BYTES                                                                             \
     2048 /* of a partition, of a widened load: long enough for the DMA engines                 \
           */
-#define STRIDED_MOST  65536 /* of a partition, of a strided load with rows that long */
-#define STRIDED_BYTES 16384 /* likewise, where only every n-th element is used at a time */
+#define STRIDED_BYTES                                                                          \
+    16384 /* of a partition, where only every n-th element is used at a time */
 
 int64_t labels_count(Labels x, const Box *b)
 {
@@ -390,7 +390,7 @@ static bool strided_view(Lower *l, const Place *x, Labels p, Labels f, const Box
     int64_t bytes = nki_bytes(l->from->bufs.at[x->buf].dtype) * labels_count(f, box);
     int64_t chunk = STRIDED_BYTES / bytes, at = box->s[unit] - l->now.full.s[unit];
     int64_t run = NKI_SHORT_RUN / nki_bytes(l->from->bufs.at[x->buf].dtype);
-    chunk = chunk < run && run * bytes <= STRIDED_MOST ? run : chunk;
+    chunk = chunk < run && run * bytes <= NKI_SLAB ? run : chunk;
     int64_t full = l->now.full.n[unit];
     chunk = chunk < full && !pair ? chunk : full;
     if (chunk < 2 || labels_have(p, (uint32_t)unit)) {
