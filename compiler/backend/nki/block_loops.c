@@ -38,7 +38,9 @@ static int64_t whole_rows(const Cut *c, uint32_t label, int64_t step)
     for (const Expr *e = load_first(&w, c->s->value); e != NULL; e = load_next(&w)) {
         Place x = place_of(l, e->buf, e->at);
         int64_t run = NKI_SHORT_RUN / nki_bytes(l->from->bufs.at[e->buf].dtype);
-        bool along = !l->home[e->buf].on_chip && place_stride(l, &x, label) == 1;
+        run /= l->pair[e->buf] ? 2 : 1;
+        bool along = !l->home[e->buf].on_chip &&
+                     (place_stride(l, &x, label) == 1 || pair_is_unit(l, &x, label));
         step = along && step < run ? (run + step - 1) / step * step : step;
     }
     return step;
@@ -107,9 +109,10 @@ static bool find_batch(const Cut *c, uint32_t *label, int64_t *step)
     contract_shape(&x);
     Labels outer = contract_outer(&x, each);
     for (uint32_t i = 0; i < outer.n; i++) {
-        if (labels_have(x.batch, outer.at[i]) && each[i] < l->now.full.n[outer.at[i]]) {
+        int64_t whole = whole_rows(c, outer.at[i], each[i]);
+        if (labels_have(x.batch, outer.at[i]) && whole < l->now.full.n[outer.at[i]]) {
             *label = outer.at[i];
-            *step = each[i];
+            *step = whole;
             return true;
         }
     }

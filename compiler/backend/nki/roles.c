@@ -303,7 +303,6 @@ static bool lies_so(const Lower *l, const Place *x, const Shape *s, bool *turns)
 /* The statement with levels for the roles that its labels have. */
 static const Stmt *with_levels(Contraction *c)
 {
-    contract_shape(c);
     const Labels label[ROLE_COUNT] = {[ROLE_M] = labels_join(reversed(c->pm), reversed(c->om)),
                                       [ROLE_N] = reversed(c->n),
                                       [ROLE_K] = labels_join(c->pk, c->ok),
@@ -320,7 +319,12 @@ const Stmt *lower_roles(Lower *l, const Stmt *s, const Stmt *epilogue, uint32_t 
     bool none = s->schedule != NULL && (s->schedule->n_levels == 0 || s->schedule->given);
     bool complex = l->now.part >= 0 && s->schedule == NULL && !lower_is_flat(l, s);
     if (complex && contract_begin(&c) && !l->tried.failed && c.m.n > 0 && c.n.n > 0) {
-        return with_levels(&c);
+        contract_shape(&c);
+        double least = MUCH * contract_price(&c, 0);
+        bool memory = !l->home[c.stationary.buf].on_chip && !l->home[c.moving.buf].on_chip &&
+                      !l->home[c.final.buf].on_chip;
+        *staged = memory && epilogue == NULL ? stage_row(l, s, &least) : LABELS;
+        return *staged < LABELS ? s : with_levels(&c);
     }
     if (none || lower_is_flat(l, s) || l->now.part >= 0 || l->now.turned >= 0 ||
         !contract_begin(&c) || l->tried.failed) {

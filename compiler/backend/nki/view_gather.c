@@ -15,6 +15,7 @@
 #define TURNED_BYTES  64    /* of a row, for which it is turned instead ... */
 #define TURNED_TIMES  4     /* ... where rows are so many times as long ... */
 #define TURNED_ROWS   16    /* ... and there are as many */
+#define BESIDE_MOST   16    /* times as many complex numbers as are used at a time */
 #define DMA_CYCLES    1.34  /* of an engine, in the time of a descriptor of NKI_SHORT_RUN */
 
 uint32_t view_unit(const Lower *l, const Place *x)
@@ -131,8 +132,10 @@ static void add_between(Lower *l, const Place *x, Labels p, Labels f, uint32_t u
     for (uint32_t label = 0; label < lower_labels(l); label++) {
         int64_t run = view_run(l, x, s->order, &s->box), n = l->now.full.n[label];
         int64_t bytes = labels_count(s->order, &s->box) / s->box.n[label] * n * size;
-        if (run * size >= NKI_SHORT_RUN || place_stride(l, x, label) != run || label == unit ||
-            s->box.n[label] == n || labels_have(p, label) || bytes > SLAB_MOST) {
+        bool beside = pair_is_unit(l, x, label) && n <= BESIDE_MOST * s->box.n[label];
+        bool next = place_stride(l, x, label) == run || beside;
+        if (run * size >= NKI_SHORT_RUN || !next || label == unit || s->box.n[label] == n ||
+            labels_have(p, label) || bytes > SLAB_MOST) {
             continue;
         }
         s->box.s[label] = l->now.full.s[label];
@@ -151,7 +154,7 @@ bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Sla
     int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype), run = view_run(l, x, f, box);
     f = varying(f, box);
     if (unit == LABELS || labels_have(p, unit) || run * size >= NKI_SHORT_RUN ||
-        l->pair[x->buf] || !moves_with_all(l, x, f)) {
+        !moves_with_all(l, x, f)) {
         return false;
     }
     *out = (Slab){.order = as_it_lies(l, x, f, box, unit), .box = *box, .free = f};
