@@ -7,15 +7,16 @@
 #include "nest/levels.h"
 
 #define LANES     128.0
-#define SHORT     64.0    /* cycles of the shortest instruction */
-#define MASK_TILE 128     /* positions */
-#define PIECE     512.0   /* elements of a partition that one matmul sets */
-#define KEPT      2048.0  /* of a block that stays where matmuls leave it, of so many bytes */
-#define ACROSS    16.0    /* passes of a maximum over partitions */
-#define SHARE     0.25    /* of what may be packed: one block */
-#define LATER     0.05    /* engines wait for each other now and then */
-#define CHAIN     0.25e-6 /* from one statement to the next, which waits for it */
-#define ALONE     1.0e-6  /* the same where nothing else goes on */
+#define SHORT     64.0     /* cycles of the shortest instruction */
+#define MASK_TILE 128      /* positions */
+#define PIECE     512.0    /* elements of a partition that one matmul sets */
+#define KEPT      2048.0   /* of a block that stays where matmuls leave it, of so many bytes */
+#define ACROSS    16.0     /* passes of a maximum over partitions */
+#define SHARE     0.25     /* of what may be packed: one block */
+#define TABLE     1.283e-6 /* of a function whose table is not there (backend/nki/cost.c) */
+#define LATER     0.05     /* engines wait for each other now and then */
+#define CHAIN     0.25e-6  /* from one statement to the next, which waits for it */
+#define ALONE     1.0e-6   /* the same where nothing else goes on */
 
 static double most(double x, double y)
 {
@@ -47,6 +48,7 @@ typedef struct Counter {
     NodeRef leaf; /* whose expression it is */
     Engines *to;
     double lanes;
+    uint32_t functions; /* one after the other */
 } Counter;
 
 /* Elements of a partition. */
@@ -146,6 +148,7 @@ static void count_node(Counter *c, NodeRef ref, const double *dim, uint32_t take
     bool quotient = n->op == OP_DIV && graph_node(c->f->g, n->operand[1])->op != OP_CONST;
     if (function && n->n_operands == 1) {
         c->to->scalar += full;
+        c->functions++;
         count_operands(c, n, label, full, 2);
     } else if (n->n_operands == 2 && operands <= 1) {
         bool scales = n->op == OP_MUL || n->op == OP_DIV; /* either engine */
@@ -404,7 +407,7 @@ void engines_of_leaf(const NestFacts *f, const Machine *machine, const Nest *nes
     const MachineTimes *t = &machine->time;
     double dim[RANK_LIMIT], all[RANK_LIMIT];
     int32_t label = -1;
-    Counter c = {f, nest, node, out, 1.0};
+    Counter c = {f, nest, node, out, 1.0, 0};
     *out = (Engines){.trips = 1.0};
     for (uint32_t d = 0; d < n->rank; d++) {
         dim[d] = extent[n->out[d]];
@@ -458,6 +461,7 @@ void engines_of_leaf(const NestFacts *f, const Machine *machine, const Nest *nes
     out->vector *= LANES * t->op;
     out->scalar *= LANES * t->exp;
     out->copies *= LANES * 0.5 * (t->op + t->exp);
+    out->scalar += c.functions > 1 ? c.functions * TABLE : 0.0; /* each loads its own */
     *(out->scalar > out->vector ? &out->scalar : &out->vector) +=
         schedule == NULL ? t->statement : 0.0;
 }

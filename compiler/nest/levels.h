@@ -44,6 +44,7 @@ void systolic_levels(const Product *p, Schedule *b);
 /* What products cost there. */
 double systolic_passes(const NestFacts *f, NodeRef node);
 bool systolic_multiplies(const NestFacts *f, NodeRef node);
-double systolic_seconds(const NestFacts *f, const Machine *machine, NodeRef node, double count);
+double systolic_seconds(const NestFacts *f, const Machine *machine, NodeRef node,
+                        const double *extent, double *copies);
 
 #endif

@@ -416,8 +416,11 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
         return c.seconds;
     }
     if (systolic && systolic_multiplies(p->facts, l->node)) {
-        l->engines.tensor =
-            p->machine->time.product + systolic_seconds(p->facts, p->machine, l->node, count);
+        double copies = 0.0, lanes = (double)p->machine->tile.rows;
+        l->engines.tensor = p->machine->time.product +
+                            systolic_seconds(p->facts, p->machine, l->node, extent, &copies);
+        l->engines.copies = copies * lanes * 0.5 * (p->machine->time.op + p->machine->time.exp);
+        l->engines.trips = 1.0;
         return l->engines.tensor;
     }
     if (systolic) {

@@ -253,13 +253,48 @@ bool systolic_multiplies(const NestFacts *f, NodeRef node)
            dtype_is_complex(n->acc);
 }
 
-/* Of `count` multiply-adds of complex numbers: of one with a real one two real ones, of two four. */
-double systolic_seconds(const NestFacts *f, const Machine *machine, NodeRef node, double count)
+/* Positions by role. */
+typedef struct ProductExtents {
+    double batch, sum, own[2];
+    uint32_t columns; /* the operand that moves: it has the last label of the result */
+} ProductExtents;
+
+static ProductExtents product_extents(const NestFacts *f, NodeRef node, const double *extent)
+{
+    const Node *n = graph_node(f->g, node);
+    const Use *use = f->uses[node].list.at;
+    ProductExtents x = {.batch = 1.0, .sum = 1.0, .own = {1.0, 1.0}};
+    int32_t last = n->rank > 0 ? n->out[n->rank - 1] : -1;
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        bool a = access_has_label(&use[0].access, (int32_t)l),
+             b = access_has_label(&use[1].access, (int32_t)l);
+        double *role =
+            a && b ? (node_reduces(n, (int32_t)l) ? &x.sum : &x.batch) : &x.own[b ? 1 : 0];
+        *role *= extent[l];
+        x.columns = (int32_t)l == last && b && !a ? 1 : x.columns;
+    }
+    return x;
+}
+
+static double at_least_once(double x)
+{
+    return x < 1.0 ? 1.0 : x;
+}
+
+/* A product of complex numbers: each row of the result has both parts, and where both operands are complex there are two products of
+ * either part of the sum. *copies: elements of a partition that are copied, out of PSUM, and of what is negated. */
+double systolic_seconds(const NestFacts *f, const Machine *machine, NodeRef node,
+                        const double *extent, double *copies)
 {
     const Use *use = f->uses[node].list.at;
-    double products = 1.0;
+    double lanes = (double)machine->tile.rows, products = 0.5;
     for (uint32_t i = 0; i < 2; i++) {
         products *= dtype_is_complex(graph_node(f->g, use[i].node)->dtype) ? 2.0 : 1.0;
     }
-    return count * products * systolic_passes(f, node) * machine->time.multiply_add;
+    ProductExtents x = product_extents(f, node, extent);
+    double rows = at_least_once(x.own[1 - x.columns] / lanes), columns = 2.0 * x.own[x.columns];
+    double cycles = x.batch * rows * at_least_once(x.sum / lanes) * columns * products;
+    *copies =
+        x.batch * columns * (rows + (products > 1.0 ? at_least_once(x.sum / lanes) : 0.0));
+    return cycles * lanes * lanes * systolic_passes(f, node) * machine->time.multiply_add;
 }
