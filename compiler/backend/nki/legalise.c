@@ -247,7 +247,9 @@ static void lower_whole(const Lower *first, const Kernel *k, Lowered *out)
 {
     Lower start = *first;
     k = lower_early_sums(first->arena, k);
-    begin(&start, lower_masked_folds(first->ctx, first->arena, k));
+    const Kernel *strips =
+        first->task.strips ? k : lower_masked_folds(first->ctx, first->arena, k);
+    begin(&start, strips);
     out->kernel = NULL;
     out->stages = (Stages){0};
     Kernel *made = lower_all(&start, &out->l);
@@ -331,6 +333,15 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
         bool better =
             other.kernel != NULL && lower_price(&other) < lower_price(best) * DISTRIBUTED;
         best = better ? &other : best;
+    }
+    const Kernel *strips = lower_masked_strips(ctx, arena, k);
+    Lowered masked = {.kernel = NULL};
+    if (strips != NULL) {
+        first.task.strips = true;
+        lower_whole(&first, strips, &masked);
+        first.task.strips = false;
+        bool better = masked.kernel != NULL && lower_price(&masked) < lower_price(best);
+        best = better ? &masked : best;
     }
     Lowered turned = {.kernel = NULL};
     const Kernel *copies =

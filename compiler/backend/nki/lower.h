@@ -127,6 +127,7 @@ typedef struct Task {
     int64_t most;         /* instructions */
     bool descriptors;     /* so few, since there would be too many of these */
     bool unrolled;        /* are no loops kept? */
+    bool strips;          /* do loops over strips of rows leave out what masks do? */
 } Task;
 
 /* What a block on chip cannot give a statement, that a DMA from HBM can. */
@@ -365,6 +366,12 @@ const Kernel *lower_pair_sums(Arena *arena, const Kernel *k);
 
 /* masked_folds.c: folds that a mask restricts as loops with windows; the kernel itself where it has none. */
 const Kernel *lower_masked_folds(Ctx *ctx, Arena *arena, const Kernel *k);
+
+/* The positions of the index that a condition leaves, of any row of the statement, as affine sums of the variables of loops around; false:
+ * all. */
+bool lower_mask_window(Arena *a, const Stmt *s, VarRef var, const Expr *condition, Window *w);
+/* masked_strips.c: loops over masked rows as loops over strips of them; null: there are none. */
+const Kernel *lower_masked_strips(Ctx *ctx, Arena *arena, const Kernel *k);
 
 /* pipeline.c: how a loop is cut into two stages. */
 /* The LEGAL kernel with the loop in two stages; null: that cannot be. */

@@ -62,36 +62,43 @@ static bool over_indices(Arena *a, const Stmt *s, bool most, Affine *x)
 }
 
 /* What the condition says of the index: narrows the window. */
-static void narrow(Folds *f, const Stmt *s, VarRef var, const Expr *e, Window *w)
+static void narrow(Arena *a, const Stmt *s, VarRef var, const Expr *e, Window *w)
 {
     Affine x, y;
     if (e->kind == EXPR_OP && e->op == OP_AND) {
-        narrow(f, s, var, e->arg[0], w);
-        narrow(f, s, var, e->arg[1], w);
+        narrow(a, s, var, e->arg[0], w);
+        narrow(a, s, var, e->arg[1], w);
         return;
     }
     bool order = e->kind == EXPR_OP && e->n_args == 2 &&
                  (e->op == OP_LT || e->op == OP_LE || e->op == OP_GT || e->op == OP_GE);
-    if (!order || !affine_of(f->arena, e->arg[0], &x) || !affine_of(f->arena, e->arg[1], &y)) {
+    if (!order || !affine_of(a, e->arg[0], &x) || !affine_of(a, e->arg[1], &y)) {
         return;
     }
     bool less = e->op == OP_LT || e->op == OP_LE, strict = e->op == OP_LT || e->op == OP_GT;
-    x = affine_add(f->arena, x, -1, y); /* x < 0, or > */
+    x = affine_add(a, x, -1, y); /* x < 0, or > */
     int64_t coef = affine_coef(x, var);
     bool below = (coef > 0) == less; /* var < -rest / coef, or > */
-    Affine rest = affine_subst(f->arena, x, var, affine_const(0));
-    rest = affine_add(f->arena, affine_const(0), coef > 0 ? -1 : 1, rest);
+    Affine rest = affine_subst(a, x, var, affine_const(0));
+    rest = affine_add(a, affine_const(0), coef > 0 ? -1 : 1, rest);
     if ((coef != 1 && coef != -1) || (below ? w->has_hi : w->has_lo) ||
-        !over_indices(f->arena, s, below, &rest)) {
+        !over_indices(a, s, below, &rest)) {
         return;
     }
     if (below) {
         w->has_hi = true;
-        w->hi = affine_add(f->arena, rest, 1, affine_const(strict ? 0 : 1));
+        w->hi = affine_add(a, rest, 1, affine_const(strict ? 0 : 1));
     } else {
         w->has_lo = true;
-        w->lo = affine_add(f->arena, rest, 1, affine_const(strict ? 1 : 0));
+        w->lo = affine_add(a, rest, 1, affine_const(strict ? 1 : 0));
     }
+}
+
+bool lower_mask_window(Arena *a, const Stmt *s, VarRef var, const Expr *condition, Window *w)
+{
+    *w = (Window){0};
+    narrow(a, s, var, condition, w);
+    return w->has_lo || w->has_hi;
 }
 
 static int64_t common(int64_t a, int64_t b)
@@ -148,7 +155,7 @@ static bool find_index(Folds *f, const Stmt *s, uint32_t *at, Window *w)
             x->range.start.n > 0 || x->range.start.base != 0 || x->range.limit.sym >= 0) {
             continue;
         }
-        narrow(f, s, x->var, e->arg[0], w);
+        narrow(f->arena, s, x->var, e->arg[0], w);
         if (w->has_lo || w->has_hi) {
             return true;
         }

@@ -107,6 +107,9 @@ CASES = [
      ["--max-instructions=4000", TILES], r"k\w* in range\(q\w*\):"),
     ("causal in strips", attention("index(k) <= index(q)", 2048, 2), lambda *x: masked(lambda k, q: k <= q, *x), [(2, 2048, 64)] * 3,
      [], r"q\w* in range\(4\):(\n.*){,9}q\w* in range\(4\):"),
+    # Rows of a mask in two strips, of which each takes the positions that it leaves: those before the strip without the mask.
+    ("masked strips", attention("index(k) <= index(q)", 1024, 2), lambda *x: masked(lambda k, q: k <= q, *x), [(2, 1024, 64)] * 3,
+     [], r"q\w* in range\(4\):[\s\S]*for q\w* in range\([45]\):"),
     ("sliding", attention("index(k) <= index(q) && index(k) > index(q) - 300", 2048, 2),
      lambda *x: masked(lambda k, q: (k <= q) & (k > q - 300), *x), [(2, 2048, 64)] * 3, [], r"q\w* in range\(1[34]\):"),
     # What each part would turn again is turned once, in memory.
@@ -156,7 +159,7 @@ def check(options, case):
     if max(text.count("\n") for text in programs) > 800:
         raise Failure(f"{name}: a text of {max(text.count(chr(10)) for text in programs)} lines")
     want = wanted(equation, arrays)
-    if not np.allclose(np.asarray(results[0]).reshape(want.shape), want, *({"energy": (1e-6, 0), "pairs": (1e-6, 0), "pairs in programs": (1e-6, 0), "stages": (1e-4, 1e-5), "causal": (1e-4, 1e-5), "causal in strips": (1e-4, 1e-5), "sliding": (1e-4, 1e-5)}.get(name, (0, 0)))):
+    if not np.allclose(np.asarray(results[0]).reshape(want.shape), want, *({"energy": (1e-6, 0), "pairs": (1e-6, 0), "pairs in programs": (1e-6, 0), "stages": (1e-4, 1e-5), "causal": (1e-4, 1e-5), "causal in strips": (1e-4, 1e-5), "masked strips": (1e-4, 1e-5), "sliding": (1e-4, 1e-5)}.get(name, (0, 0)))):
         raise Failure(f"{name}: other results than NumPy's")
     return found, len(programs)
 
