@@ -222,15 +222,15 @@ static bool is_stepped(const Contraction *c, uint32_t label)
     return stepped;
 }
 
-/* Does the block on chip, if it is one, lie with a contracted label on partitions? Else it is turned. */
+/* Does the block on chip, if it is one, lie with a contracted label on partitions? Else it is transposed. */
 static bool lies_by_k(const Contraction *c, const Place *x)
 {
     int32_t on = partition_label(c->l, x);
     return on >= 0 && labels_have(c->k, (uint32_t)on);
 }
 
-/* Of a block on chip that is turned, the contracted label whose elements lie side by side; otherwise `best`. */
-static uint32_t k_of_turned(const Contraction *c, uint32_t best)
+/* Of a block on chip that is transposed, the contracted label whose elements lie side by side; otherwise `best`. */
+static uint32_t k_of_transposed(const Contraction *c, uint32_t best)
 {
     const Place *side[2] = {&c->stationary, &c->moving};
     int64_t least = INT64_MAX;
@@ -248,8 +248,8 @@ static uint32_t k_of_turned(const Contraction *c, uint32_t best)
     return best;
 }
 
-/* Do pieces of the labels on partitions lie side by side in a block that is turned? */
-static bool turned_lies_so(const Contraction *c, const Place *x)
+/* Do pieces of the labels on partitions lie side by side in a block that is transposed? */
+static bool transposed_lies_so(const Contraction *c, const Place *x)
 {
     Lower *l = c->l;
     if (!l->home[x->buf].on_chip) {
@@ -263,24 +263,7 @@ static bool turned_lies_so(const Contraction *c, const Place *x)
            view_block_run(l, x, c->pk, &box, &run) && run.step == 1;
 }
 
-static void share_k_among(Contraction *c, uint32_t best, bool chip);
-
-/* Which contracted labels lie on partitions together with `best`. A block on chip has one there, unless it is turned. */
-static void share_k(Contraction *c, uint32_t best)
-{
-    Lower *l = c->l;
-    bool chip = l->home[c->stationary.buf].on_chip || l->home[c->moving.buf].on_chip;
-    bool lies = lies_by_k(c, &c->stationary) || lies_by_k(c, &c->moving);
-    if (chip && !lies && l->now.part < 0) {
-        share_k_among(c, k_of_turned(c, best), false);
-        if (turned_lies_so(c, &c->stationary) && turned_lies_so(c, &c->moving)) {
-            return;
-        }
-        c->pk = c->ok = (Labels){0};
-    }
-    share_k_among(c, best, chip);
-}
-
+/* Contracted labels that lie on partitions with `best` while they fit, none where a block on `chip` has it there alone. */
 static void share_k_among(Contraction *c, uint32_t best, bool chip)
 {
     Lower *l = c->l;
@@ -311,6 +294,22 @@ static void share_k_among(Contraction *c, uint32_t best, bool chip)
             }
         }
     }
+}
+
+/* Which contracted labels lie on partitions together with `best`. A block on chip has one there, unless it is transposed. */
+static void share_k(Contraction *c, uint32_t best)
+{
+    Lower *l = c->l;
+    bool chip = l->home[c->stationary.buf].on_chip || l->home[c->moving.buf].on_chip;
+    bool lies = lies_by_k(c, &c->stationary) || lies_by_k(c, &c->moving);
+    if (chip && !lies && l->now.part < 0) {
+        share_k_among(c, k_of_transposed(c, best), false);
+        if (transposed_lies_so(c, &c->stationary) && transposed_lies_so(c, &c->moving)) {
+            return;
+        }
+        c->pk = c->ok = (Labels){0};
+    }
+    share_k_among(c, best, chip);
 }
 
 /* ---- levels ---- */

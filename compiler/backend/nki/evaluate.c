@@ -388,11 +388,8 @@ static bool feeds_activation(const Evaluation *ev, const Val *v, Op fn)
 /* The column negated, on the Scalar engine as well: the Vector engine may be waiting for what it makes. */
 static TileView negative(Lower *l, TileView v)
 {
-    int64_t version = 0;
-    for (uint32_t b = 0; b < l->from->bufs.n; b++) {
-        const Home *h = &l->home[b];
-        version = h->made && h->on_chip && h->buf == v.buf ? (int64_t)h->version : version;
-    }
+    BufRef of = home_of(l, v.buf);
+    int64_t version = of == LOWER_NONE ? 0 : (int64_t)l->home[of].version;
     int64_t key[8] = {-14,  (int64_t)v.buf, version, v.f0,
                       v.nf, v.step,         v.np,    (int64_t)(intptr_t)v.moves};
     TileView minus;

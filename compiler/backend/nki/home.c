@@ -231,13 +231,19 @@ int64_t home_on_chip(Lower *l, BufRef buf)
     return sat_mul(sat_mul(flat, h->chunks), nki_bytes(b->dtype));
 }
 
+BufRef home_of(const Lower *l, BufRef made)
+{
+    uint32_t b = 0;
+    while (b < l->from->bufs.n && !(l->home[b].made && l->home[b].buf == made)) {
+        b++;
+    }
+    return b < l->from->bufs.n ? b : LOWER_NONE;
+}
+
 bool home_is_spread(const Lower *l, BufRef made)
 {
-    bool spread = false;
-    for (uint32_t b = 0; b < l->from->bufs.n && !spread; b++) {
-        spread = l->home[b].spread && l->home[b].buf == made;
-    }
-    return spread;
+    BufRef buf = home_of(l, made);
+    return buf != LOWER_NONE && l->home[buf].spread;
 }
 
 void home_set(Lower *l, BufRef buf, double value)

@@ -10,7 +10,8 @@
 #include "backend/nki/nki.h"
 #include "loop/walk.h"
 
-#define LABELS 32
+#define LABELS     32
+#define LOWER_NONE UINT32_MAX /* no buffer */
 #define PART_LABEL                                                                             \
     (LABELS - 1) /* the parts of complex numbers, where a statement has no label */
 
@@ -288,6 +289,8 @@ int64_t home_on_chip(Lower *l, BufRef buf);
 void home_in_hbm(Lower *l, BufRef buf);
 /* Allocates it where it lives. */
 void home_make(Lower *l, BufRef buf);
+/* The buffer that lives in that LEGAL one, or LOWER_NONE. */
+BufRef home_of(const Lower *l, BufRef made);
 /* Is it a number of which each partition has a copy, as the LEGAL buffer says? Sets all of these. */
 bool home_is_spread(const Lower *l, BufRef made);
 void home_set(Lower *l, BufRef buf, double value);
@@ -549,7 +552,6 @@ bool lower_is_flat(Lower *l, const Stmt *s);
 uint32_t lower_labels(const Lower *l);
 void lower_parts(Lower *l, const Stmt *re, const Stmt *im);
 /* Evaluates `e` over a box; `bound` (or BUF_NONE) is a buffer whose value is the tile `bound_view`. */
-#define LOWER_NONE UINT32_MAX
 typedef struct Evaluation {
     Lower *l;
     Labels p, f;

@@ -69,10 +69,9 @@ void psum_refuse(Lower *l, BufRef buf)
 
 void psum_refuse_pieces(Lower *l, BufRef made)
 {
-    for (uint32_t b = 0; b < l->from->bufs.n && nki_bank(l->to, made) > 0; b++) {
-        if (l->home[b].made && l->home[b].buf == made) {
-            psum_refuse(l, b);
-        }
+    BufRef buf = nki_bank(l->to, made) > 0 ? home_of(l, made) : LOWER_NONE;
+    if (buf != LOWER_NONE) {
+        psum_refuse(l, buf);
     }
 }
 
