@@ -57,6 +57,8 @@ static bool find_label(const Cut *c, ScheduleRole role, int64_t tile, uint32_t *
         uint32_t at = b->label[role][i];
         int64_t n = c->l->now.full.n[at];
         int64_t each = cut ? 1 : count * n <= tile ? n : tile / count > 1 ? tile / count : 1;
+        int64_t whole = schedule_innermost(b, role)->tile / count; /* of a tile */
+        each = each < n && whole > 1 ? each / whole * whole : each;
         cut |= each < n;
         count *= each;
         each = whole_rows(c, at, each);
