@@ -68,24 +68,16 @@ static Lower lower_for_part(const Split *s, Arena *arena, const Part *p)
     return l;
 }
 
-/* How many programs' instructions the part has, with all values in HBM; more than PARTS_MOST: it is too long to say. */
-static int64_t programs_of(Split *s, const Part *p, int64_t most)
+/* Is the part, with all values in HBM, short enough? */
+static bool fits(Split *s, const Part *p)
 {
     Arena scratch;
     arena_init(&scratch, s->start->arena->budget);
     Lower start = lower_for_part(s, &scratch, p), l = start;
-    start.task.most = sat_mul(start.task.most, most);
     bool made = lower_all(&start, &l) != NULL;
-    int64_t n = made ? (l.tried.count - 1) / s->start->task.most + 1 : PARTS_MOST + 1;
     s->failed |= !made && !l.tried.too_many;
     arena_release(&scratch);
-    return n;
-}
-
-/* Is it short enough? */
-static bool fits(Split *s, const Part *p)
-{
-    return programs_of(s, p, 1) <= 1;
+    return made;
 }
 
 /* ---- rows of a result ---- */
@@ -270,9 +262,7 @@ static bool cut_rows(Split *s, const Part *item)
     int64_t strip = s->start->target->machine->systolic.live_rows * NKI_PARTITIONS;
     s->items++;
     int64_t most = units < PARTS_MOST ? units : PARTS_MOST;
-    int64_t least = rows > 0 ? programs_of(s, item, PARTS_MOST) : 0;
-    least = least < 2 || least > most ? 2 : least; /* too long by something else */
-    for (int64_t n = least; rows > 0 && n <= most && !s->failed; n = next_count(n, most)) {
+    for (int64_t n = 2; rows > 0 && n <= most && !s->failed; n = next_count(n, most)) {
         int64_t each = (units + n - 1) / n * unit, whole = each / strip * strip;
         if (!rows_fit(s, item, rows, each)) {
             continue;
