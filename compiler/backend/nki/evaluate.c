@@ -290,11 +290,18 @@ const Val *eval_out_of_psum(Evaluation *ev, const Val *v)
 
 #define LARGEST 0x1.fffffep127 /* of f32 */
 
-/* NKI has no name for infinities and NaN: twice the largest number is one, and that times 0 the other. As a column. */
+/* NKI has no name for infinities and NaN: twice the largest number is one, and that times 0 the other. As a column, before all loops. */
 static const Val *not_finite(Evaluation *ev, double number)
 {
-    TileView v = tile_new(ev->l, "number", DTYPE_F32, SPACE_TILE, eval_partitions(ev), 1);
-    make_memset(ev->l, v, signbit(number) ? -LARGEST : LARGEST);
+    Lower *l = ev->l;
+    int64_t key[3] = {-15, isnan(number) ? 2 : signbit(number), eval_partitions(ev)};
+    TileView v;
+    if (cache_find(l, key, 3, &v)) {
+        return val_tile(ev, v, true, (Labels){0});
+    }
+    Lift lift = lift_begin(l, 0, (int64_t)sizeof(float));
+    v = tile_new(l, "number", DTYPE_F32, SPACE_TILE, eval_partitions(ev), 1);
+    make_memset(l, v, signbit(number) ? -LARGEST : LARGEST);
     const Val *by = val_number(ev, 2.0), *x = val_tile(ev, v, true, (Labels){0});
     for (int step = 0; step < (isnan(number) ? 2 : 1); step++) {
         Val *product = val_new(ev, VAL_PENDING);
@@ -305,6 +312,8 @@ static const Val *not_finite(Evaluation *ev, double number)
         x = eval_force(ev, product, DTYPE_F32, NULL);
         by = val_number(ev, 0.0);
     }
+    cache_put(l, key, 3, x->v);
+    lift_end(l, &lift);
     return x;
 }
 

@@ -54,7 +54,8 @@ static bool fits_block(const Lower *l, const Place *x)
 {
     bool fits = true;
     for (uint32_t i = 0; i < x->n_terms; i++) {
-        fits &= x->term[i].dim != l->home[x->buf].pdim && x->term[i].coef > 0;
+        bool chunks = x->term[i].coef % NKI_PARTITIONS == 0; /* of rows */
+        fits &= (x->term[i].dim != l->home[x->buf].pdim || chunks) && x->term[i].coef > 0;
     }
     return fits;
 }

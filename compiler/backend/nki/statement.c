@@ -36,7 +36,7 @@ bool statement_target(Lower *l, const Place *dst, const Shape *s, const Box *box
     for (uint32_t i = s->keep.n; i-- > 0;) {
         int64_t stride = 0;
         for (uint32_t d = 0; d < dst->rank; d++) {
-            stride += place_coef(dst, d, s->keep.at[i]) * h->stride[d];
+            stride += block_stride(l, dst, d, s->keep.at[i]);
         }
         if (box->n[s->keep.at[i]] > 1 && stride != count) {
             return false;
@@ -99,7 +99,7 @@ bool statement_turns(Lower *l, const Stmt *s, const Shape *shape)
     return turns;
 }
 
-static void lower_assign(Lower *l, const Stmt *s, const Place *dst, const Shape *shape)
+void statement_assign(Lower *l, const Stmt *s, const Place *dst, const Shape *shape)
 {
     int64_t pstep[LABELS], fstep[LABELS];
     box_steps(shape->p, &l->now.full, NKI_PARTITIONS, pstep);
@@ -608,7 +608,7 @@ static void lower_flat(Lower *l, const Stmt *s, bool overwrite)
     while (place_has(&whole, 0) && flat_next(l, end) && !l->tried.failed) {
         Place dst = lower_target(l, s);
         if (s->fold == OP_COPY) {
-            lower_assign(l, s, &dst, &shape);
+            statement_assign(l, s, &dst, &shape);
         } else {
             lower_fold(l, s, &dst, &shape, overwrite);
         }
@@ -623,7 +623,7 @@ static void lower_shape(Lower *l, const Stmt *s, bool overwrite)
     Place dst = lower_target(l, s);
     Shape shape = statement_shape(l, &dst, s->value, lower_labels(l));
     if (s->fold == OP_COPY) {
-        lower_assign(l, s, &dst, &shape);
+        statement_assign(l, s, &dst, &shape);
     } else {
         lower_fold(l, s, &dst, &shape, overwrite);
     }
@@ -758,6 +758,9 @@ void lower_map(Lower *l, const Stmt *s, bool overwrite)
 {
     if (lower_is_flat(l, s)) {
         lower_flat(l, s, overwrite);
+        return;
+    }
+    if (lower_chunks(l, s)) {
         return;
     }
     double ns = 0;

@@ -35,7 +35,13 @@ Labels shape_free(const Shape *s);
  * after the other? */
 bool shape_joins(int64_t kept, int64_t terms);
 
+/* ---- chunks.c ---- */
+/* A statement over blocks of several chunks of rows alone, all of them at once; false, and nothing done: it is another one. */
+bool lower_chunks(Lower *l, const Stmt *s);
+
 /* ---- statement.c ---- */
+/* A statement without a fold, box by box. */
+void statement_assign(Lower *l, const Stmt *s, const Place *dst, const Shape *shape);
 /* How long the statement takes by itself, without a matmul: an estimate, in nanoseconds. */
 double lower_map_ns(Lower *l, const Stmt *s);
 /* Is what is kept of the box a run of the block, where instructions can write it? */

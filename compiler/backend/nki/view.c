@@ -492,7 +492,6 @@ static TileView hbm_view(Lower *l, const Place *x, Labels p, Labels f, const Box
 /* The run of the free axis of a block that the labels `f` of the box are, if they are one. */
 bool view_block_run(const Lower *l, const Place *x, Labels f, const Box *box, TileView *out)
 {
-    const Home *h = &l->home[x->buf];
     int64_t expect = 0, count = 1;
     for (uint32_t i = f.n; i-- > 0;) {
         uint32_t label = f.at[i];
@@ -501,7 +500,7 @@ bool view_block_run(const Lower *l, const Place *x, Labels f, const Box *box, Ti
             continue;
         }
         for (uint32_t d = 0; d < x->rank; d++) {
-            s += d != h->pdim ? place_coef(x, d, label) * h->stride[d] : 0;
+            s += block_stride(l, x, d, label);
         }
         if (s == 0 || (expect != 0 && s != expect)) {
             return false;
@@ -531,6 +530,15 @@ const Affine *block_moves(const Lower *l, const Place *x)
         }
     }
     return moves == NULL || moves->n == 0 ? NULL : moves;
+}
+
+int64_t block_stride(const Lower *l, const Place *x, uint32_t dim, uint32_t label)
+{
+    const Home *h = &l->home[x->buf];
+    int64_t coef = place_coef(x, dim, label);
+    return dim != h->pdim               ? coef * h->stride[dim]
+           : coef % NKI_PARTITIONS == 0 ? coef / NKI_PARTITIONS * h->chunk_stride
+                                        : 0;
 }
 
 /* First element of the box in a block: partition and free position. */

@@ -94,6 +94,10 @@ CASES = [
      "{ S[head,q,k] = Q[head,q,e] * K[head,k,e] / 8.0; W[head,q,k] = exp(S[head,q,k] - max[l](S[head,q,l])); "
      "O[head,q,e] = W[head,q,k] * V[head,k,e] / sum[k](W[head,q,k]); }",
      softmax, [(4, 1024, 64)] * 3, [], r"q\w* in range\(5\):"),
+    # Two chunks of rows at once, where a statement is over blocks that lie so.
+    ("rows in chunks", "kernel k(Q: f32[256,16], K: f32[8192,16], V: f32[8192,16]) -> (O: f32[256,16]) "
+     "{ S[q,k] = sum[e](Q[q,e]*K[k,e])/8.0; W[q,k] = exp(S[q,k] - max[l](S[q,l])); O[q,e] = sum[k](W[q,k]*V[k,e])/sum[k](W[q,k]); }",
+     lambda *x: softmax(*[a[None] for a in x])[0], [(256, 16), (8192, 16), (8192, 16)], [], r"k\w* in range\([\s\S]*tensor_scalar\(dst=before, "),
     # All tiles of a contraction: a strip of either operand is made when it is first needed, what is turned a piece before it is multiplied.
     ("panels", product("k,i", "k,j", "i,j", "1024,1024", "1024,2048", "1024,2048"), "ki,kj->ij", [(1024, 1024), (1024, 2048)], [], r"k\w* in range\(12|if \w+ == 0:"),
     ("panels turned", product("i,k", "k,j", "i,j", "2048,512", "512,2048", "2048,2048"), "ik,kj->ij", [(2048, 512), (512, 2048)], [], r"\w+ in range\(4\):\n *if"),
@@ -159,7 +163,7 @@ def check(options, case):
     if max(text.count("\n") for text in programs) > 800:
         raise Failure(f"{name}: a text of {max(text.count(chr(10)) for text in programs)} lines")
     want = wanted(equation, arrays)
-    if not np.allclose(np.asarray(results[0]).reshape(want.shape), want, *({"energy": (1e-6, 0), "pairs": (1e-6, 0), "pairs in programs": (1e-6, 0), "stages": (1e-4, 1e-5), "causal": (1e-4, 1e-5), "causal in strips": (1e-4, 1e-5), "masked strips": (1e-4, 1e-5), "sliding": (1e-4, 1e-5)}.get(name, (0, 0)))):
+    if not np.allclose(np.asarray(results[0]).reshape(want.shape), want, *({"energy": (1e-6, 0), "pairs": (1e-6, 0), "pairs in programs": (1e-6, 0), "stages": (1e-4, 1e-5), "rows in chunks": (1e-4, 1e-5), "causal": (1e-4, 1e-5), "causal in strips": (1e-4, 1e-5), "masked strips": (1e-4, 1e-5), "sliding": (1e-4, 1e-5)}.get(name, (0, 0)))):
         raise Failure(f"{name}: other results than NumPy's")
     return found, len(programs)
 
