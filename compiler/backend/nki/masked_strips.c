@@ -229,20 +229,21 @@ static const Expr *unmasked(MaskedRows *p, const Stmt *s, uint32_t index, const 
 }
 
 typedef struct Strip {
-    int64_t start, end;   /* rows */
-    int64_t within, most; /* positions without the mask, and in all */
-    BufRef *buf;          /* [bufs] */
-    VarRef *var;
-    struct StmtShift *shift; /* [bufs] */
+    int64_t start, end;      /* rows */
+    int64_t within, most;    /* positions without the mask, and in all */
+    BufRef *buf;             /* [bufs] its own blocks */
+    VarRef *var;             /* [vars] as they are */
+    struct StmtShift *shift; /* [bufs] blocks begin with the positions of a part */
     VEC(Stmt *) body;
 } Strip;
 
+/* Does the result have the position along the mask, or fold over it? */
 static bool is_kept(const MaskedRows *p, const Stmt *s, uint32_t at)
 {
     return access_uses(p->to, s->dst, s->at, s->index[p->index[at]].var);
 }
 
-/* The statement of those positions. */
+/* The statement, of those positions. */
 static void put_part(MaskedRows *p, Strip *strip, uint32_t at, int64_t from, int64_t to)
 {
     Stmt part = *p->loop->body[at], *one = &part;
@@ -285,6 +286,11 @@ typedef struct Group {
     uint32_t from, to;
 } Group;
 
+static bool is_parted(const MaskedRows *p, uint32_t at)
+{
+    return p->index[at] != NO_INDEX && tile_kind(p->loop->body[at]) != TILE_MATMUL;
+}
+
 /* Does the statement go on in the group: reads it no fold of that, which is complete after the last part only? */
 static bool goes_on(const MaskedRows *p, Group g, uint32_t at)
 {
@@ -292,7 +298,7 @@ static bool goes_on(const MaskedRows *p, Group g, uint32_t at)
     if (s->kind == STMT_ALLOC) {
         return true;
     }
-    bool on = p->index[at] != NO_INDEX && tile_kind(s) != TILE_MATMUL;
+    bool on = is_parted(p, at);
     for (uint32_t i = g.from; i < at && on; i++) {
         const Stmt *before = p->loop->body[i];
         on = before->kind == STMT_ALLOC || is_kept(p, before, i) ||
@@ -323,12 +329,13 @@ static void put_group(MaskedRows *p, Strip *strip, Group g)
                 to = part == 0 ? strip->within : strip->most;
         for (uint32_t i = g.from; i < g.to; i++) {
             const Stmt *s = p->loop->body[i];
-            if (s->kind == STMT_TILE && is_of(p, g, s->dst)) {
+            if (s->kind != STMT_TILE || from >= to) {
+                continue;
+            }
+            if (is_of(p, g, s->dst)) {
                 put_alloc(p, strip, s->dst, from, to);
             }
-            if (s->kind == STMT_TILE && from < to) {
-                put_part(p, strip, i, from, to);
-            }
+            put_part(p, strip, i, from, to);
         }
     }
 }
@@ -344,9 +351,7 @@ static void put_body(MaskedRows *p, Strip *strip)
             g.to++;
         }
         vec_push(p->arena, &groups, g);
-        i = g.to + (g.to == i || (g.to < n && p->index[g.to] == NO_INDEX) ||
-                    (g.to < n && body[g.to]->kind == STMT_TILE &&
-                     tile_kind(body[g.to]) == TILE_MATMUL));
+        i = g.to < n && is_parted(p, g.to) ? g.to : g.to + 1;
     }
     for (uint32_t i = 0; i < n; i++) {
         bool own = false;
@@ -385,6 +390,7 @@ static void put_strips(MaskedRows *p, Stmt **out, uint32_t *n_out)
         Strip strip = {.start = start, .end = start + wide < all ? start + wide : all};
         int64_t last = start + (strip.end - start - 1) / step * step;
         int64_t most = rounded(p->hi.base + last + NKI_PARTITIONS - 1, NKI_PARTITIONS);
+        most = most < NKI_PARTITIONS ? NKI_PARTITIONS : most; /* folds begin with something */
         strip.most = most < p->extent ? most : p->extent;
         strip.within = rounded(p->hi.base + start - step, NKI_PARTITIONS);
         strip.within = strip.within < strip.most ? strip.within : strip.most;
