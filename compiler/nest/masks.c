@@ -307,8 +307,8 @@ MaskWindow nest_mask_window(Arena *a, const Nest *nest, uint32_t k)
     return all;
 }
 
-/* Loops around stand at the middle of their axis. */
-static double middle(const Nest *nest, Affine x)
+/* The sum, with loops around at that part of their axis. */
+static double at_share(const Nest *nest, Affine x, double share)
 {
     double sum = (double)x.base;
     for (uint32_t i = 0; i < x.n; i++) {
@@ -316,9 +316,25 @@ static double middle(const Nest *nest, Affine x)
         Dim d =
             affine_is_dim(v) ? dim_open(affine_sym(v)) : nest->axes[nest->items[v].axis].extent;
         double size = (double)nest_typical(nest->graph, d);
-        sum += (double)x.term[i].coef * (affine_is_dim(v) ? size : size / 2.0);
+        sum += (double)x.term[i].coef * (affine_is_dim(v) ? size : size * share);
     }
     return sum;
+}
+
+#define SAMPLES 8 /* positions of loops around */
+
+/* Positions of a loop that its window has, with loops around at that part of theirs. */
+static double reached(const Nest *nest, uint32_t k, const MaskWindow *w, double share)
+{
+    double extent = (double)nest_typical(nest->graph, nest->axes[nest->items[k].axis].extent);
+    double tile = (double)nest->items[k].tile;
+    double lo = w->has_lo ? at_share(nest, w->lo, share) : 0.0,
+           hi = w->has_hi ? at_share(nest, w->hi, share) : extent;
+    lo = lo < 0.0 ? 0.0 : lo;
+    hi = hi > extent ? extent : hi;
+    double all =
+        hi - lo + (w->has_lo || w->has_hi ? tile : 0.0); /* tiles at the ends are whole */
+    return all < tile ? tile : all < extent ? all : extent;
 }
 
 double nest_mask_fraction(Arena *scratch, const Nest *nest, uint32_t k)
@@ -326,15 +342,13 @@ double nest_mask_fraction(Arena *scratch, const Nest *nest, uint32_t k)
     ArenaMark mark = arena_mark(scratch);
     MaskWindow w = nest_mask_window(scratch, nest, k);
     double extent = (double)nest_typical(nest->graph, nest->axes[nest->items[k].axis].extent);
-    double tile = (double)nest->items[k].tile;
-    double lo = w.has_lo ? middle(nest, w.lo) : 0.0,
-           hi = w.has_hi ? middle(nest, w.hi) : extent;
+    double all = reached(nest, k, &w, 0.5), sum = 0.0;
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        sum += reached(nest, k, &w, (2.0 * i + 1.0) / (2.0 * SAMPLES));
+    }
     arena_reset(scratch, mark);
-    lo = lo < 0.0 ? 0.0 : lo;
-    hi = hi > extent ? extent : hi;
-    double reached =
-        hi - lo + (w.has_lo || w.has_hi ? tile : 0.0); /* tiles at the ends are whole */
-    return reached < tile ? tile / extent : reached < extent ? reached / extent : 1.0;
+    bool none = all <= (double)nest->items[k].tile; /* in the middle: others have some */
+    return (none ? sum / SAMPLES : all) / extent;
 }
 
 bool nest_mask_labels(Arena *a, const Graph *g, NodeRef n, int32_t *folded, int32_t *other)

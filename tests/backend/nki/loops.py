@@ -111,6 +111,10 @@ CASES = [
      ["--max-instructions=4000", TILES], r"k\w* in range\(q\w*\):"),
     ("causal in strips", attention("index(k) <= index(q)", 2048, 2), lambda *x: masked(lambda k, q: k <= q, *x), [(2, 2048, 64)] * 3,
      [], r"q\w* in range\(4\):(\n.*){,9}q\w* in range\(4\):"),
+    # A mask that leaves something in the last rows alone, of which the middle one has none.
+    ("late mask", "kernel k(Q: f32[2,2048,64], K: f32[2,2048,64], V: f32[2,2048,64]) -> (O: f32[2,2048,64]) "
+     "{ S[head,q,k] = select(index(q) - 1400 >= index(k), sum[e](Q[head,q,e]*K[head,k,e]), 0); O[head,q,e] = S[head,q,k]*V[head,k,e]; }",
+     lambda q, k, v: np.tril(q @ k.transpose(0, 2, 1), -1400) @ v, [(2, 2048, 64)] * 3, [], r"(q|k)\w* in range\("),
     # Rows of a mask in two strips, of which each takes the positions that it leaves: those before the strip without the mask.
     ("masked strips", attention("index(k) <= index(q)", 1024, 2), lambda *x: masked(lambda k, q: k <= q, *x), [(2, 1024, 64)] * 3,
      [], r"q\w* in range\(4\):[\s\S]*for q\w* in range\([45]\):"),
