@@ -5,6 +5,7 @@ A case is a TDSL text (or an equation), extents, data; what comes back is an Out
 the reference. The reference is `tdsl-run` of the same program, by the interpreter in the same element type or as C in a wider one.
 Arrays are float64 or complex128 here, small integers mostly, and become the kernel's types on the way in.
 """
+import argparse
 import json
 import os
 import re
@@ -148,6 +149,28 @@ def check_prediction(manifest, result):
     wrong.update((k, (said[k], result.cost[k])) for k in ("bound_us", "predicted_us") if abs(said[k] - result.cost[k]) > 0.002)
     if wrong:
         raise Failure(f"predictions of the manifest and of the emulator: {wrong}")
+
+
+def run_predicted(tools, text, arrays):
+    """Results of kernel `k` of a text on trn2; its figures are checked, too, unless it is several programs."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, out = os.path.join(folder, "p.tdsl"), os.path.join(folder, "out")
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(text + "\n")
+        manifest = compile_for(tools, "trn2", out, [path])["k"]
+        results, result = emulated(manifest, arrays, "trn2", ranges="warn")
+        if not manifest.parts:
+            check_prediction(manifest, result)
+    return results
+
+
+def seeds_asked():
+    """The options of a test of random programs: --bin DIR [--count=N] [--seed=S]."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--count", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    return parser.parse_args()
 
 
 def reference(tools, folder, words, kernel, arrays, dtype=None, target="interp"):

@@ -3,15 +3,12 @@
 conditions written in several ways, with offsets that leave out whole strips, and extents that are no multiples of tiles.
 
     masks.py --bin DIR [--count=N] [--seed=S]"""
-import argparse
-import os
 import random
 import sys
-import tempfile
 
 import numpy as np
 
-from harness import Failure, Refused, check_prediction, compile_for, emulated
+from harness import Failure, Refused, run_predicted, seeds_asked
 
 CONDITIONS = [  # with offset c, and what is added to that for k <= q + c
     ("index(k) <= index(q) + {c}", 0), ("index(k) < index(q) + {c}", -1), ("index(q) + {c} >= index(k)", 0), ("index(k) - index(q) <= {c}", 0)]
@@ -48,25 +45,14 @@ def check(options, seed):
     text, shape, softmax, last = program(random.Random(seed))
     numbers = np.random.default_rng(seed)
     arrays = [numbers.integers(-1, 2, shape).astype(np.float32) for _ in range(3)]
-    with tempfile.TemporaryDirectory() as folder:
-        path, out = os.path.join(folder, "p.tdsl"), os.path.join(folder, "out")
-        with open(path, "w", encoding="utf-8") as stream:
-            stream.write(text + "\n")
-        manifest = compile_for(options.bin, "trn2", out, [path])["k"]
-        results, run = emulated(manifest, arrays, "trn2", ranges="warn")
-        if not manifest.parts:
-            check_prediction(manifest, run)
+    results = run_predicted(options.bin, text, arrays)
     got, want = np.asarray(results[0]).reshape(shape), wanted(softmax, last, *arrays)
     if not (np.allclose(got, want, 1e-4, 1e-5) if softmax else np.array_equal(got, want)):
         raise Failure(f"other results than NumPy's: {text}")
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bin", required=True)
-    parser.add_argument("--count", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+    options = seeds_asked()
     failed = refused = 0
     for seed in range(options.seed, options.seed + options.count):
         try:

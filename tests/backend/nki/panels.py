@@ -3,15 +3,12 @@
 a tile; small integers, which come out exactly.
 
     panels.py --bin DIR [--count=N] [--seed=S]"""
-import argparse
-import os
 import random
 import sys
-import tempfile
 
 import numpy as np
 
-from harness import Failure, Refused, check_prediction, compile_for, emulated
+from harness import Failure, Refused, run_predicted, seeds_asked
 
 
 def program(choose):
@@ -79,25 +76,14 @@ def check(options, seed):
     arrays = [numbers.integers(-2, 3, [extent[x] for x in of]).astype(np.float32) for of in operands]
     if itself:
         arrays[1] = arrays[0]
-    with tempfile.TemporaryDirectory() as folder:
-        path, out = os.path.join(folder, "p.tdsl"), os.path.join(folder, "out")
-        with open(path, "w", encoding="utf-8") as stream:
-            stream.write(text + "\n")
-        manifest = compile_for(options.bin, "trn2", out, [path])["k"]
-        results, run = emulated(manifest, arrays[:1] if itself else arrays, "trn2", ranges="warn")
-        if not manifest.parts:
-            check_prediction(manifest, run)
+    results = run_predicted(options.bin, text, arrays[:1] if itself else arrays)
     want = value(np.einsum(f"{operands[0]},{operands[1]}->{result}", arrays[0], arrays[1], optimize=True), *arrays[2:])
     if not np.array_equal(np.asarray(results[0]).reshape(want.shape), want):
         raise Failure(f"other results than NumPy's: {text}")
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bin", required=True)
-    parser.add_argument("--count", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+    options = seeds_asked()
     failed = 0
     for seed in range(options.seed, options.seed + options.count):
         try:
