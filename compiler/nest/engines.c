@@ -6,17 +6,16 @@
 
 #include "nest/levels.h"
 
-#define LANES     128.0
-#define SHORT     64.0     /* cycles of the shortest instruction */
-#define MASK_TILE 128      /* positions */
-#define PIECE     512.0    /* elements of a partition that one matmul sets */
-#define KEPT      2048.0   /* of a block that stays where matmuls leave it, of so many bytes */
-#define ACROSS    16.0     /* passes of a maximum over partitions */
-#define SHARE     0.25     /* of what may be packed: one block */
-#define TABLE     1.283e-6 /* of a function whose table is not there (backend/nki/cost.c) */
-#define LATER     0.05     /* engines wait for each other now and then */
-#define CHAIN     0.25e-6  /* from one statement to the next, which waits for it */
-#define ALONE     1.0e-6   /* the same where nothing else goes on */
+#define LANES  128.0
+#define SHORT  64.0     /* cycles of the shortest instruction */
+#define PIECE  512.0    /* elements of a partition that one matmul sets */
+#define KEPT   2048.0   /* of a block that stays where matmuls leave it, of so many bytes */
+#define ACROSS 16.0     /* passes of a maximum over partitions */
+#define SHARE  0.25     /* of what may be packed: one block */
+#define TABLE  1.283e-6 /* of a function whose table is not there (backend/nki/cost.c) */
+#define LATER  0.05     /* engines wait for each other now and then */
+#define CHAIN  0.25e-6  /* from one statement to the next, which waits for it */
+#define ALONE  1.0e-6   /* the same where nothing else goes on */
 
 static double most(double x, double y)
 {

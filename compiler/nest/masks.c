@@ -342,13 +342,16 @@ double nest_mask_fraction(Arena *scratch, const Nest *nest, uint32_t k)
     ArenaMark mark = arena_mark(scratch);
     MaskWindow w = nest_mask_window(scratch, nest, k);
     double extent = (double)nest_typical(nest->graph, nest->axes[nest->items[k].axis].extent);
-    double all = reached(nest, k, &w, 0.5), sum = 0.0;
-    for (uint32_t i = 0; i < SAMPLES; i++) {
-        sum += reached(nest, k, &w, (2.0 * i + 1.0) / (2.0 * SAMPLES));
+    double all = reached(nest, k, &w, 0.5);
+    if (all <= (double)nest->items[k].tile) { /* none in the middle: others have some */
+        double sum = 0.0;
+        for (uint32_t i = 0; i < SAMPLES; i++) {
+            sum += reached(nest, k, &w, (2.0 * i + 1.0) / (2.0 * SAMPLES));
+        }
+        all = sum / SAMPLES;
     }
     arena_reset(scratch, mark);
-    bool none = all <= (double)nest->items[k].tile; /* in the middle: others have some */
-    return (none ? sum / SAMPLES : all) / extent;
+    return all / extent;
 }
 
 bool nest_mask_labels(Arena *a, const Graph *g, NodeRef n, int32_t *folded, int32_t *other)
