@@ -196,7 +196,7 @@ static bool is_mirrored(const Cut *c)
         return false;
     }
     contract_shape(&x);
-    return x.batch.n == 0 && contract_is_mirrored(&x) && contract_matmuls(&x) <= MIRRORED_MOST;
+    return x.batch.n == 0 && contract_is_small_mirror(&x);
 }
 
 bool lower_cut(Lower *l, const Stmt *s, const Stmt *epilogue)

@@ -573,10 +573,7 @@ bool contract_is_mirrored(const Contraction *c)
            full->n[i] > NKI_STATIONARY && saved >= MIRROR_CYCLES;
 }
 
-#define PART_MOST                                                                              \
-    64 /* matmuls of a statement that is a part of a body, which may be cut into stages */
-
-int64_t contract_matmuls(const Contraction *c)
+static int64_t matmuls_of(const Contraction *c)
 {
     const Labels by_role[ROLE_K + 1] = {[ROLE_M] = c->m, [ROLE_N] = c->n, [ROLE_K] = c->k};
     int64_t n = labels_count(c->batch, &c->l->now.full);
@@ -587,6 +584,16 @@ int64_t contract_matmuls(const Contraction *c)
     return n;
 }
 
+#define MIRRORED_MOST 256 /* matmuls of a mirrored result whose blocks are no loops */
+
+bool contract_is_small_mirror(const Contraction *c)
+{
+    return contract_is_mirrored(c) && matmuls_of(c) <= MIRRORED_MOST;
+}
+
+#define PART_MOST                                                                              \
+    64 /* matmuls of a statement that is a part of a body, which may be cut into stages */
+
 bool lower_panels(Lower *l, const Stmt *s, const Stmt *epilogue)
 {
     Contraction c = {.l = l, .s = s, .reader = epilogue, .overwrite = s->begins};
@@ -595,7 +602,7 @@ bool lower_panels(Lower *l, const Stmt *s, const Stmt *epilogue)
         return false;
     }
     contract_shape(&c);
-    bool part = l->loops.depth > 0 && contract_matmuls(&c) <= PART_MOST;
+    bool part = l->loops.depth > 0 && matmuls_of(&c) <= PART_MOST;
     return !part && !psum_has(l, s->dst) && contract_panels(&c);
 }
 

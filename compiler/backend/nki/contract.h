@@ -31,9 +31,8 @@ void contract_swap(Contraction *c);
 Labels contract_outer(const Contraction *c, int64_t *each);
 /* Are the operands one, with the labels of rows and columns exchanged, and is a transpose of a tile cheaper than the product? */
 bool contract_is_mirrored(const Contraction *c);
-#define MIRRORED_MOST                                                                          \
-    256 /* matmuls of a mirrored result whose blocks are no loops (blocks.c) */
-int64_t contract_matmuls(const Contraction *c);
+/* And are they so few tiles that blocks.c writes them out, not as loops? */
+bool contract_is_small_mirror(const Contraction *c);
 /* Emits all tiles; or says what the device does not have of the levels. */
 void contract_blocks(Contraction *c);
 

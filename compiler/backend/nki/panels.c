@@ -162,13 +162,14 @@ static bool is_regular(Panels *p)
     if (l->now.full.n[p->k] % NKI_PARTITIONS != 0 || c->tile[ROLE_K] != NKI_PARTITIONS) {
         return false;
     }
-    if (contract_is_mirrored(c) && contract_matmuls(c) <= MIRRORED_MOST) {
+    if (contract_is_small_mirror(c)) {
         return false;
     }
     return find_mirror(p) ||
            (banks <= NKI_PSUM_BANKS &&
             (banks == 1 || (n->tile == bank && m->tile == NKI_PARTITIONS)) && find_room(p));
 }
+
 /* ---- a block: a strip of rows times a strip of columns ---- */
 
 /* The tile of rows and columns that is open, in `all` of the block. */

@@ -312,6 +312,14 @@ static const Stmt *with_levels(Contraction *c)
     return as;
 }
 
+/* Are operands and result all outside of the chip? */
+static bool in_memory(const Contraction *c)
+{
+    const Home *home = c->l->home;
+    return !home[c->stationary.buf].on_chip && !home[c->moving.buf].on_chip &&
+           !home[c->final.buf].on_chip;
+}
+
 const Stmt *lower_roles(Lower *l, const Stmt *s, const Stmt *epilogue, uint32_t *staged)
 {
     *staged = LABELS;
@@ -321,9 +329,7 @@ const Stmt *lower_roles(Lower *l, const Stmt *s, const Stmt *epilogue, uint32_t 
     if (complex && contract_begin(&c) && !l->tried.failed && c.m.n > 0 && c.n.n > 0) {
         contract_shape(&c);
         double least = MUCH * contract_price(&c, 0);
-        bool memory = !l->home[c.stationary.buf].on_chip && !l->home[c.moving.buf].on_chip &&
-                      !l->home[c.final.buf].on_chip;
-        *staged = memory && epilogue == NULL ? stage_row(l, s, &least) : LABELS;
+        *staged = in_memory(&c) && epilogue == NULL ? stage_row(l, s, &least) : LABELS;
         return *staged < LABELS ? s : with_levels(&c);
     }
     if (none || lower_is_flat(l, s) || l->now.part >= 0 || l->now.turned >= 0 ||
@@ -331,8 +337,7 @@ const Stmt *lower_roles(Lower *l, const Stmt *s, const Stmt *epilogue, uint32_t 
         return s;
     }
     contract_shape(&c);
-    bool memory = !l->home[c.stationary.buf].on_chip && !l->home[c.moving.buf].on_chip &&
-                  !l->home[c.final.buf].on_chip;
+    bool memory = in_memory(&c);
     double now = contract_price(&c, 0), vector = 0;
     bool matvec = c.m.n == 0 || c.n.n == 0;
     Search w = {l, s, epilogue, NULL, (matvec ? MATVEC : MUCH) * now};
