@@ -87,11 +87,12 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
 #define STAGES_WAIT 1.25 /* as WAITS, for these */
 #define STAGE_BODY  1500 /* statements, at most */
 #define STAGE_TRIES 24
+#define STAGE_LOOPS 2    /* the longest one and those around it */
 #define DISTRIBUTED 0.8  /* values go through memory where that takes so much of the time */
 #define LINE        3e-4 /* of the time is worth a statement less in the text */
 #define LONG        150  /* statements of a text ... */
 #define SLOWER      1.1  /* ... that must be so much faster */
-#define ENDLESS     1500
+#define ENDLESS     400
 #define WORSE       1.2 /* ... and so much faster again */
 
 static bool has_loops(const Kernel *k)
@@ -138,28 +139,34 @@ static bool moves_enough(const NkiCost *cost)
            cost->read_bytes + cost->written_bytes <= MOVES_MOST * cost->compulsory_bytes;
 }
 
-/* The longest loop that has no other inside. */
-static const Stmt *longest_loop(Stmt *const *body, uint32_t n, int64_t times, int64_t *most)
+/* The longest loop that has no other inside, after those around it. */
+typedef struct LongestLoop {
+    int64_t most;
+    uint32_t depth;
+    const Stmt *loop[LOOP_DEPTH_LIMIT];
+} LongestLoop;
+
+static void find_longest(Stmt *const *body, uint32_t n, int64_t times, LongestLoop *open,
+                         LongestLoop *out)
 {
-    const Stmt *found = NULL;
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
-        if (s->kind != STMT_FOR) {
+        if (s->kind != STMT_FOR || open->depth == LOOP_DEPTH_LIMIT) {
             continue;
         }
         int64_t inside = sat_mul(times, s->range.limit.n), all = sat_mul(inside, s->n_body);
-        const Stmt *in = longest_loop(s->body, s->n_body, inside, most);
+        open->loop[open->depth++] = s;
         bool innermost = true;
         for (uint32_t j = 0; j < s->n_body; j++) {
             innermost &= !stmt_has_body(s->body[j]);
         }
-        found = in != NULL ? in : found;
-        if (innermost && all > *most) {
-            *most = all;
-            found = s;
+        if (innermost && all > out->most) {
+            *out = *open;
+            out->most = all;
         }
+        find_longest(s->body, s->n_body, inside, open, out);
+        open->depth--;
     }
-    return found;
 }
 
 /* May the loop be cut before statement `i`? Between statements of the program, and where the Tensor engine goes on with what others have
@@ -169,24 +176,17 @@ static bool is_border(const Kernel *k, const Stmt *loop, uint32_t i)
     Span a = loop->body[i - 1]->span, b = loop->body[i]->span;
     const Stmt *s = loop->body[i];
     bool psum = s->kind == STMT_ALLOC && k->bufs.at[s->buf].space == SPACE_ACC &&
-                loop->body[i - 1]->kind == STMT_TILE;
+                loop->body[i - 1]->kind != STMT_ALLOC;
     return a.lo != b.lo || a.hi != b.hi || psum;
 }
 
-/* The kernel with its longest loop in two stages: as *stages says, or cut where that gains most, which is then there; null: nowhere. */
-static Kernel *pipelined(const Lower *l, const Kernel *made, double us, Stages *stages)
+/* Cuts a loop where that gains most, in *stages then; *us: what has been gained so far. Null: nowhere. */
+static Kernel *cut_loop(const Lower *l, const Kernel *made, const Stmt *loop, double *us,
+                        Stages *stages)
 {
-    int64_t most = 0;
-    const Stmt *loop = longest_loop(made->body, made->n_body, 1, &most);
     Kernel *best = NULL;
-    uint32_t tries = 0, n = 0, *border = NULL;
-    if (loop == NULL || loop->n_body > STAGE_BODY) {
-        return NULL;
-    }
-    if (stages->cut > 0) {
-        return lower_pipelined(l->ctx, l->arena, made, loop, *stages);
-    }
-    border = ARENA_ARRAY(l->arena, loop->n_body + 1, uint32_t);
+    uint32_t tries = 0, n = 0;
+    uint32_t *border = ARENA_ARRAY(l->arena, loop->n_body + 1, uint32_t);
     for (uint32_t i = 1; i < loop->n_body; i++) {
         border[n] = i;
         n += is_border(made, loop, i);
@@ -194,7 +194,7 @@ static Kernel *pipelined(const Lower *l, const Kernel *made, double us, Stages *
     for (uint32_t c = 0; c < n; c++) {
         for (uint32_t a = 0; a <= c && tries < STAGE_TRIES; a++) {
             for (int wide = 1; wide >= 0; wide--) {
-                Stages here = {border[c], border[a], wide};
+                Stages here = {border[c], border[a], 0, wide};
                 Kernel *k = lower_pipelined(l->ctx, l->arena, made, loop, here);
                 NkiCost cost;
                 tries += k != NULL;
@@ -203,12 +203,38 @@ static Kernel *pipelined(const Lower *l, const Kernel *made, double us, Stages *
                             cost.psum_peak <= NKI_PSUM_BANKS;
                 if (fits) {
                     double time = nki_predicted_us(k, l->chip, &cost);
-                    best = time < us * STAGES ? k : best;
-                    *stages = time < us * STAGES ? here : *stages;
-                    us = time < us * STAGES ? time / STAGES : us;
+                    best = time < *us * STAGES ? k : best;
+                    *stages = time < *us * STAGES ? here : *stages;
+                    *us = time < *us * STAGES ? time / STAGES : *us;
                     break; /* pairs are longer */
                 }
             }
+        }
+    }
+    return best;
+}
+
+/* The kernel with its longest loop, or the one around that, in two stages: as *stages says, or cut where that gains most, which is then
+ * there; null: nowhere. */
+static Kernel *pipelined(const Lower *l, const Kernel *made, double us, Stages *stages)
+{
+    LongestLoop open = {0}, found = {0};
+    Kernel *best = NULL;
+    find_longest(made->body, made->n_body, 1, &open, &found);
+    if (stages->cut > 0 && stages->out < found.depth) {
+        const Stmt *loop = found.loop[found.depth - 1 - stages->out];
+        return loop->n_body > stages->cut
+                   ? lower_pipelined(l->ctx, l->arena, made, loop, *stages)
+                   : NULL;
+    }
+    for (uint32_t out = 0; out < STAGE_LOOPS && out < found.depth; out++) {
+        const Stmt *loop = found.loop[found.depth - 1 - out];
+        Stages here;
+        Kernel *k = loop->n_body > STAGE_BODY ? NULL : cut_loop(l, made, loop, &us, &here);
+        if (k != NULL) {
+            best = k;
+            *stages = here;
+            stages->out = out;
         }
     }
     return best;

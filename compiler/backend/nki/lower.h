@@ -324,6 +324,7 @@ Kernel *lower_all(const Lower *start, Lower *l);
 typedef struct Stages {
     uint32_t cut,
         at; /* statements of the first stage, and how many of them stand before the second one */
+    uint32_t out; /* loops inside of it, around the longest one */
     bool
         wide; /* what the first one hands to the second has a tile for each iteration; else two, for pairs of these */
 } Stages;

@@ -27,6 +27,8 @@ typedef struct Pipeline {
     bool *crosses;   /* [bufs] and is used in the second */
     VarRef pair;     /* the loop over pairs */
     BufRef *copy[2]; /* [bufs] of even iterations, of odd ones */
+    VarRef *var;     /* [vars] of loops inside, as the last copy of them calls it */
+    bool *used;      /* [vars] has one that name already? */
 } Pipeline;
 
 static bool on_chip(const Kernel *k, BufRef b)
@@ -45,6 +47,33 @@ static void note_shared(Pipeline *p, uint32_t at, const bool *here)
     }
 }
 
+/* Notes what a statement reads and writes, with all in it; false: it is not the same in each iteration, as it stands. */
+static bool note_uses(Pipeline *p, const Stmt *s, bool *own, bool *read, bool *write)
+{
+    bool same = true;
+    switch (s->kind) {
+    case STMT_ALLOC:
+        own[s->buf] = true;
+        return on_chip(p->from, s->buf);
+    case STMT_TILE:
+        expr_mark_loads(s->value, read);
+        write[s->dst] = true;
+        return true;
+    case STMT_FOR:
+        same = s->window == NULL && !affine_uses(s->range.start, p->loop->var);
+        break;
+    case STMT_BLOCK:
+        for (uint32_t g = 0; g < s->n_guards; g++) {
+            same &= s->guard[g].var != p->loop->var;
+        }
+        break;
+    }
+    for (uint32_t i = 0; i < s->n_body && same; i++) {
+        same = note_uses(p, s->body[i], own, read, write);
+    }
+    return same;
+}
+
 /* Is what the first stage reads or writes its own, but for what nobody in the loop writes, or it alone uses? */
 static bool may_cut(Pipeline *p)
 {
@@ -54,35 +83,27 @@ static bool may_cut(Pipeline *p)
     bool *written_first = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool);
     bool *used_second = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool);
     bool *written = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool), may = true, any = false;
-    bool *here = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool); /* of the statement at hand */
+    bool *here =
+        ARENA_ARRAY(p->arena, k->bufs.n + 1, bool); /* of the statement at hand: read, */
+    bool *write = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool); /* and written */
     for (uint32_t i = 0; i < p->loop->n_body; i++) {
         const Stmt *s = p->loop->body[i];
-        if (s->kind == STMT_ALLOC) {
-            own[s->buf] = true;
-            may &= on_chip(k, s->buf);
-            continue;
-        }
-        may &= s->kind == STMT_TILE;
-        if (!may) {
+        memset(here, 0, k->bufs.n * sizeof *here);
+        memset(write, 0, k->bufs.n * sizeof *write);
+        if (!note_uses(p, s, own, here, write)) {
             return false;
         }
-        memset(here, 0, k->bufs.n * sizeof *here);
-        expr_mark_loads(s->value, here);
-        here[s->dst] = true;
+        for (uint32_t b = 0; b < k->bufs.n; b++) {
+            read[b] |= i < p->cut && here[b];
+            written_first[b] |= i < p->cut && write[b] && !own[b];
+            written[b] |= i >= p->cut && write[b];
+            here[b] |= write[b];
+            p->first[b] |= i < p->cut && here[b];
+            used_second[b] |= i >= p->cut && here[b];
+            p->crosses[b] |= i >= p->cut && here[b] && own[b] && p->first[b];
+        }
         if (i < p->cut) {
-            written_first[s->dst] |= !own[s->dst];
-            expr_mark_loads(s->value, read);
-            expr_mark_loads(s->value, p->first);
-            p->first[s->dst] = true;
             note_shared(p, i, here);
-            continue;
-        }
-        written[s->dst] = true;
-        for (uint32_t b = 0; b < k->bufs.n; b++) {
-            used_second[b] |= here[b];
-        }
-        for (uint32_t b = 0; b < k->bufs.n; b++) {
-            p->crosses[b] |= here[b] && own[b] && p->first[b];
         }
     }
     for (uint32_t b = 0; b < k->bufs.n; b++) {
@@ -102,12 +123,24 @@ typedef struct Stage {
     uint32_t parity;
 } Stage;
 
+static Affine moved_position(const Stage *g, Affine at)
+{
+    Affine out = affine_subst(g->p->arena, at, g->p->loop->var, g->at);
+    for (uint32_t i = 0; i < at.n; i++) {
+        VarRef v = at.term[i].var;
+        if (g->p->var[v] != v) {
+            out = affine_subst(g->p->arena, out, v, affine_var(g->p->arena, g->p->var[v]));
+        }
+    }
+    return out;
+}
+
 static const Affine *moved(const Stage *g, BufRef buf, const Affine *at)
 {
     uint32_t rank = g->p->from->bufs.at[buf].rank;
     Affine *out = ARENA_ARRAY(g->p->arena, rank + 1, Affine);
     for (uint32_t d = 0; d < rank; d++) {
-        out[d] = affine_subst(g->p->arena, at[d], g->p->loop->var, g->at);
+        out[d] = moved_position(g, at[d]);
     }
     if (g->p->wide && g->p->crosses[buf]) {
         out[1] = affine_add(g->p->arena, out[1], g->p->from->bufs.at[buf].extent[1].n, g->at);
@@ -127,7 +160,7 @@ static void moved_load(void *user, Expr *load)
         load->at = moved(g, load->buf, load->at);
         load->buf = copy_of(g, load->buf);
     } else if (load->kind == EXPR_INDEX) {
-        Affine at = affine_subst(g->p->arena, load->at[0], g->p->loop->var, g->at);
+        Affine at = moved_position(g, load->at[0]);
         load->at = arena_copy(g->p->arena, &at, sizeof at);
     }
 }
@@ -161,6 +194,45 @@ static void put_allocs(Pipeline *p, Stmts *out, const bool *which, uint32_t pari
     }
 }
 
+/* A copy of a statement in that iteration, with all in it. */
+static Stmt *moved_stmt(const Stage *g, const Stmt *s)
+{
+    Pipeline *p = g->p;
+    Stmt *t = arena_copy(p->arena, s, sizeof *s);
+    if (s->kind == STMT_TILE) {
+        t->at = moved(g, s->dst, s->at);
+        t->dst = copy_of(g, s->dst);
+        t->value = expr_with_places(p->arena, s->value, moved_load, (void *)(uintptr_t)g);
+        return t;
+    }
+    if (s->kind == STMT_FOR) {
+        const char *name = p->from->vars.at[s->var].name->text;
+        p->var[s->var] =
+            p->used[s->var] ? kernel_var(p->to, &p->ctx->syms, name, true) : s->var;
+        p->used[s->var] = true;
+        t->var = p->var[s->var];
+        t->range.start = moved_position(g, s->range.start);
+    }
+    Guard *guard = ARENA_ARRAY(p->arena, s->n_guards + 1, Guard);
+    for (uint32_t i = 0; i < s->n_guards; i++) {
+        guard[i] = s->guard[i];
+        guard[i].var = p->var[guard[i].var];
+    }
+    t->guard = guard;
+    Stmts in = {0};
+    for (uint32_t i = 0; i < s->n_body; i++) {
+        if (s->body[i]->kind == STMT_ALLOC) {
+            put_alloc(p, &in, s->body[i], g->parity);
+        } else {
+            Stmt *inside = moved_stmt(g, s->body[i]);
+            vec_push(p->arena, &in.list, inside);
+        }
+    }
+    t->body = in.list.at;
+    t->n_body = in.list.n;
+    return t;
+}
+
 /* Statements [from, to) of the body, of that iteration; tiles of these alone begin again each time. */
 static void put_stage(Pipeline *p, Stmts *out, uint32_t from, uint32_t to, Affine at,
                       uint32_t parity)
@@ -174,16 +246,10 @@ static void put_stage(Pipeline *p, Stmts *out, uint32_t from, uint32_t to, Affin
             if (here && !p->crosses[s->buf] && !p->shared[s->buf]) {
                 put_alloc(p, out, s, parity);
             }
-            continue;
+        } else if (i >= from) {
+            Stmt *t = moved_stmt(&g, s);
+            vec_push(p->arena, &out->list, t);
         }
-        if (i < from) {
-            continue;
-        }
-        Stmt *t = arena_copy(p->arena, s, sizeof *s);
-        t->at = moved(&g, s->dst, s->at);
-        t->dst = copy_of(&g, s->dst);
-        t->value = expr_with_places(p->arena, s->value, moved_load, &g);
-        vec_push(p->arena, &out->list, t);
     }
 }
 
@@ -295,6 +361,11 @@ Kernel *lower_pipelined(Ctx *ctx, Arena *arena, const Kernel *k, const Stmt *loo
     }
     for (uint32_t b = 0; b < k->bufs.n; b++) {
         p.shared[b] = p.shared[b] && !p.crosses[b];
+    }
+    p.var = ARENA_ARRAY(arena, k->vars.n + 1, VarRef);
+    p.used = ARENA_ARRAY(arena, k->vars.n + 1, bool);
+    for (VarRef v = 0; v < k->vars.n; v++) {
+        p.var[v] = v;
     }
     p.to = kernel_like(arena, k);
     p.pair = kernel_var(p.to, &ctx->syms, k->vars.at[loop->var].name->text, true);
