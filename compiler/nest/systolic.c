@@ -209,6 +209,21 @@ static double packed_bytes(const Product *p, const Use *u, int64_t steps, int64_
                        (double)size;
 }
 
+/* Equal tiles of the only label of a role, where there are as many of them as of full ones, and all is in memory: 4 times 125 rows rather
+ * than 3 times 128 and 116. */
+static int64_t even_tile(const Product *p, const Schedule *b, ScheduleRole r, int64_t most,
+                         const Strips *x)
+{
+    bool memory = p->nest->values[p->a->node].residence == RESIDE_ARGUMENT &&
+                  p->nest->values[p->b->node].residence == RESIDE_ARGUMENT && !p->chip;
+    const LabelExtent *own = b->n_labels[r] == 1 ? &p->extent[b->label[r][0]] : NULL;
+    if (own == NULL || !own->exact || !memory || x->mirrored) {
+        return most;
+    }
+    int64_t tiles = (own->most + most - 1) / most;
+    return tiles > 1 && own->most % tiles == 0 ? own->most / tiles : most;
+}
+
 void systolic_levels(const Product *p, Schedule *b)
 {
     const ContractionTiles *t = &p->machine->tile;
@@ -216,20 +231,20 @@ void systolic_levels(const Product *p, Schedule *b)
     const NestValue *v = &p->nest->values[node];
     Strips x = {.most_rows = p->machine->systolic.live_rows,
                 .room = (double)p->machine->systolic.packed};
-    x.tile[ROLE_M] = smaller(t->rows, t->bytes / t->line);
-    x.tile[ROLE_N] = t->line / dtype_bytes(p->node->acc);
-    x.tile[ROLE_K] = t->sum;
+    bool plain = v->fold == NEST_NONE && product_following(p, &into) == NULL && !p->chip;
+    x.mirrored = plain && is_mirrored(p, b);
+    x.tile[ROLE_M] = even_tile(p, b, ROLE_M, smaller(t->rows, t->bytes / t->line), &x);
+    x.tile[ROLE_N] = even_tile(p, b, ROLE_N, t->line / dtype_bytes(p->node->acc), &x);
+    x.tile[ROLE_K] = even_tile(p, b, ROLE_K, t->sum, &x);
     int64_t rows = 0, columns = 0, sums = 0;
     x.tiles[ROLE_M] = boxes_of(p, b, ROLE_M, shared_rows(p, b), x.tile[ROLE_M], &rows);
     x.tiles[ROLE_N] = boxes_of(p, b, ROLE_N, b->n_labels[ROLE_N], x.tile[ROLE_N], &columns);
-    int64_t steps = boxes_of(p, b, ROLE_K, b->n_labels[ROLE_K], t->sum, &sums);
+    int64_t steps = boxes_of(p, b, ROLE_K, b->n_labels[ROLE_K], x.tile[ROLE_K], &sums);
     x.bytes[ROLE_M] = packed_bytes(p, p->a, steps, rows);
     x.bytes[ROLE_N] = packed_bytes(p, p->b, steps, columns);
-    bool plain = v->fold == NEST_NONE && product_following(p, &into) == NULL && !p->chip;
     x.live = plain && !may_turn(p, b, p->a) && !may_turn(p, b, p->b)
                  ? p->machine->systolic.live
                  : p->machine->systolic.live_busy;
-    x.mirrored = plain && is_mirrored(p, b);
     x.panel_rows = x.live;
     ScheduleLevel *level = ARENA_ARRAY(p->arena, STRIP_LEVELS, ScheduleLevel);
     b->n_levels = schedule_strips(&x, level);

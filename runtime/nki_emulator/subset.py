@@ -292,8 +292,10 @@ class SubsetChecker:
     _is_List = _is_Tuple
 
     def _is_Subscript(self, node):
-        if isinstance(node.value, ast.Subscript):
-            self.fail("P15", node, "a slice of a slice; index the tensor once")
+        inner = node.value.slice if isinstance(node.value, ast.Subscript) else None
+        if isinstance(inner, (ast.Slice, ast.Tuple)) or \
+                (isinstance(inner, ast.Constant) and inner.value is Ellipsis):
+            self.fail("P15", node, "a slice of a slice; index the tensor once")  # not of a tile in a list
         self._expression(node.value)
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         for item in items:

@@ -67,6 +67,8 @@ CASES = [
     ("P13", "an attribute nobody knows", "a:float32:8x8", "f = a.<<strides||shape>>\n"),
     ("P15", "a slice of a slice", "", S + "nisa.memset(dst=s[0:8, 0:4]<<[0:4, 0:4]||>>, "
      "value=1.0)\n"),
+    ("P15", "a slice of a slice of a tile in a list", "", S + "ts = [s]\n"
+     "nisa.memset(dst=ts[0][0:8, 0:4]<<[0:4, 0:4]||>>, value=1.0)\n"),
     ("P15", "a slice of a named slice", "", S + "t = s<<[0:8, 0:4]||>>\n"
      "nisa.memset(dst=t[0:4, 0:4], value=1.0)  #!\n"),
 ]

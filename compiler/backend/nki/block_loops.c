@@ -3,14 +3,11 @@
  * What a level packs is then loaded before the loops inside of it. */
 #include "backend/nki/blocks.h"
 
-#define BODY_MOST 64 /* matmuls of a body that is not cut again */
-#define INSIDE_MOST                                                                            \
-    512 /* the same in a loop: what that keeps for all its iterations would be made in each */
+#define BODY_MOST 16 /* matmuls of a body that is not cut again */
 
 typedef struct Cut {
     Lower *l;
     const Stmt *s, *epilogue;
-    bool inside; /* of another statement's loop? */
 } Cut;
 
 /* Matmuls of what is open: an estimate. */
@@ -71,11 +68,6 @@ static bool find_label(const Cut *c, ScheduleRole role, int64_t tile, uint32_t *
     return found;
 }
 
-static int64_t body_most(const Cut *c)
-{
-    return c->inside ? INSIDE_MOST : BODY_MOST;
-}
-
 static void lower_level(const Cut *c, uint32_t at);
 
 /* The label by steps: as a loop, and what is left. */
@@ -127,11 +119,11 @@ static void lower_level(const Cut *c, uint32_t at)
     const Schedule *b = c->s->schedule;
     uint32_t label = 0;
     int64_t step = 0;
-    if (matmuls(c) > body_most(c) && find_batch(c, &label, &step)) {
+    if (matmuls(c) > BODY_MOST && find_batch(c, &label, &step)) {
         lower_label(c, at, label, step);
         return;
     }
-    for (; at < b->n_levels && b->level[at].role != ROLE_K && matmuls(c) > body_most(c); at++) {
+    for (; at < b->n_levels && b->level[at].role != ROLE_K && matmuls(c) > BODY_MOST; at++) {
         if (find_label(c, b->level[at].role, b->level[at].tile, &label, &step)) {
             lower_label(c, at, label, step);
             return;
@@ -155,7 +147,7 @@ static bool find_rows(const Cut *c, uint32_t *rows)
         terms = keeps ? terms : sat_mul(terms, c->l->now.full.n[i]);
     }
     int64_t tiles = c->l->now.full.n[*rows] / NKI_PARTITIONS * (terms / NKI_PARTITIONS);
-    return kept == 1 && tiles > body_most(c);
+    return kept == 1 && tiles > BODY_MOST;
 }
 
 static void lower_rows(const Cut *c)
@@ -201,7 +193,7 @@ static bool is_mirrored(const Cut *c)
 
 bool lower_cut(Lower *l, const Stmt *s, const Stmt *epilogue)
 {
-    Cut c = {l, s, epilogue, l->loops.depth > 0};
+    Cut c = {l, s, epilogue};
     uint32_t rows = 0;
     if (l->loops.concrete[l->from->vars.n] || has_positions(s->value) ||
         (epilogue != NULL && has_positions(epilogue->value))) {
@@ -211,7 +203,7 @@ bool lower_cut(Lower *l, const Stmt *s, const Stmt *epilogue)
         lower_rows(&c);
         return true;
     }
-    if (s->schedule == NULL || s->schedule->n_levels == 0 || matmuls(&c) <= body_most(&c) ||
+    if (s->schedule == NULL || s->schedule->n_levels == 0 || matmuls(&c) <= BODY_MOST ||
         is_mirrored(&c)) {
         return false;
     }

@@ -6,28 +6,63 @@
 
 /* ---- loops ---- */
 
-/* Over the label as it is now, by equal steps, from iteration `first` on. */
-PanelLoop panels_loop_from(Panels *p, uint32_t label, int64_t step, Affine first)
+PanelLoop panels_loop_from(const Panels *p, uint32_t label, int64_t step, Affine first)
 {
-    Lower *l = p->l;
-    CHECK(step >= l->now.full.n[label] || l->now.full.n[label] % step == 0);
-    PanelLoop loop = {label, l->now.full, l->now.moves[label], step, false};
-    loop.open = stay_open_label(l, label, step, first, p->c->reader);
-    l->now.full.n[label] = step < loop.full.n[label] ? step : loop.full.n[label];
-    return loop;
+    const Lower *l = p->l;
+    return (PanelLoop){.label = label,
+                       .step = step,
+                       .first = first,
+                       .full = l->now.full,
+                       .moves = l->now.moves[label]};
 }
 
-PanelLoop panels_loop(Panels *p, uint32_t label, int64_t step)
+PanelLoop panels_loop(const Panels *p, uint32_t label, int64_t step)
 {
     return panels_loop_from(p, label, step, affine_const(0));
 }
 
-void panels_loop_end(Panels *p, const PanelLoop *loop)
+/* The equal steps, as a loop or else the first of them. */
+static void begin_loop(Panels *p, PanelLoop *x)
 {
-    if (loop->open) {
-        stay_close_label(p->l, loop->label, loop->step, &loop->full, loop->moves);
+    Lower *l = p->l;
+    int64_t n = x->full.n[x->label];
+    x->begun = true;
+    x->around = p->loop;
+    p->loop = x;
+    x->done = n < x->step ? n : x->step;
+    if (n / x->step > 1 && stay_open_label(l, x->label, x->step, x->first, p->c->reader)) {
+        const OpenLoop *o = &l->loops.open[l->loops.depth - 1];
+        x->open = true;
+        x->var = o->var;
+        x->trips = o->trips;
+        x->done = n / x->step * x->step;
     }
-    p->l->now.full = loop->full;
+    l->now.full.n[x->label] = n < x->step ? n : x->step;
+}
+
+bool panels_next(Panels *p, PanelLoop *x)
+{
+    Lower *l = p->l;
+    int64_t n = x->full.n[x->label];
+    bool more = true;
+    if (!x->begun) {
+        begin_loop(p, x);
+    } else {
+        if (x->open) {
+            stay_close_label(l, x->label, x->step, &x->full, x->moves);
+        }
+        int64_t left = n - x->done;
+        more = left > 0;
+        l->now.full = x->full;
+        l->now.full.s[x->label] += more ? x->done : 0;
+        l->now.full.n[x->label] = !more ? n : left < x->step ? left : x->step;
+        x->done += more ? l->now.full.n[x->label] : 0;
+        x->open = false;
+        x->later = true;
+    }
+    p->loop = more ? x : x->around;
+    contract_refresh(p->c);
+    return more;
 }
 
 /* ---- tiles ---- */
@@ -35,8 +70,7 @@ void panels_loop_end(Panels *p, const PanelLoop *loop)
 Held panels_held(Panels *p, const Panel *s, TileView view)
 {
     const Lower *l = p->l;
-    Held h = {
-        view, l->now.full, {l->now.moves[s->label], l->now.moves[p->k]}, {{0}}, l->loops.depth};
+    Held h = {view, l->now.full, {l->now.moves[s->label], l->now.moves[p->k]}, {{0}}, p->loop};
     for (uint32_t i = 0; i < p->c->batch.n && i < BATCH_MOST; i++) {
         h.batch[i] = l->now.moves[p->c->batch.at[i]];
     }
@@ -87,51 +121,77 @@ TileView panels_view(Lower *l, TileView v, Affine at, int64_t np, int64_t nf)
     return v;
 }
 
-static int64_t panel_width(const Panel *s)
+static int64_t count_steps(const Panels *p, int64_t n)
 {
-    return s->packed > 0 ? s->packed : s->strip;
+    return (n + p->step - 1) / p->step;
+}
+
+int64_t panels_steps(const Panels *p)
+{
+    return count_steps(p, p->l->now.full.n[p->k]);
+}
+
+/* So many elements of a panel for each of so many positions of the sum, from what is open on. */
+static TileView panel_view(Panels *p, const Panel *s, int64_t np, int64_t nf)
+{
+    Lower *l = p->l;
+    Affine at = panels_distance(p, s, &s->panel, true, p->step, s->width);
+    at = affine_add(l->arena, at, 1, panels_distance(p, s, &s->panel, false, 1, 1));
+    int64_t elements = count_steps(p, s->panel.box.n[p->k]) * s->width;
+    at = affine_add(l->arena, at, 1, batch_distance(p, s, elements));
+    return panels_view(l, s->panel.view, at, np, nf);
 }
 
 /* What is open of a panel, at one step of the sum. */
 TileView panel_part(Panels *p, const Panel *s)
 {
-    Lower *l = p->l;
-    Affine at = panels_distance(p, s, &s->panel, true, NKI_PARTITIONS, panel_width(s));
-    at = affine_add(l->arena, at, 1, panels_distance(p, s, &s->panel, false, 1, 1));
-    int64_t elements = s->panel.box.n[p->k] / NKI_PARTITIONS * panel_width(s);
-    at = affine_add(l->arena, at, 1, batch_distance(p, s, elements));
-    return panels_view(l, s->panel.view, at, NKI_PARTITIONS, l->now.full.n[s->label]);
+    return panel_view(p, s, p->l->now.full.n[p->k], p->l->now.full.n[s->label]);
 }
 
-/* 128 rows of the lines, so many elements of them. */
+/* Rows of what is to be turned that are loaded, and transposed, together: equal ones where that needs no more of them, and what is
+ * transposed begins at multiples of 4 bytes of a bank. */
+static int64_t lines_rows(const Panels *p, const Panel *s)
+{
+    const Place *x = panels_place(p, s == &p->side[ROLE_M] ? ROLE_M : ROLE_N);
+    int64_t size = nki_bytes(p->l->from->bufs.at[x->buf].dtype);
+    int64_t parts = (s->strip + NKI_PARTITIONS - 1) / NKI_PARTITIONS, rows = s->strip / parts;
+    return rows * parts == s->strip && rows * size % 4 == 0 ? rows : NKI_PARTITIONS;
+}
+
+/* The rows that are open of the lines, so many elements of them. */
 static TileView lines_part(Panels *p, const Panel *s, int64_t nf)
 {
     Lower *l = p->l;
-    Affine at = panels_distance(p, s, &s->lines, false, NKI_PARTITIONS, s->lines.box.n[p->k]);
+    Affine at = panels_distance(p, s, &s->lines, false, lines_rows(p, s), s->lines.box.n[p->k]);
     at = affine_add(l->arena, at, 1, panels_distance(p, s, &s->lines, true, 1, 1));
-    return panels_view(l, s->lines.view, at, NKI_PARTITIONS, nf);
+    return panels_view(l, s->lines.view, at, l->now.full.n[s->label], nf);
+}
+
+static TileView tile_for(Panels *p, ScheduleRole r, int64_t np, int64_t nf)
+{
+    const Buffer *b = &p->l->from->bufs.at[panels_place(p, r)->buf];
+    return tile_new(p->l, b->name->text, b->dtype, SPACE_TILE, np, nf);
 }
 
 void panel_make(Panels *p, ScheduleRole r)
 {
     Lower *l = p->l;
     Panel *s = &p->side[r];
-    const Buffer *b = &l->from->bufs.at[panels_place(p, r)->buf];
-    int64_t n = l->now.full.n[p->k] / NKI_PARTITIONS * panel_width(s);
+    int64_t sums = l->now.full.n[p->k];
+    s->width = l->now.full.n[s->label];
+    int64_t n = panels_steps(p) * s->width;
     for (uint32_t i = 0; i < p->c->batch.n && s->lifted; i++) {
         n *= l->now.full.n[p->c->batch.at[i]];
     }
-    s->panel =
-        panels_held(p, s, tile_new(l, b->name->text, b->dtype, SPACE_TILE, NKI_PARTITIONS, n));
+    s->panel = panels_held(p, s, tile_for(p, r, sums < p->step ? sums : p->step, n));
 }
 
 /* ---- strips ---- */
 
-/* Positions of the sum that are loaded and turned at a time. */
 int64_t panels_piece(const Panels *p)
 {
-    int64_t all = p->l->now.full.n[p->k];
-    return all % (TAIL * NKI_PARTITIONS) == 0 ? TAIL * NKI_PARTITIONS : all;
+    int64_t all = p->l->now.full.n[p->k], piece = TAIL * p->step;
+    return piece < all ? piece : all;
 }
 
 void panels_once_open(Panels *p, PanelOnce *o)
@@ -142,20 +202,37 @@ void panels_once_open(Panels *p, PanelOnce *o)
     }
 }
 
-PanelOnce panels_once(Panels *p, ScheduleRole r)
+/* Is no loop over the other operand, begun after the panel, past its first iterations? */
+static bool panels_is_first(const Panels *p, ScheduleRole r)
 {
+    bool first = true;
+    for (const PanelLoop *x = p->loop; x != p->side[r].panel.loop; x = x->around) {
+        first &= x->label != p->side[1 - r].label || !x->later;
+    }
+    return first;
+}
+
+bool panels_once(Panels *p, ScheduleRole r, PanelOnce *o)
+{
+    if (!panels_is_first(p, r)) {
+        return false;
+    }
     Lower *l = p->l;
-    PanelOnce o = {.times = l->loops.times};
-    o.guard = ARENA_ARRAY(l->arena, LOOP_DEPTH_LIMIT, Guard);
-    for (uint32_t d = p->side[r].panel.depth; d < l->loops.depth; d++) {
-        const OpenLoop *loop = &l->loops.open[d];
-        if (affine_uses(l->now.moves[p->side[1 - r].label], loop->var)) {
-            o.guard[o.n++] = (Guard){loop->var, 0, 1};
-            l->loops.times /= loop->trips;
+    *o = (PanelOnce){.times = l->loops.times};
+    o->guard = ARENA_ARRAY(l->arena, LOOP_DEPTH_LIMIT, Guard);
+    for (const PanelLoop *x = p->loop; x != p->side[r].panel.loop; x = x->around) {
+        if (x->open && x->label == p->side[1 - r].label) {
+            o->guard[o->n++] = (Guard){x->var, 0, 1};
+            l->loops.times /= x->trips;
         }
     }
-    panels_once_open(p, &o);
-    return o;
+    for (uint32_t i = 0; i < o->n / 2; i++) { /* from the outermost */
+        Guard g = o->guard[i];
+        o->guard[i] = o->guard[o->n - 1 - i];
+        o->guard[o->n - 1 - i] = g;
+    }
+    panels_once_open(p, o);
+    return true;
 }
 
 void panels_once_end(Panels *p, const PanelOnce *o)
@@ -178,10 +255,10 @@ void panels_once_end(Panels *p, const PanelOnce *o)
 static void make_lines(Panels *p, ScheduleRole r)
 {
     Panel *s = &p->side[r];
-    const Buffer *b = &p->l->from->bufs.at[panels_place(p, r)->buf];
-    int64_t n = s->strip / NKI_PARTITIONS * p->l->now.full.n[p->k];
-    s->lines = panels_held(
-        p, s, tile_new(p->l, b->name->text, b->dtype, SPACE_TILE, NKI_PARTITIONS, n));
+    int64_t rows = lines_rows(p, s), all = p->l->now.full.n[s->label];
+    int64_t parts = (all + rows - 1) / rows;
+    TileView tile = tile_for(p, r, all < rows ? all : rows, parts * p->l->now.full.n[p->k]);
+    s->lines = panels_held(p, s, tile);
 }
 
 /* Rows of what is to be turned, as they lie. */
@@ -189,11 +266,11 @@ static void load_rows(Panels *p, ScheduleRole r)
 {
     Lower *l = p->l;
     Panel *s = &p->side[r];
-    PanelLoop rows = panels_loop(p, s->label, NKI_PARTITIONS);
-    contract_places(p->c);
-    make_dma(l, panels_place(p, r), labels_one(s->label), labels_one(p->k), &l->now.full,
-             lines_part(p, s, l->now.full.n[p->k]), false);
-    panels_loop_end(p, &rows);
+    PanelLoop rows = panels_loop(p, s->label, lines_rows(p, s));
+    while (panels_next(p, &rows)) {
+        make_dma(l, panels_place(p, r), labels_one(s->label), labels_one(p->k), &l->now.full,
+                 lines_part(p, s, l->now.full.n[p->k]), false);
+    }
 }
 
 /* One step of the sum: transposes side by side in a bank, which leave it together. */
@@ -202,31 +279,64 @@ static void turn_step(Panels *p, ScheduleRole r)
     Lower *l = p->l;
     Panel *s = &p->side[r];
     DType t = l->from->bufs.at[panels_place(p, r)->buf].dtype;
-    int64_t bank = NKI_PSUM_BANK / nki_bytes(t), parts = (s->strip + bank - 1) / bank;
-    while (s->strip % (parts * NKI_PARTITIONS) != 0) {
-        parts++; /* equal ones */
+    int64_t bank = NKI_PSUM_BANK / nki_bytes(t), all = l->now.full.n[s->label];
+    int64_t rows = lines_rows(p, s), chunks = (all + rows - 1) / rows;
+    int64_t parts = (chunks + bank / rows - 1) / (bank / rows);
+    PanelLoop banks = panels_loop(p, s->label, (chunks + parts - 1) / parts * rows);
+    while (panels_next(p, &banks)) {
+        int64_t wide = l->now.full.n[s->label], sums = l->now.full.n[p->k];
+        Held psum = panels_held(p, s, tile_new(l, "psum", t, SPACE_ACC, sums, wide));
+        PanelLoop chunk = panels_loop(p, s->label, rows);
+        while (panels_next(p, &chunk)) {
+            Affine at = panels_distance(p, s, &psum, false, 1, 1);
+            make_transpose(l, panels_view(l, psum.view, at, sums, l->now.full.n[s->label]),
+                           lines_part(p, s, sums));
+        }
+        make_copy(l, panel_part(p, s), psum.view);
     }
-    PanelLoop banks = panels_loop(p, s->label, s->strip / parts);
-    int64_t wide = l->now.full.n[s->label];
-    Held psum = panels_held(p, s, tile_new(l, "psum", t, SPACE_ACC, NKI_PARTITIONS, wide));
-    PanelLoop rows = panels_loop(p, s->label, NKI_PARTITIONS);
-    Affine at = panels_distance(p, s, &psum, false, 1, 1);
-    make_transpose(l, panels_view(l, psum.view, at, NKI_PARTITIONS, NKI_PARTITIONS),
-                   lines_part(p, s, NKI_PARTITIONS));
-    panels_loop_end(p, &rows);
-    make_copy(l, panel_part(p, s), psum.view);
-    panels_loop_end(p, &banks);
 }
 
-/* The steps of the sum that are open. */
+/* The same of several steps of a strip that is all of the panel, which lie side by side there, too. */
+static void turn_steps(Panels *p, ScheduleRole r)
+{
+    Lower *l = p->l;
+    Panel *s = &p->side[r];
+    DType t = l->from->bufs.at[panels_place(p, r)->buf].dtype;
+    int64_t wide = panels_steps(p) * s->width;
+    Held psum = panels_held(p, s, tile_new(l, "psum", t, SPACE_ACC, p->step, wide));
+    PanelLoop steps = panels_loop(p, p->k, p->step);
+    while (panels_next(p, &steps)) {
+        PanelLoop chunk = panels_loop(p, s->label, lines_rows(p, s));
+        while (panels_next(p, &chunk)) {
+            Affine at = panels_distance(p, s, &psum, true, p->step, s->width);
+            at = affine_add(l->arena, at, 1, panels_distance(p, s, &psum, false, 1, 1));
+            make_transpose(l, panels_view(l, psum.view, at, p->step, l->now.full.n[s->label]),
+                           lines_part(p, s, p->step));
+        }
+    }
+    make_copy(l, panel_view(p, s, p->step, wide), psum.view);
+}
+
+/* The steps of the sum that are open: as many at a time as a bank holds. */
 void panel_turn(Panels *p, ScheduleRole r)
 {
+    Lower *l = p->l;
+    Panel *s = &p->side[r];
+    int64_t bank = NKI_PSUM_BANK / nki_bytes(l->from->bufs.at[panels_place(p, r)->buf].dtype);
+    int64_t most = s->width == l->now.full.n[s->label] ? bank / s->width : 1;
     make_lines(p, r);
     load_rows(p, r);
-    PanelLoop steps = panels_loop(p, p->k, NKI_PARTITIONS);
-    turn_step(p, r);
-    panels_loop_end(p, &steps);
-    contract_places(p->c);
+    PanelLoop groups = panels_loop(p, p->k, p->step * (most > 1 ? most : 1));
+    while (panels_next(p, &groups)) {
+        if (most > 1 && l->now.full.n[p->k] % p->step == 0) {
+            turn_steps(p, r);
+            continue;
+        }
+        PanelLoop steps = panels_loop(p, p->k, p->step);
+        while (panels_next(p, &steps)) {
+            turn_step(p, r);
+        }
+    }
 }
 
 static void load_step(Panels *p, ScheduleRole r)
@@ -247,20 +357,21 @@ PanelFill panel_fill_of(const Panel *s)
 /* All steps that are open, of the operands that are filled so. */
 void panels_fill(Panels *p, PanelFill fill)
 {
-    if (panel_fill_of(&p->side[ROLE_M]) != fill && panel_fill_of(&p->side[ROLE_N]) != fill) {
-        return;
-    }
-    PanelLoop steps = panels_loop(p, p->k, NKI_PARTITIONS);
-    contract_places(p->c);
+    PanelOnce once[2];
+    bool fills[2], any = false;
     for (ScheduleRole r = 0; r < ROLE_K; r++) {
-        if (panel_fill_of(&p->side[r]) == fill) {
-            PanelOnce once = panels_once(p, r);
-            load_step(p, r);
-            panels_once_end(p, &once);
+        fills[r] = panel_fill_of(&p->side[r]) == fill;
+        any |= fills[r] && panels_is_first(p, r);
+    }
+    PanelLoop steps = panels_loop(p, p->k, p->step);
+    while (any && panels_next(p, &steps)) {
+        for (ScheduleRole r = 0; r < ROLE_K; r++) {
+            if (fills[r] && panels_once(p, r, &once[r])) {
+                load_step(p, r);
+                panels_once_end(p, &once[r]);
+            }
         }
     }
-    panels_loop_end(p, &steps);
-    contract_places(p->c);
 }
 
 /* Panels of the steps that are open, for operands that stream. */
@@ -278,18 +389,30 @@ void panels_stream(Panels *p)
 void panel_fill_strip(Panels *p, ScheduleRole r)
 {
     bool turns = p->side[r].turns;
-    PanelLoop steps = panels_loop(p, p->k, turns ? panels_piece(p) : NKI_PARTITIONS);
-    contract_places(p->c);
-    (turns ? panel_turn : load_step)(p, r);
-    panels_loop_end(p, &steps);
-    contract_places(p->c);
+    PanelLoop steps = panels_loop(p, p->k, turns ? panels_piece(p) : p->step);
+    while (panels_next(p, &steps)) {
+        (turns ? panel_turn : load_step)(p, r);
+    }
 }
 
 void panel_fill_strips(Panels *p, ScheduleRole r)
 {
     PanelLoop strips = panels_loop(p, p->side[r].label, p->side[r].strip);
-    panel_fill_strip(p, r);
-    panels_loop_end(p, &strips);
+    while (panels_next(p, &strips)) {
+        panel_fill_strip(p, r);
+    }
+}
+
+static void fill_batches(Panels *p, ScheduleRole r, uint32_t at)
+{
+    if (at == p->c->batch.n) {
+        panel_fill_strips(p, r);
+        return;
+    }
+    PanelLoop batch = panels_loop(p, p->c->batch.at[at], 1);
+    while (panels_next(p, &batch)) {
+        fill_batches(p, r, at + 1);
+    }
 }
 
 /* An operand before the loops around, strip by strip. */
@@ -297,19 +420,12 @@ void panel_fill_before(Panels *p, ScheduleRole r)
 {
     Lower *l = p->l;
     Panel *s = &p->side[r];
-    uint32_t before = l->loops.depth, n_batch = p->c->batch.n;
+    uint32_t before = l->loops.depth;
     Lift lift = lift_begin(l, s->depth, s->bytes);
     uint32_t depth = l->loops.depth, n = before - depth;
     OpenLoop *around = arena_copy(l->arena, &l->loops.open[depth], n * sizeof *around);
     panel_make(p, r);
-    PanelLoop batch[BATCH_MOST];
-    for (uint32_t i = 0; i < n_batch; i++) {
-        batch[i] = panels_loop(p, p->c->batch.at[i], 1);
-    }
-    panel_fill_strips(p, r);
-    for (uint32_t i = n_batch; i-- > 0;) {
-        panels_loop_end(p, &batch[i]);
-    }
+    fill_batches(p, r, 0);
     memcpy(&l->loops.open[depth], around, n * sizeof *around);
     lift_end(l, &lift);
     contract_places(p->c);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A contraction as loops over its tiles, to the last one, where its extents are multiples of them: the order of its levels (schedule/schedule.h),
+/* A contraction as loops over its tiles, and what its extents have beside whole tiles: the order of its levels (schedule/schedule.h),
  *
  *     for rows, columns as the levels say { a panel of either operand; banks; for k { for tiles: multiply } for tiles: store }
  *
- * A panel holds a strip of an operand over the whole sum: element (k, i) of the strip at (k / 128) * width + i of partition k % 128. What a
+ * A panel holds a strip of an operand over the whole sum: element (k, i) of the strip at (k / step) * width + i of partition k % step, step <= 128. What a
  * level packs is one tile outside of the loops inside of that level, whose strips are made in the first iterations of the loops over
  * the other operand (`if column == 0`); of what is not packed each strip is a tile of its own. DMA queues run ahead by themselves.
  * The last steps of the sum are taken tile by tile, so that one tile leaves PSUM while the next is finished. */
@@ -45,24 +45,20 @@ static bool find_side(Panels *p, ScheduleRole r)
         }
         s->strip = level->tile < open ? level->tile : open;
         s->again = false;
-        if (open % s->strip != 0) {
-            return false;
-        }
         open = s->strip;
         s->packed = level->pack ? s->strip : s->packed;
     }
     const Place *x = panels_place(p, r);
     s->turns = view_turns(l, x, labels_one(p->k), labels_one(s->label), &l->now.full);
     bool unit = place_stride(l, x, s->turns ? p->k : s->label) == 1;
-    return s->strip > 0 && s->strip % s->tile == 0 && !l->home[x->buf].on_chip && unit &&
-           x->n_terms == 0 && is_plain(x, s->label) && is_plain(x, p->k) &&
-           (!s->turns || s->strip % NKI_PARTITIONS == 0);
+    return s->strip > 0 && !l->home[x->buf].on_chip && unit && x->n_terms == 0 &&
+           is_plain(x, s->label) && is_plain(x, p->k);
 }
 
 /* Bytes of a partition that is taken. */
 static int64_t bytes_of(const Panels *p)
 {
-    int64_t bytes = 0, steps = p->l->now.full.n[p->k] / NKI_PARTITIONS;
+    int64_t bytes = 0, steps = panels_steps(p);
     for (ScheduleRole r = 0; r < ROLE_K; r++) {
         const Panel *s = &p->side[r];
         int64_t size = nki_bytes(p->l->from->bufs.at[panels_place(p, r)->buf].dtype);
@@ -96,8 +92,8 @@ static void find_lifted(Panels *p)
         Panel *s = &p->side[r];
         const Place *x = panels_place(p, r);
         int64_t all = l->now.full.n[s->label];
-        int64_t bytes = sat_mul(all * (l->now.full.n[p->k] / NKI_PARTITIONS),
-                                nki_bytes(l->from->bufs.at[x->buf].dtype));
+        int64_t bytes =
+            sat_mul(all * panels_steps(p), nki_bytes(l->from->bufs.at[x->buf].dtype));
         for (uint32_t i = 0; i < p->c->batch.n; i++) {
             bytes = sat_mul(bytes, l->now.full.n[p->c->batch.at[i]]);
         }
@@ -116,7 +112,7 @@ static bool find_mirror(Panels *p)
 {
     const Lower *l = p->l;
     Panel *m = &p->side[ROLE_M], *n = &p->side[ROLE_N];
-    int64_t all = l->now.full.n[m->label], steps = l->now.full.n[p->k] / NKI_PARTITIONS;
+    int64_t all = l->now.full.n[m->label], steps = panels_steps(p);
     int64_t block = n->tile;
     int64_t row =
         sat_mul(steps, nki_bytes(l->from->bufs.at[panels_place(p, ROLE_M)->buf].dtype));
@@ -135,6 +131,31 @@ static bool find_mirror(Panels *p)
     return p->mirrored;
 }
 
+static int64_t tiles_of(int64_t n, int64_t tile)
+{
+    return (n + tile - 1) / tile;
+}
+
+static bool is_one_tile(const Panels *p)
+{
+    const Box *full = &p->l->now.full;
+    const Panel *m = &p->side[ROLE_M], *n = &p->side[ROLE_N];
+    return full->n[m->label] <= m->tile && full->n[n->label] <= n->tile &&
+           full->n[p->k] <= p->step;
+}
+
+/* Would tiles of several batches fill a bank together? */
+static bool shares_banks(const Contraction *c)
+{
+    int64_t each[LABELS];
+    Labels outer = contract_outer(c, each);
+    bool shares = false;
+    for (uint32_t i = 0; i < outer.n; i++) {
+        shares |= each[i] > 1;
+    }
+    return shares;
+}
+
 static bool is_regular(Panels *p)
 {
     Contraction *c = p->c;
@@ -146,6 +167,7 @@ static bool is_regular(Panels *p)
         return false;
     }
     p->k = c->pk.at[0];
+    p->step = c->tile[ROLE_K];
     while (p->n_levels < b->n_levels && b->level[p->n_levels].role != ROLE_K) {
         p->n_levels++;
     }
@@ -158,16 +180,12 @@ static bool is_regular(Panels *p)
         return false;
     }
     const Panel *m = &p->side[ROLE_M], *n = &p->side[ROLE_N];
-    int64_t banks = m->strip / m->tile * (n->strip / n->tile), bank = NKI_PSUM_BANK / 4;
-    if (l->now.full.n[p->k] % NKI_PARTITIONS != 0 || c->tile[ROLE_K] != NKI_PARTITIONS) {
-        return false;
+    int64_t banks = tiles_of(m->strip, m->tile) * tiles_of(n->strip, n->tile);
+    if (shares_banks(c) || is_one_tile(p)) {
+        return false; /* blocks.c takes several at a time, or what is there of them already */
     }
-    if (contract_is_small_mirror(c)) {
-        return false;
-    }
-    return find_mirror(p) ||
-           (banks <= NKI_PSUM_BANKS &&
-            (banks == 1 || (n->tile == bank && m->tile == NKI_PARTITIONS)) && find_room(p));
+    return !contract_is_small_mirror(c) &&
+           (find_mirror(p) || (banks <= NKI_PSUM_BANKS && find_room(p)));
 }
 
 /* ---- a block: a strip of rows times a strip of columns ---- */
@@ -177,9 +195,9 @@ TileView panels_tile(Panels *p, const Banks *b, TileView all)
 {
     Lower *l = p->l;
     const Panel *m = &p->side[ROLE_M], *n = &p->side[ROLE_N];
-    Affine at = panels_distance(p, n, &b->at[ROLE_N], false, 1, 1);
+    Affine at = panels_distance(p, n, &b->at[ROLE_N], false, n->tile, b->tile);
     at = affine_add(l->arena, at, 1,
-                    panels_distance(p, m, &b->at[ROLE_M], false, m->tile, n->strip));
+                    panels_distance(p, m, &b->at[ROLE_M], false, m->tile, b->row));
     return panels_view(l, all, at, l->now.full.n[m->label], l->now.full.n[n->label]);
 }
 
@@ -189,18 +207,17 @@ static TileView bank_of(Panels *p, const Banks *b)
     return panels_tile(p, b, b->acc);
 }
 
-/* What becomes of the tile. */
-static void finish_tile(Panels *p, const Banks *b, const Box *box)
+typedef void TileBody(Panels *p, const Banks *b);
+
+static void for_tiles(Panels *p, const Banks *b, TileBody *body)
 {
-    Contraction *c = p->c;
-    Labels columns = labels_one(p->side[ROLE_N].label);
-    if (!p->mirrored) {
-        contract_finish(c, columns, box, bank_of(p, b));
-        return;
+    PanelLoop rows = panels_loop(p, p->side[ROLE_M].label, p->side[ROLE_M].tile);
+    while (panels_next(p, &rows)) {
+        PanelLoop columns = panels_loop(p, p->side[ROLE_N].label, p->side[ROLE_N].tile);
+        while (panels_next(p, &columns)) {
+            body(p, b);
+        }
     }
-    TileView row = panels_tile(p, b, b->rows);
-    make_copy(p->l, row, bank_of(p, b));
-    view_store(p->l, &c->final, c->pm, columns, box, row);
 }
 
 /* The matmul of the tiles that are open, at a step of the sum. */
@@ -210,37 +227,14 @@ static void multiply(Panels *p, const Banks *b)
                 panel_part(p, &p->side[ROLE_N]), false);
 }
 
-typedef struct Tiles {
-    PanelLoop loop[2];
-} Tiles;
-
-static Tiles tiles_begin(Panels *p)
-{
-    Tiles t;
-    for (ScheduleRole r = 0; r < ROLE_K; r++) {
-        t.loop[r] = panels_loop(p, p->side[r].label, p->side[r].tile);
-    }
-    return t;
-}
-
-static void tiles_end(Panels *p, const Tiles *t)
-{
-    panels_loop_end(p, &t->loop[ROLE_N]);
-    panels_loop_end(p, &t->loop[ROLE_M]);
-}
-
 /* The steps of the sum that are open, all tiles at each. */
 static void multiply_steps(Panels *p, const Banks *b)
 {
-    if (p->l->now.full.n[p->k] < 1) {
-        return;
+    PanelLoop steps = panels_loop(p, p->k, p->step);
+    while (panels_next(p, &steps)) {
+        panels_stream(p);
+        for_tiles(p, b, multiply);
     }
-    PanelLoop steps = panels_loop(p, p->k, NKI_PARTITIONS);
-    panels_stream(p);
-    Tiles tiles = tiles_begin(p);
-    multiply(p, b);
-    tiles_end(p, &tiles);
-    panels_loop_end(p, &steps);
 }
 
 /* All steps but the last ones, where operands are turned: these are, a piece before it is multiplied. */
@@ -249,74 +243,107 @@ static void turn_and_multiply(Panels *p, const Banks *b)
     Lower *l = p->l;
     int64_t piece = panels_piece(p);
     PanelLoop pieces = panels_loop(p, p->k, piece);
-    panels_fill(p, FILL_KEPT);
-    contract_places(p->c);
-    for (ScheduleRole r = 0; r < ROLE_K; r++) {
-        if (panel_fill_of(&p->side[r]) == FILL_TURNED) {
-            PanelOnce once = panels_once(p, r);
-            panel_turn(p, r);
-            panels_once_end(p, &once);
+    while (panels_next(p, &pieces)) {
+        panels_fill(p, FILL_KEPT);
+        for (ScheduleRole r = 0; r < ROLE_K; r++) {
+            PanelOnce once;
+            if (panel_fill_of(&p->side[r]) == FILL_TURNED && panels_once(p, r, &once)) {
+                panel_turn(p, r);
+                panels_once_end(p, &once);
+            }
         }
-    }
-    if (pieces.open) {
-        const OpenLoop *loop = &l->loops.open[l->loops.depth - 1];
-        Guard guard = {loop->var, 1, loop->trips};
-        PanelOnce late = {1, arena_copy(l->arena, &guard, sizeof guard), l->loops.times, {0}};
+        if (!pieces.open && !pieces.later) {
+            continue;
+        }
+        Guard guard = {pieces.var, 1, pieces.trips};
+        PanelOnce late = {
+            pieces.open, arena_copy(l->arena, &guard, sizeof guard), l->loops.times, {0}};
+        Box now = l->now.full;
         panels_once_open(p, &late);
         l->now.full.s[p->k] -= piece;
+        l->now.full.n[p->k] = piece;
         multiply_steps(p, b);
+        l->now.full = now;
         panels_once_end(p, &late);
     }
-    panels_loop_end(p, &pieces);
+}
+
+/* The last steps of the sum, and what becomes of the tile. */
+static void finish_tile(Panels *p, const Banks *b)
+{
+    Lower *l = p->l;
+    Contraction *c = p->c;
+    Labels columns = labels_one(p->side[ROLE_N].label);
+    if (l->now.full.n[p->k] > 0) {
+        PanelLoop steps = panels_loop(p, p->k, p->step);
+        while (panels_next(p, &steps)) {
+            multiply(p, b);
+        }
+    }
+    Box box = l->now.full;
+    if (!p->mirrored) {
+        contract_finish(c, columns, &box, bank_of(p, b));
+        return;
+    }
+    TileView row = panels_tile(p, b, b->rows);
+    make_copy(l, row, bank_of(p, b));
+    view_store(l, &c->final, c->pm, columns, &box, row);
+}
+
+static Banks make_banks(Panels *p)
+{
+    Lower *l = p->l;
+    const Panel *m = &p->side[ROLE_M], *n = &p->side[ROLE_N];
+    int64_t rows = l->now.full.n[m->label], columns = l->now.full.n[n->label];
+    int64_t beside = tiles_of(columns, n->tile), banks = tiles_of(rows, m->tile) * beside;
+    Banks b = {.tile = NKI_PSUM_BANK / 4, .row = beside * (NKI_PSUM_BANK / 4)};
+    rows = rows < m->tile ? rows : m->tile;
+    columns = banks > 1 ? banks * b.tile : columns;
+    b.acc = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, rows, columns);
+    make_open(l, b.acc);
+    if (p->mirrored) {
+        const Buffer *to = &l->from->bufs.at[p->c->final.buf];
+        b.rows = tile_new(l, to->name->text, to->dtype, SPACE_TILE, rows, columns);
+    }
+    b.at[ROLE_M] = panels_held(p, m, b.acc);
+    b.at[ROLE_N] = panels_held(p, n, b.acc);
+    return b;
 }
 
 Banks panels_block(Panels *p)
 {
     Lower *l = p->l;
-    Contraction *c = p->c;
     Panel *m = &p->side[ROLE_M], *n = &p->side[ROLE_N];
-    int64_t banks = m->strip / m->tile * (n->strip / n->tile), n_k = l->now.full.n[p->k];
+    int64_t n_k = l->now.full.n[p->k], steps = panels_steps(p), piece = panels_piece(p);
     bool turns = panel_fill_of(m) == FILL_TURNED || panel_fill_of(n) == FILL_TURNED;
-    Banks b = {.acc = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, m->tile, banks * n->tile)};
-    make_open(l, b.acc);
-    if (p->mirrored) {
-        const Buffer *to = &l->from->bufs.at[c->final.buf];
-        b.rows = tile_new(l, to->name->text, to->dtype, SPACE_TILE, m->tile, banks * n->tile);
-    }
-    b.at[ROLE_M] = panels_held(p, m, b.acc);
-    b.at[ROLE_N] = panels_held(p, n, b.acc);
+    bool one = l->now.full.n[m->label] <= m->tile && l->now.full.n[n->label] <= n->tile;
+    int64_t head = turns          ? (n_k - 1) / piece * piece
+                   : steps > TAIL ? (steps - TAIL) * p->step
+                                  : 0;
+    head = !turns && one ? n_k : head;
+    Banks b = make_banks(p);
     Box full = l->now.full;
-    int64_t tail = turns                         ? panels_piece(p)
-                   : TAIL * NKI_PARTITIONS < n_k ? TAIL * NKI_PARTITIONS
-                                                 : n_k;
-    tail = !turns && banks == 1 ? 0 : tail;
     if (turns) {
         turn_and_multiply(p, &b);
     } else {
         panels_fill(p, FILL_KEPT);
-        l->now.full.n[p->k] = n_k - tail;
-        multiply_steps(p, &b);
+        l->now.full.n[p->k] = head;
+        if (head > 0) {
+            multiply_steps(p, &b);
+        }
     }
     l->now.full = full;
-    l->now.full.s[p->k] += n_k - tail;
-    l->now.full.n[p->k] = tail;
-    if (tail > 0) {
+    l->now.full.s[p->k] += head;
+    l->now.full.n[p->k] = n_k - head;
+    if (head < n_k) {
         panels_stream(p);
     }
-    Tiles tiles = tiles_begin(p);
-    if (tail > 0) {
-        PanelLoop steps = panels_loop(p, p->k, NKI_PARTITIONS);
-        multiply(p, &b);
-        panels_loop_end(p, &steps);
-    }
-    contract_refresh(c);
-    Box box = l->now.full;
-    finish_tile(p, &b, &box);
-    tiles_end(p, &tiles);
+    for_tiles(p, &b, finish_tile);
     l->now.full = full;
-    contract_refresh(c);
+    contract_refresh(p->c);
     return b;
 }
+
 /* ---- levels ---- */
 
 static void emit_level(Panels *p, uint32_t at)
@@ -328,17 +355,17 @@ static void emit_level(Panels *p, uint32_t at)
     }
     const ScheduleLevel *level = &b->level[at];
     Panel *s = &p->side[level->role];
-    PanelLoop loop = panels_loop(p, s->label, level->tile);
     bool strip = true;
     for (uint32_t i = at + 1; i < p->n_levels; i++) {
         strip &= b->level[i].role != level->role;
     }
-    if (!s->lifted && (level->pack || (strip && s->packed == 0 && !s->streams))) {
-        panel_make(p, level->role);
+    PanelLoop loop = panels_loop(p, s->label, level->tile);
+    while (panels_next(p, &loop)) {
+        if (!s->lifted && (level->pack || (strip && s->packed == 0 && !s->streams))) {
+            panel_make(p, level->role);
+        }
+        emit_level(p, at + 1);
     }
-    emit_level(p, at + 1);
-    panels_loop_end(p, &loop);
-    contract_refresh(p->c);
 }
 
 /* Batches one after the other. */
@@ -353,10 +380,9 @@ static void emit_batch(Panels *p, uint32_t at)
         return;
     }
     PanelLoop loop = panels_loop(p, p->c->batch.at[at], 1);
-    contract_refresh(p->c);
-    emit_batch(p, at + 1);
-    panels_loop_end(p, &loop);
-    contract_refresh(p->c);
+    while (panels_next(p, &loop)) {
+        emit_batch(p, at + 1);
+    }
 }
 
 bool contract_panels(Contraction *c)

@@ -15,12 +15,13 @@ typedef struct Held {
     Box box;
     Affine moves[2]; /* of the rows or columns, of the sum */
     Affine batch[BATCH_MOST];
-    uint32_t depth; /* loops that were open */
+    const struct PanelLoop *loop; /* the innermost around it */
 } Held;
 
 typedef struct Panel {
     uint32_t label;              /* rows or columns */
     int64_t tile, strip, packed; /* positions; packed: of the level that packs, or 0 */
+    int64_t width;               /* positions that the panel has */
     bool turns;
     bool again;   /* are there loops over the other operand that use a strip? */
     bool streams; /* each step is loaded when it is multiplied, into a tile of its own */
@@ -36,7 +37,9 @@ typedef struct Panels {
     Lower *l;
     Panel side[2]; /* ROLE_M: stationary, ROLE_N: moving */
     uint32_t k;
-    uint32_t n_levels; /* outside of the sum */
+    int64_t step;           /* positions of the sum that lie on partitions */
+    uint32_t n_levels;      /* outside of the sum */
+    struct PanelLoop *loop; /* the innermost that is open */
     bool
         mirrored; /* is the result its own transpose? Then blocks above the diagonal are that of others, */
     bool shared; /* and both sides have one panel */
@@ -47,18 +50,30 @@ const Place *panels_place(const Panels *p, ScheduleRole side);
 
 /* ---- loops (panel_fill.c) ---- */
 
+/* Over a label as it is, by steps:
+ *
+ *     PanelLoop x = panels_loop(p, label, step);
+ *     while (panels_next(p, &x)) { ... }
+ *
+ * The body is emitted once for all equal steps, which are a loop of the program if they are several, and once more for what is left. */
 typedef struct PanelLoop {
     uint32_t label;
+    int64_t step, done; /* positions */
+    Affine first;       /* iteration */
+    bool begun;
+    bool open;  /* the body is that of a loop: over `var` */
+    bool later; /* or that of a later iteration than the first */
+    VarRef var;
+    int64_t trips;
     Box full;
     Affine moves;
-    int64_t step;
-    bool open; /* or there is one iteration */
+    struct PanelLoop *around;
 } PanelLoop;
 
-/* Over the label as it is now, by equal steps; from iteration `first` on. */
-PanelLoop panels_loop(Panels *p, uint32_t label, int64_t step);
-PanelLoop panels_loop_from(Panels *p, uint32_t label, int64_t step, Affine first);
-void panels_loop_end(Panels *p, const PanelLoop *loop);
+PanelLoop panels_loop(const Panels *p, uint32_t label, int64_t step);
+/* From iteration `first` on; steps are equal. */
+PanelLoop panels_loop_from(const Panels *p, uint32_t label, int64_t step, Affine first);
+bool panels_next(Panels *p, PanelLoop *x);
 
 /* ---- tiles ---- */
 
@@ -75,6 +90,8 @@ void panel_make(Panels *p, ScheduleRole r);
 
 /* ---- filling panels ---- */
 
+/* Steps that the open positions of the sum are. */
+int64_t panels_steps(const Panels *p);
 /* Positions of the sum that are loaded and turned at a time. */
 int64_t panels_piece(const Panels *p);
 
@@ -86,7 +103,8 @@ typedef struct PanelOnce {
     VEC(Stmt *) out;
 } PanelOnce;
 
-PanelOnce panels_once(Panels *p, ScheduleRole r);
+/* False, and nothing done: these are past. */
+bool panels_once(Panels *p, ScheduleRole r, PanelOnce *o);
 void panels_once_open(Panels *p, PanelOnce *o);
 void panels_once_end(Panels *p, const PanelOnce *o);
 
@@ -109,8 +127,9 @@ void panel_fill_before(Panels *p, ScheduleRole r);
 
 typedef struct Banks {
     TileView acc;
-    TileView rows; /* of a mirrored result: what is stored */
-    Held at[2];    /* where the block begins */
+    TileView rows;     /* of a mirrored result: what is stored */
+    int64_t tile, row; /* elements from one tile of columns to the next, of rows */
+    Held at[2];        /* where the block begins */
 } Banks;
 
 /* The tile of rows and columns that is open, in `all` of the block. */

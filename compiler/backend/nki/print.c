@@ -58,10 +58,10 @@ static void put_new(Printer *p, const char *name, BufRef buf, const char *space)
         text_put(p->out, "\n");
         int64_t n = b->extent[1].n / bank;
         for (int64_t i = 0; i < n; i++) { /* two a line */
-            text_printf(p->out,
-                        "%snl.ndarray(shape=(%lld, %lld), dtype=nl.%s, buffer=nl.%s),%s",
-                        i % 2 == 0 ? "    " : " ", (long long)b->extent[0].n, (long long)bank,
-                        nki_dtype(b->dtype), space, i % 2 == 1 || i + 1 == n ? "\n" : "");
+            text_printf(
+                p->out, "%snl.ndarray(shape=(%lld, %lld), dtype=nl.%s, buffer=nl.%s),%s",
+                i % 2 == 0 ? "    " : " ", (long long)b->extent[0].n, (long long)p->wide[buf],
+                nki_dtype(b->dtype), space, i % 2 == 1 || i + 1 == n ? "\n" : "");
         }
         text_put(p->out, "]\n");
         return;
@@ -477,6 +477,8 @@ static bool choose_engine(void *user, const Instr *i)
     Printer *p = user;
     if (i->kind != INSTR_NOTHING && i->kind != INSTR_ALLOC) {
         note_use(p, i);
+        int64_t *wide = &p->wide[i->dst.buf];
+        *wide = i->dst.nf > *wide ? i->dst.nf : *wide;
     }
     if (i->kind != INSTR_DMA && i->kind != INSTR_NOTHING && i->kind != INSTR_ALLOC) {
         (void)nki_on_scalar(&p->balance, p->k, p->chip, i);
@@ -510,6 +512,7 @@ void nki_print_kernel(const Kernel *k, const NkiCost *cost, const EmitOptions *o
     p.groups = nki_groups(k);
     p.range = (const Range **)arena_array(k->arena, k->vars.n + 1, sizeof *p.range);
     p.use = ARENA_ARRAY(k->arena, k->bufs.n + 1, TileUse);
+    p.wide = ARENA_ARRAY(k->arena, k->bufs.n + 1, int64_t);
     p.at = ARENA_ARRAY(k->arena, loop_depth(k) + 1, Instr);
     p.number = ARENA_ARRAY(k->arena, loop_depth(k) + 1, Instr);
     p.came_in = ARENA_ARRAY(k->arena, instr_places(k) + 1, bool);

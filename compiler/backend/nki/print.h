@@ -21,6 +21,7 @@ typedef struct Printer {
     Text *out;
     NkiBalance balance;
     TileUse *use;           /* [bufs] */
+    int64_t *wide;          /* [bufs] elements of a bank that are used, of a list of them */
     const NkiGroup *groups; /* [instr_places] */
     bool *came_in;          /* [instr_places]: reads an inout argument where it came in */
     bool *copied;           /* [args]: an inout argument that is copied to the result first */

@@ -179,6 +179,9 @@ void print_operand(Printer *p, Role role)
     }
     if (nki_bank(p->k, o->buf) > 0) {
         put_bank(p, role, nki_bank(p->k, o->buf));
+        if (o->np < p->k->bufs.at[o->buf].extent[0].n || o->nf < p->wide[o->buf]) {
+            text_printf(p->out, "[0:%lld, 0:%lld]", (long long)o->np, (long long)o->nf);
+        }
         return;
     }
     if (is_whole(p, role)) {

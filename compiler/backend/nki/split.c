@@ -264,11 +264,12 @@ static bool cut_rows(Split *s, const Part *item)
     int64_t most = units < PARTS_MOST ? units : PARTS_MOST;
     for (int64_t n = 2; rows > 0 && n <= most && !s->failed; n = next_count(n, most)) {
         int64_t each = (units + n - 1) / n * unit, whole = each / strip * strip;
-        if (!rows_fit(s, item, rows, each)) {
+        bool few = whole > 0 && whole < each && (rows + whole - 1) / whole <= n + 1;
+        if (few && strip % unit == 0 && rows_fit(s, item, rows, whole)) {
+            each = whole;
+        } else if (!rows_fit(s, item, rows, each)) {
             continue;
         }
-        bool few = whole > 0 && whole < each && (rows + whole - 1) / whole <= n + 1;
-        each = few && strip % unit == 0 && rows_fit(s, item, rows, whole) ? whole : each;
         for (int64_t lo = 0; lo < rows; lo += each) {
             Part part;
             CHECK(item_part(s, item, lo, lo + each < rows ? lo + each : rows, &part));

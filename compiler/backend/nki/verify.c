@@ -78,11 +78,10 @@ static bool check_operand(Verifier *v, const Instr *i, const Operand *o, bool dm
         return b->space == SPACE_TILE || broken(v, i, "D1", "a copy from or to PSUM");
     }
     int64_t bank = nki_bank(v->k, o->buf);
-    if (bank > 0 && (o->p != 0 || o->np != b->extent[0].n || o->f % bank != 0 ||
-                     o->nf != bank || o->step != 1 || b->extent[1].n % bank != 0 ||
-                     b->extent[1].n > NKI_PSUM_BANKS * bank)) {
+    if (bank > 0 && (o->p != 0 || o->f % bank != 0 || o->nf > bank || o->step != 1 ||
+                     b->extent[1].n % bank != 0 || b->extent[1].n > NKI_PSUM_BANKS * bank)) {
         return broken(v, i, "G4",
-                      "of several PSUM banks, an instruction uses one and all of it");
+                      "of several PSUM banks, an instruction uses one, from where it begins");
     }
     int64_t unit = o->np > 64 ? NKI_PARTITIONS : o->np > 32 ? 64 : 32;
     if (o->p % unit != 0) {
@@ -118,6 +117,21 @@ static bool alone_in_bank(Verifier *v, const Instr *i, int32_t owner)
            broken(v, i, "M8", "two accumulation groups are open in one PSUM bank");
 }
 
+/* A group that was opened with all of its bank is what its first matmul writes there. */
+static void shrink_group(Verifier *v, const Instr *i, PsumGroup *g)
+{
+    const Operand *o = &i->dst;
+    if (g->state != GROUP_OPEN || nki_bank(v->k, o->buf) == 0 || o->p != g->p || o->f != g->f ||
+        o->step != g->step || o->np > g->np || o->nf > g->nf) {
+        return;
+    }
+    for (int64_t n = o->nf; n < g->nf; n++) {
+        owners(v, o->buf)[g->f + n * g->step] = NO_GROUP;
+    }
+    g->np = o->np;
+    g->nf = o->nf;
+}
+
 static bool check_matmul(Verifier *v, const Instr *i)
 {
     if (space_of(v, &i->dst) != SPACE_ACC || space_of(v, &i->a) != SPACE_TILE ||
@@ -145,6 +159,7 @@ static bool check_matmul(Verifier *v, const Instr *i)
     if (g == NULL || (g->state != GROUP_OPEN && g->state != GROUP_ADDING)) {
         return broken(v, i, "M9", "each accumulation group has a PSUM tile of its own");
     }
+    shrink_group(v, i, g);
     if (g->p != i->dst.p || g->np != i->dst.np || g->f != i->dst.f || g->nf != i->dst.nf ||
         g->step != i->dst.step) {
         return broken(v, i, "M8", "all of a group is added to one region");

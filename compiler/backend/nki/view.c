@@ -691,7 +691,7 @@ static bool view_of_all(Lower *l, const Place *x, Labels p, Labels f, const Box 
 {
     uint32_t loop = moving_loop(l, x), at = 0, moving = 0;
     if (loop == l->loops.depth || l->home[x->buf].on_chip || x->n_terms > 0 ||
-        l->pair[x->buf] || l->now.flat > 0 || !is_turned(l, x, p, f, box)) {
+        l->pair[x->buf] || l->now.flat > 0) {
         return false;
     }
     const OpenLoop *o = &l->loops.open[loop];
@@ -701,22 +701,31 @@ static bool view_of_all(Lower *l, const Place *x, Labels p, Labels f, const Box 
     }
     Labels all = {0};
     int32_t label = x->label[at];
-    if (o->stmt->kind != STMT_FOR || moving != 1 || label < 0 ||
-        labels_have(p, (uint32_t)label) || !with_first(f, (uint32_t)label, box, &all)) {
+    if (moving != 1 || label < 0 || labels_have(p, (uint32_t)label) ||
+        !with_first(f, (uint32_t)label, box, &all)) {
         return false;
     }
     int64_t n = box->n[label], trips = o->trips, each = labels_count(all, box);
     int64_t bytes = sat_mul(sat_mul(each, trips), nki_bytes(l->from->bufs.at[x->buf].dtype));
-    if (affine_coef(x->moves[at], o->var) != n || n != l->now.full.n[label] ||
-        bytes > TURNED_AHEAD) {
+    if (affine_coef(x->moves[at], o->var) != n || n != l->now.full.n[label]) {
         return false;
     }
     Affine *moves = arena_copy(l->arena, x->moves, x->rank * sizeof *moves);
     moves[at] = affine_subst(l->arena, moves[at], o->var, affine_const(0));
     Place y = *x;
     y.moves = moves;
-    if (lift_depth(l, &y, bytes) > loop) {
-        return false; /* written there, or no room */
+    bool few = is_turned(l, x, p, f, box) && o->stmt->kind == STMT_FOR && bytes <= TURNED_AHEAD;
+    int64_t positions = sat_mul(labels_count(p, &l->now.full), labels_count(f, &l->now.full));
+    int64_t whole =
+        sat_mul(sat_mul(positions, trips), nki_bytes(l->from->bufs.at[x->buf].dtype));
+    uint32_t depth = lift_depth(l, &y, few ? bytes : whole / NKI_PARTITIONS);
+    if (depth > loop || (depth == loop && !few)) {
+        return false; /* written there, or no room; or they are used once */
+    }
+    int64_t lo = 0, hi = 0, start = place_start(x, at, box);
+    stay_range(l, moves[at], &lo, &hi);
+    if (start + lo < 0 || start + hi + n * trips > l->from->bufs.at[x->buf].extent[at].n) {
+        return false; /* not all iterations are run */
     }
     Box full = l->now.full, wide = *box;
     wide.n[label] = l->now.full.n[label] = n * trips;

@@ -295,8 +295,8 @@ def tiles(tdslc, target):
             with open(os.path.join(folder, "k.dump"), "w", encoding="utf-8") as f:
                 f.write(nest.replace("rows [b] columns [c]", roles))
             legal = run(tdslc, folder, "k.dump", f"--target={target}", "--dump=legal")
-        first = f"matmul [p in 0..{rows}, f in 0..{columns}, k in 0..16] @acc[p,f] += mul(@{stationary}_tiles["
-        if first not in legal.stdout:
+        first = rf"matmul \[p in 0..{rows}, f in 0..{columns}, k\d* in 0..16\] @acc\[p,f\] \+= mul\(@{stationary}_tiles?\["
+        if not re.search(first, legal.stdout):
             return f"{roles}: {legal.stderr}{legal.stdout}"
     return ""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random contractions of whole tiles, which are printed as loops (panels.c): layouts of operands, batches, types, and what becomes of
+"""Random contractions that are printed as loops over tiles (panels.c), whole ones or not: layouts of operands, batches, types, and what becomes of
 a tile; small integers, which come out exactly.
 
     panels.py --bin DIR [--count=N] [--seed=S]"""
@@ -14,8 +14,10 @@ from harness import Failure, Refused, run_predicted, seeds_asked
 def program(choose):
     """The text, its labels by operand, the extents, and what it computes from the contraction and the further arguments."""
     batch = "pq"[:choose.choice((0, 0, 1, 2))]
-    extent = {"i": choose.choice((128, 256, 512, 640, 1280)), "j": choose.choice((128, 256, 512, 1024, 1536)), "k": choose.choice((128, 256, 384, 512, 1024)),
-              "p": choose.choice((2, 3)), "q": choose.choice((2, 4))}
+    whole = {"i": (128, 256, 512, 640, 1280), "j": (128, 256, 512, 1024, 1536), "k": (128, 256, 384, 512, 1024)}
+    others = {"i": (130, 250, 300, 516, 777, 1000), "j": (200, 515, 600, 1000, 1300), "k": (130, 200, 391, 500, 777, 1001)}
+    extent = {x: choose.choice((whole if choose.random() < 0.5 else others)[x]) for x in "ijk"}
+    extent.update(p=choose.choice((2, 3)), q=choose.choice((2, 4)))
     labels = []
     for own in ("ik", "kj", "ij"):
         order = list(batch) + choose.sample(own, 2)

@@ -93,7 +93,7 @@ ROWS = [
     ("last_three", {"b": 100, "n": 50, "k": 50, "m": 150}, {"predicted": 115, "instructions": 1300}),
     ("small_products", {"b": 50000}, {"predicted": 55}),
     ("weighted_points", {"m": 50000}, {"predicted": 50}),
-    ("six", {"s": 3, "t": 10}, {"predicted": 115, "instructions": 700}),
+    ("six", {"s": 3, "t": 10}, {"predicted": 116, "instructions": 700}),
     ("exchange", {"o": 16, "v": 128, "x": 128}, {"predicted": 113, "instructions": 940}),
     ("rows", {"m": 40, "n": 50, "k": 128, "b": 200}, {"predicted": 13.5, "instructions": 105}),
     ("sums", {"m": 40, "n": 50, "k": 128, "b": 200}, {"predicted": 11, "instructions": 65}),
