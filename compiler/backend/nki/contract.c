@@ -573,7 +573,7 @@ bool contract_is_mirrored(const Contraction *c)
            full->n[i] > NKI_STATIONARY && saved >= MIRROR_CYCLES;
 }
 
-static int64_t matmuls_of(const Contraction *c)
+int64_t contract_matmuls(const Contraction *c)
 {
     const Labels by_role[ROLE_K + 1] = {[ROLE_M] = c->m, [ROLE_N] = c->n, [ROLE_K] = c->k};
     int64_t n = labels_count(c->batch, &c->l->now.full);
@@ -588,7 +588,7 @@ static int64_t matmuls_of(const Contraction *c)
 
 bool contract_is_small_mirror(const Contraction *c)
 {
-    return contract_is_mirrored(c) && matmuls_of(c) <= MIRRORED_MOST;
+    return contract_is_mirrored(c) && contract_matmuls(c) <= MIRRORED_MOST;
 }
 
 #define PART_MOST                                                                              \
@@ -602,7 +602,7 @@ bool lower_panels(Lower *l, const Stmt *s, const Stmt *epilogue)
         return false;
     }
     contract_shape(&c);
-    bool part = l->loops.depth > 0 && matmuls_of(&c) <= PART_MOST;
+    bool part = l->loops.depth > 0 && contract_matmuls(&c) <= PART_MOST;
     return !part && !psum_has(l, s->dst) && contract_panels(&c);
 }
 

@@ -29,6 +29,8 @@ void contract_shape(Contraction *c);
 void contract_swap(Contraction *c);
 /* Batches, and rows that are taken one by one, in the order of the result; and how many positions of each share a bank. */
 Labels contract_outer(const Contraction *c, int64_t *each);
+/* How many matmuls it is. */
+int64_t contract_matmuls(const Contraction *c);
 /* Are the operands one, with the labels of rows and columns exchanged, and is a transpose of a tile cheaper than the product? */
 bool contract_is_mirrored(const Contraction *c);
 /* And are they so few tiles that blocks.c writes them out, not as loops? */

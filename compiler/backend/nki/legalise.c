@@ -87,7 +87,7 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
 #define STAGES_WAIT 1.25 /* as WAITS, for these */
 #define STAGE_BODY  1500 /* statements, at most */
 #define STAGE_TRIES 24
-#define STAGE_LOOPS 2    /* the longest one and those around it */
+#define STAGE_LOOPS 3    /* the longest one and those around it */
 #define DISTRIBUTED 0.8  /* values go through memory where that takes so much of the time */
 #define LINE        3e-4 /* of the time is worth a statement less in the text */
 #define LONG        150  /* statements of a text ... */

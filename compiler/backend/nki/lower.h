@@ -161,6 +161,7 @@ typedef struct OpenLoop {
     const Stmt *with;   /* and the one that is computed from its tiles, or null */
     VarRef var;         /* of the LEGAL kernel, from 0 by one */
     bool probed;        /* it was not opened, only looked at */
+    bool tiles;         /* it makes tiles, and nothing else */
     int64_t trips;      /* at most, */
     int64_t mean;       /* and on average */
     Affine first, last; /* iteration, by the variables of the loops around */
@@ -259,6 +260,9 @@ int64_t stay_peeled(Lower *l, const Stmt *s, int64_t start, int64_t trips);
 void stay_close(Lower *l);
 /* The same over a label of the statement, by steps, from iteration `first` on; what is left of it is then in l->now. */
 bool stay_open_label(Lower *l, uint32_t label, int64_t step, Affine first, const Stmt *with);
+/* The same of what makes tiles, that nobody else writes: its variable is that of the innermost loop then. */
+bool stay_open_tiles(Lower *l, const char *name, int64_t trips);
+void stay_close_tiles(Lower *l);
 void stay_close_label(Lower *l, uint32_t label, int64_t step, const Box *full, Affine moves);
 /* In how many of the open loops a view must be made: it moves with the innermost of these, or is of something written there;
  * all, where there is no room for so many bytes more that live as long. */
@@ -418,6 +422,10 @@ Labels labels_varying(const Place *x, Labels list, const Box *box);
 /* Elements of the access, over all of its labels. */
 double place_elements(const Lower *l, const Place *x);
 TileView view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
+/* The same of what is used in each iteration of a loop that it does not move with: what all iterations of loops inside of that see is then made
+ * before it, side by side in a tile, where there is room; likewise what is turned in loops that are open beyond the `block`'s. */
+TileView view_in_loops(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
+                       uint32_t block);
 /* How the elements of a block on chip move along its free axis with the loops that stay; or null. */
 const Affine *block_moves(const Lower *l, const Place *x);
 /* How far the element moves on the free axis of a block with a label; of rows, with whole chunks of them. */
@@ -453,7 +461,7 @@ void cache_put(Lower *l, const int64_t *key, uint32_t n, TileView v);
 /* Loops that were open when the tile of a view was made, of which it is all; else those that are. */
 uint32_t cache_depth(const Lower *l, BufRef buf);
 /* Forgets what was made in the loop that ends. */
-void cache_leave(Lower *l);
+void cache_leave(Lower *l, uint64_t since);
 /* Part of the view has been transposed. */
 void cache_mark_raw(Lower *l, TileView part);
 /* Forgets tagged views of a buffer, but those of `tag`. */

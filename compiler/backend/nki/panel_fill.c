@@ -70,7 +70,8 @@ bool panels_next(Panels *p, PanelLoop *x)
 Held panels_held(Panels *p, const Panel *s, TileView view)
 {
     const Lower *l = p->l;
-    Held h = {view, l->now.full, {l->now.moves[s->label], l->now.moves[p->k]}, {{0}}, p->loop};
+    Held h = {view,  l->now.full, {l->now.moves[s->label], l->now.moves[p->k]},
+              {{0}}, p->loop,     l->loops.depth};
     for (uint32_t i = 0; i < p->c->batch.n && i < BATCH_MOST; i++) {
         h.batch[i] = l->now.moves[p->c->batch.at[i]];
     }
@@ -142,9 +143,36 @@ static TileView panel_view(Panels *p, const Panel *s, int64_t np, int64_t nf)
     return panels_view(l, s->panel.view, at, np, nf);
 }
 
+/* The strip of the block at a step of the sum, as a view, and what is open of it. */
+static TileView view_part_of(Panels *p, const Panel *s)
+{
+    Lower *l = p->l;
+    Contraction *c = p->c;
+    ScheduleRole r = s == &p->side[ROLE_M] ? ROLE_M : ROLE_N;
+    Box now = l->now.full;
+    Affine moves = l->now.moves[s->label];
+    Affine at = panels_distance(p, s, &s->panel, false, 1, s->inner);
+    int64_t nf = labels_count(s->own, &now);
+    l->now.full.s[s->label] = s->panel.box.s[s->label];
+    l->now.full.n[s->label] = s->panel.box.n[s->label];
+    l->now.moves[s->label] = s->panel.moves[0];
+    contract_places(c);
+    TileView v =
+        view_in_loops(l, panels_place(p, r), c->pk, s->own, &l->now.full, s->panel.depth);
+    l->now.full = now;
+    l->now.moves[s->label] = moves;
+    contract_places(c);
+    Affine by = affine_add(l->arena, v.moves == NULL ? affine_const(0) : *v.moves, v.step, at);
+    TileView out = panels_view(l, v, by, v.np, nf);
+    return out;
+}
+
 /* What is open of a panel, at one step of the sum. */
 TileView panel_part(Panels *p, const Panel *s)
 {
+    if (s->view) {
+        return view_part_of(p, s);
+    }
     return panel_view(p, s, p->l->now.full.n[p->k], p->l->now.full.n[s->label]);
 }
 
@@ -202,12 +230,18 @@ void panels_once_open(Panels *p, PanelOnce *o)
     }
 }
 
+static bool is_others(const Panels *p, ScheduleRole r, uint32_t label)
+{
+    const Panel *other = &p->side[1 - r];
+    return labels_have(other->own, label) || labels_have(other->outer, label);
+}
+
 /* Is no loop over the other operand, begun after the panel, past its first iterations? */
 static bool panels_is_first(const Panels *p, ScheduleRole r)
 {
     bool first = true;
     for (const PanelLoop *x = p->loop; x != p->side[r].panel.loop; x = x->around) {
-        first &= x->label != p->side[1 - r].label || !x->later;
+        first &= !is_others(p, r, x->label) || !x->later;
     }
     return first;
 }
@@ -221,7 +255,7 @@ bool panels_once(Panels *p, ScheduleRole r, PanelOnce *o)
     *o = (PanelOnce){.times = l->loops.times};
     o->guard = ARENA_ARRAY(l->arena, LOOP_DEPTH_LIMIT, Guard);
     for (const PanelLoop *x = p->loop; x != p->side[r].panel.loop; x = x->around) {
-        if (x->open && x->label == p->side[1 - r].label) {
+        if (x->open && is_others(p, r, x->label)) {
             o->guard[o->n++] = (Guard){x->var, 0, 1};
             l->loops.times /= x->trips;
         }
@@ -348,7 +382,8 @@ static void load_step(Panels *p, ScheduleRole r)
 
 PanelFill panel_fill_of(const Panel *s)
 {
-    return s->lifted    ? FILL_BEFORE
+    return s->view      ? FILL_NOT
+           : s->lifted  ? FILL_BEFORE
            : s->streams ? FILL_STREAMING
            : s->turns   ? FILL_TURNED
                         : FILL_KEPT;

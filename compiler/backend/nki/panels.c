@@ -11,7 +11,10 @@
 
 #define MIRROR_LEAST                                                                           \
     3 /* blocks of a mirrored result: those on the diagonal are computed whole */
-#define MIRROR_LOOPS 8 /* of a mirrored result, in each other */
+#define MIRROR_LOOPS 8  /* of a mirrored result, in each other */
+#define INNER_LOOPS  4  /* of a block */
+#define VIEW_RUN     64 /* bytes of a row of memory, at least */
+#define VIEWS_LEAST  16 /* matmuls of a contraction with views that is worth loops */
 
 const Place *panels_place(const Panels *p, ScheduleRole side)
 {
@@ -30,29 +33,131 @@ static bool is_plain(const Place *x, uint32_t label)
     return dims == 1;
 }
 
+/* Of labels that share a tile the one that is cut, how many of its positions a tile has, and how many those have that are whole. */
+static uint32_t find_cut(const Lower *l, Labels x, int64_t most, int64_t *tile, int64_t *inner)
+{
+    int64_t step[LABELS];
+    uint32_t cut = 0;
+    box_steps(x, &l->now.full, most, step);
+    for (uint32_t i = 0; i < x.n; i++) {
+        cut = step[i] < l->now.full.n[x.at[i]] ? i : cut;
+    }
+    int64_t n = l->now.full.n[x.at[cut]], tiles = (n + step[cut] - 1) / step[cut];
+    *tile = x.n > 1 && n % tiles == 0 ? n / tiles : step[cut]; /* equal ones */
+    *inner = 1;
+    for (uint32_t i = cut + 1; i < x.n; i++) {
+        *inner *= l->now.full.n[x.at[i]];
+    }
+    return cut;
+}
+
+/* The labels before that one, which has several positions each. */
+static void take_before(const Lower *l, Labels x, uint32_t cut, Labels *out)
+{
+    for (uint32_t i = 0; i < cut; i++) {
+        if (l->now.full.n[x.at[i]] > 1) {
+            out->at[out->n++] = x.at[i];
+        }
+    }
+}
+
+/* Positions of the label that is cut in one iteration of a level. */
+static int64_t level_step(const Panels *p, ScheduleRole r, const ScheduleLevel *level)
+{
+    const Panel *s = &p->side[r];
+    return sat_mul(level->tile / schedule_innermost(p->c->levels, r)->tile, s->tile);
+}
+
+/* Elements of the box that follow each other in memory, along these labels. */
+static int64_t run_of(const Lower *l, const Place *x, Labels along, const Box *box)
+{
+    int64_t run = 1;
+    for (uint32_t i = 0; i < along.n; i++) {
+        uint32_t label = along.at[i];
+        if (box->n[label] > 1 && place_stride(l, x, label) == run) {
+            run *= box->n[label];
+            if (box->n[label] < l->now.full.n[label]) {
+                break;
+            }
+            i = UINT32_MAX; /* from the first one again */
+        }
+    }
+    return run;
+}
+
+/* May the operand be read as views, step by step, in rows as long as those of all of it, or long enough? */
+static bool may_view(const Panels *p, ScheduleRole r)
+{
+    Lower *l = p->l;
+    const Panel *s = &p->side[r];
+    const Place *x = panels_place(p, r);
+    int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype);
+    if (l->home[x->buf].on_chip) {
+        return !psum_has(l, x->buf);
+    }
+    Box box = l->now.full;
+    const Labels one[3] = {p->c->batch, s->outer, p->sums};
+    box.n[s->label] = s->strip;
+    box.n[p->k] = p->step < box.n[p->k] ? p->step : box.n[p->k];
+    for (uint32_t i = 0; i < 3; i++) {
+        for (uint32_t j = 0; j < one[i].n; j++) {
+            box.n[one[i].at[j]] = 1;
+        }
+    }
+    Labels along = s->turns ? p->c->k : r == ROLE_M ? p->c->m : p->c->n;
+    int64_t run = run_of(l, x, along, &box), all = run_of(l, x, along, &l->now.full);
+    return x->n_terms == 0 && !l->pair[x->buf] && !l->turn[x->buf].is &&
+           (run * size >= NKI_SHORT_RUN || (run == all && run * size >= VIEW_RUN));
+}
+
+/* Is there room for all of the operand, or is it on chip? */
+static bool fits_all(const Panels *p, ScheduleRole r)
+{
+    const Lower *l = p->l;
+    BufRef buf = panels_place(p, r)->buf;
+    int64_t all = sat_mul(labels_count(r == ROLE_M ? p->c->m : p->c->n, &l->now.full),
+                          labels_count(p->c->k, &l->now.full));
+    return l->home[buf].on_chip ||
+           sat_mul(all, nki_bytes(l->from->bufs.at[buf].dtype)) / NKI_PARTITIONS <=
+               l->room.cache_limit;
+}
+
 static bool find_side(Panels *p, ScheduleRole r)
 {
-    const Schedule *b = p->c->levels;
+    Contraction *c = p->c;
+    const Schedule *b = c->levels;
     Lower *l = p->l;
     Panel *s = &p->side[r];
-    *s = (Panel){.label = b->label[r][0], .tile = schedule_innermost(b, r)->tile};
+    *s = (Panel){.own = r == ROLE_M ? c->pm : c->n};
+    uint32_t cut = find_cut(l, s->own, c->tile[r], &s->tile, &s->inner);
+    s->label = s->own.at[cut];
+    if (r == ROLE_M) {
+        take_before(l, c->om, c->om.n, &s->outer);
+    }
+    take_before(l, s->own, cut, &s->outer);
     int64_t open = l->now.full.n[s->label];
+    bool several = false; /* is more packed than one position of those around has? */
     for (uint32_t i = 0; i < p->n_levels; i++) {
         const ScheduleLevel *level = &b->level[i];
         if (level->role != r) {
             s->again = true;
             continue;
         }
-        s->strip = level->tile < open ? level->tile : open;
+        int64_t step = level_step(p, r, level);
+        s->strip = step < open ? step : open;
         s->again = false;
         open = s->strip;
         s->packed = level->pack ? s->strip : s->packed;
+        several |= level->pack && level->tile > l->now.full.n[s->label] * s->inner;
     }
     const Place *x = panels_place(p, r);
-    s->turns = view_turns(l, x, labels_one(p->k), labels_one(s->label), &l->now.full);
+    s->turns = view_turns(l, x, c->pk, s->own, &l->now.full);
     bool unit = place_stride(l, x, s->turns ? p->k : s->label) == 1;
-    return s->strip > 0 && !l->home[x->buf].on_chip && unit && x->n_terms == 0 &&
-           is_plain(x, s->label) && is_plain(x, p->k);
+    s->view = l->home[x->buf].on_chip || !unit || x->n_terms > 0 || !is_plain(x, s->label) ||
+              !is_plain(x, p->k) || s->outer.n > 0 || s->inner > 1 || p->sums.n > 0 ||
+              c->pk.n > 1;
+    bool keeps = !several || s->outer.n == 0 || fits_all(p, r);
+    return s->strip > 0 && (!s->view || (keeps && may_view(p, r)));
 }
 
 /* Bytes of a partition that is taken. */
@@ -62,6 +167,9 @@ static int64_t bytes_of(const Panels *p)
     for (ScheduleRole r = 0; r < ROLE_K; r++) {
         const Panel *s = &p->side[r];
         int64_t size = nki_bytes(p->l->from->bufs.at[panels_place(p, r)->buf].dtype);
+        if (s->view) {
+            continue; /* view.c looks for room */
+        }
         int64_t wide = s->packed > 0 ? s->packed : 2 * s->strip; /* two are under way */
         bytes = sat_add(bytes, sat_mul((s->streams ? 2 * TAIL : steps) * size, wide));
         bytes = sat_add(bytes, s->turns ? sat_mul(TAIL * size, s->strip) : 0);
@@ -75,7 +183,7 @@ static bool find_room(Panels *p)
     for (int again = 0; again < 2; again++) {
         for (ScheduleRole r = 0; r < ROLE_K; r++) {
             Panel *s = &p->side[r];
-            s->streams = s->packed == 0 && !s->turns && (!s->again || again == 1);
+            s->streams = !s->view && s->packed == 0 && !s->turns && (!s->again || again == 1);
         }
         if (bytes_of(p) <= p->l->room.cache_limit) {
             return true;
@@ -92,6 +200,9 @@ static void find_lifted(Panels *p)
         Panel *s = &p->side[r];
         const Place *x = panels_place(p, r);
         int64_t all = l->now.full.n[s->label];
+        if (s->view) {
+            continue;
+        }
         int64_t bytes =
             sat_mul(all * panels_steps(p), nki_bytes(l->from->bufs.at[x->buf].dtype));
         for (uint32_t i = 0; i < p->c->batch.n; i++) {
@@ -117,9 +228,9 @@ static bool find_mirror(Panels *p)
     int64_t row =
         sat_mul(steps, nki_bytes(l->from->bufs.at[panels_place(p, ROLE_M)->buf].dtype));
     p->shared = sat_mul(all, row) <= l->room.cache_limit;
-    p->mirrored = contract_is_mirrored(p->c) && n->tile == NKI_PSUM_BANK / 4 &&
-                  m->tile == NKI_PARTITIONS && all >= MIRROR_LEAST * block &&
-                  all % block == 0 &&
+    p->mirrored = !m->view && !n->view && contract_is_mirrored(p->c) &&
+                  n->tile == NKI_PSUM_BANK / 4 && m->tile == NKI_PARTITIONS &&
+                  all >= MIRROR_LEAST * block && all % block == 0 &&
                   l->loops.depth + p->c->batch.n + MIRROR_LOOPS <= LOOP_DEPTH_LIMIT &&
                   (p->shared || sat_mul(2 * block, row) <= l->room.cache_limit);
     if (p->mirrored) {
@@ -140,8 +251,8 @@ static bool is_one_tile(const Panels *p)
 {
     const Box *full = &p->l->now.full;
     const Panel *m = &p->side[ROLE_M], *n = &p->side[ROLE_N];
-    return full->n[m->label] <= m->tile && full->n[n->label] <= n->tile &&
-           full->n[p->k] <= p->step;
+    return m->outer.n + n->outer.n + p->sums.n == 0 && full->n[m->label] <= m->tile &&
+           full->n[n->label] <= n->tile && full->n[p->k] <= p->step;
 }
 
 /* Would tiles of several batches fill a bank together? */
@@ -161,13 +272,16 @@ static bool is_regular(Panels *p)
     Contraction *c = p->c;
     Lower *l = p->l;
     const Schedule *b = c->levels;
-    if (b == NULL || c->pm.n != 1 || c->n.n != 1 || c->pk.n != 1 || c->om.n + c->ok.n > 0 ||
-        l->now.part >= 0 || l->now.turned >= 0 || l->now.flat > 0 ||
-        l->loops.concrete[l->from->vars.n] || psum_has(l, c->final.buf)) {
+    if (b == NULL || c->pm.n == 0 || c->n.n == 0 || c->pk.n == 0 || l->now.part >= 0 ||
+        l->now.turned >= 0 || l->now.flat > 0 || l->loops.concrete[l->from->vars.n] ||
+        psum_has(l, c->final.buf)) {
         return false;
     }
-    p->k = c->pk.at[0];
-    p->step = c->tile[ROLE_K];
+    int64_t inner = 1;
+    uint32_t cut = find_cut(l, c->pk, c->tile[ROLE_K], &p->step, &inner);
+    p->k = c->pk.at[cut];
+    take_before(l, c->ok, c->ok.n, &p->sums);
+    take_before(l, c->pk, cut, &p->sums);
     while (p->n_levels < b->n_levels && b->level[p->n_levels].role != ROLE_K) {
         p->n_levels++;
     }
@@ -177,6 +291,15 @@ static bool is_regular(Panels *p)
         }
     }
     if (!find_side(p, ROLE_M) || !find_side(p, ROLE_N)) {
+        return false;
+    }
+    bool views = p->side[ROLE_M].view || p->side[ROLE_N].view;
+    if (views && contract_matmuls(c) <= VIEWS_LEAST) {
+        return false;
+    }
+    uint32_t loops = c->batch.n + p->side[ROLE_M].outer.n + p->side[ROLE_N].outer.n +
+                     p->n_levels + p->sums.n + INNER_LOOPS;
+    if (l->loops.depth + loops > LOOP_DEPTH_LIMIT) {
         return false;
     }
     const Panel *m = &p->side[ROLE_M], *n = &p->side[ROLE_N];
@@ -198,7 +321,8 @@ TileView panels_tile(Panels *p, const Banks *b, TileView all)
     Affine at = panels_distance(p, n, &b->at[ROLE_N], false, n->tile, b->tile);
     at = affine_add(l->arena, at, 1,
                     panels_distance(p, m, &b->at[ROLE_M], false, m->tile, b->row));
-    return panels_view(l, all, at, l->now.full.n[m->label], l->now.full.n[n->label]);
+    return panels_view(l, all, at, labels_count(m->own, &l->now.full),
+                       labels_count(n->own, &l->now.full));
 }
 
 /* Its bank. */
@@ -227,14 +351,24 @@ static void multiply(Panels *p, const Banks *b)
                 panel_part(p, &p->side[ROLE_N]), false);
 }
 
-/* The steps of the sum that are open, all tiles at each. */
+/* The steps of the sum that are open, of its labels from the i-th on, all tiles at each. */
+static void multiply_from(Panels *p, const Banks *b, uint32_t i)
+{
+    bool last = i == p->sums.n;
+    PanelLoop steps = panels_loop(p, last ? p->k : p->sums.at[i], last ? p->step : 1);
+    while (panels_next(p, &steps)) {
+        if (last) {
+            panels_stream(p);
+            for_tiles(p, b, multiply);
+        } else {
+            multiply_from(p, b, i + 1);
+        }
+    }
+}
+
 static void multiply_steps(Panels *p, const Banks *b)
 {
-    PanelLoop steps = panels_loop(p, p->k, p->step);
-    while (panels_next(p, &steps)) {
-        panels_stream(p);
-        for_tiles(p, b, multiply);
-    }
+    multiply_from(p, b, 0);
 }
 
 /* All steps but the last ones, where operands are turned: these are, a piece before it is multiplied. */
@@ -273,7 +407,7 @@ static void finish_tile(Panels *p, const Banks *b)
 {
     Lower *l = p->l;
     Contraction *c = p->c;
-    Labels columns = labels_one(p->side[ROLE_N].label);
+    Labels columns = p->side[ROLE_N].own;
     if (l->now.full.n[p->k] > 0) {
         PanelLoop steps = panels_loop(p, p->k, p->step);
         while (panels_next(p, &steps)) {
@@ -297,16 +431,19 @@ static Banks make_banks(Panels *p)
     int64_t rows = l->now.full.n[m->label], columns = l->now.full.n[n->label];
     int64_t beside = tiles_of(columns, n->tile), banks = tiles_of(rows, m->tile) * beside;
     Banks b = {.tile = NKI_PSUM_BANK / 4, .row = beside * (NKI_PSUM_BANK / 4)};
-    rows = rows < m->tile ? rows : m->tile;
-    columns = banks > 1 ? banks * b.tile : columns;
+    rows = (rows < m->tile ? rows : m->tile) * m->inner;
+    columns = banks > 1 ? banks * b.tile : columns * n->inner;
     b.acc = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, rows, columns);
     make_open(l, b.acc);
     if (p->mirrored) {
         const Buffer *to = &l->from->bufs.at[p->c->final.buf];
         b.rows = tile_new(l, to->name->text, to->dtype, SPACE_TILE, rows, columns);
     }
-    b.at[ROLE_M] = panels_held(p, m, b.acc);
-    b.at[ROLE_N] = panels_held(p, n, b.acc);
+    for (ScheduleRole r = 0; r < ROLE_K; r++) {
+        Panel *s = &p->side[r];
+        b.at[r] = panels_held(p, s, b.acc);
+        s->panel = s->view ? b.at[r] : s->panel;
+    }
     return b;
 }
 
@@ -320,7 +457,8 @@ Banks panels_block(Panels *p)
     int64_t head = turns          ? (n_k - 1) / piece * piece
                    : steps > TAIL ? (steps - TAIL) * p->step
                                   : 0;
-    head = !turns && one ? n_k : head;
+    bool views = m->view || n->view;
+    head = !turns && (one || views) ? n_k : head;
     Banks b = make_banks(p);
     Box full = l->now.full;
     if (turns) {
@@ -346,6 +484,24 @@ Banks panels_block(Panels *p)
 
 /* ---- levels ---- */
 
+static void emit_level(Panels *p, uint32_t at);
+
+/* Labels of the level's operand that are taken one by one, from the i-th on, around its loops. */
+static void emit_outer(Panels *p, uint32_t at, uint32_t i)
+{
+    Panel *s = &p->side[p->c->levels->level[at].role];
+    if (i == s->outer.n) {
+        s->begun = true;
+        emit_level(p, at);
+        s->begun = false;
+        return;
+    }
+    PanelLoop loop = panels_loop(p, s->outer.at[i], 1);
+    while (panels_next(p, &loop)) {
+        emit_outer(p, at, i + 1);
+    }
+}
+
 static void emit_level(Panels *p, uint32_t at)
 {
     const Schedule *b = p->c->levels;
@@ -355,13 +511,18 @@ static void emit_level(Panels *p, uint32_t at)
     }
     const ScheduleLevel *level = &b->level[at];
     Panel *s = &p->side[level->role];
+    if (s->outer.n > 0 && !s->begun) {
+        emit_outer(p, at, 0);
+        return;
+    }
     bool strip = true;
     for (uint32_t i = at + 1; i < p->n_levels; i++) {
         strip &= b->level[i].role != level->role;
     }
-    PanelLoop loop = panels_loop(p, s->label, level->tile);
+    PanelLoop loop = panels_loop(p, s->label, level_step(p, level->role, level));
     while (panels_next(p, &loop)) {
-        if (!s->lifted && (level->pack || (strip && s->packed == 0 && !s->streams))) {
+        if (!s->lifted && !s->view &&
+            (level->pack || (strip && s->packed == 0 && !s->streams))) {
             panel_make(p, level->role);
         }
         emit_level(p, at + 1);

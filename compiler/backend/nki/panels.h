@@ -16,28 +16,37 @@ typedef struct Held {
     Affine moves[2]; /* of the rows or columns, of the sum */
     Affine batch[BATCH_MOST];
     const struct PanelLoop *loop; /* the innermost around it */
+    uint32_t depth;               /* all that are open */
 } Held;
 
 typedef struct Panel {
-    uint32_t label;              /* rows or columns */
+    Labels own;                  /* rows or columns that share a tile: */
+    Labels outer;                /* those taken one by one around all others, */
+    uint32_t label;              /* the one that is cut, */
+    int64_t inner;               /* positions of those that are whole */
     int64_t tile, strip, packed; /* positions; packed: of the level that packs, or 0 */
     int64_t width;               /* positions that the panel has */
+    bool
+        view; /* it is no panel: each step is a view, which lies where it lies, or is made once for all that use it (view.c) */
+    bool begun; /* are loops over `outer` open? */
     bool turns;
     bool again;   /* are there loops over the other operand that use a strip? */
     bool streams; /* each step is loaded when it is multiplied, into a tile of its own */
     bool
         lifted; /* all of it is made before loops around the statement, with which it does not move: */
-    uint32_t depth;    /* in so many loops, */
-    int64_t bytes;     /* of a partition */
-    Held panel, lines; /* lines: of a strip that is to be turned, the sum along them */
+    uint32_t depth; /* in so many loops, */
+    int64_t bytes;  /* of a partition */
+    Held panel,
+        lines; /* of a view: where the block begins; lines: of a strip that is to be turned, the sum along them */
 } Panel;
 
 typedef struct Panels {
     Contraction *c;
     Lower *l;
-    Panel side[2]; /* ROLE_M: stationary, ROLE_N: moving */
-    uint32_t k;
-    int64_t step;           /* positions of the sum that lie on partitions */
+    Panel side[2];          /* ROLE_M: stationary, ROLE_N: moving */
+    Labels sums;            /* taken one by one around the others, */
+    uint32_t k;             /* the one that is cut, */
+    int64_t step;           /* and its positions that lie on partitions */
     uint32_t n_levels;      /* outside of the sum */
     struct PanelLoop *loop; /* the innermost that is open */
     bool
@@ -108,7 +117,13 @@ bool panels_once(Panels *p, ScheduleRole r, PanelOnce *o);
 void panels_once_open(Panels *p, PanelOnce *o);
 void panels_once_end(Panels *p, const PanelOnce *o);
 
-typedef enum PanelFill { FILL_BEFORE, FILL_KEPT, FILL_TURNED, FILL_STREAMING } PanelFill;
+typedef enum PanelFill {
+    FILL_NOT,
+    FILL_BEFORE,
+    FILL_KEPT,
+    FILL_TURNED,
+    FILL_STREAMING
+} PanelFill;
 
 PanelFill panel_fill_of(const Panel *s);
 /* All steps that are open, of the operands that are filled so. */

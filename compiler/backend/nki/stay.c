@@ -80,6 +80,9 @@ bool stay_steady(Lower *l, Stmt *const *body, uint32_t n)
 static bool is_written_in(const OpenLoop *o, BufRef buf)
 {
     const Stmt *loop = o->stmt;
+    if (o->tiles) {
+        return false;
+    }
     if (loop->kind == STMT_TILE) {
         return loop->dst == buf || (o->with != NULL && o->with->dst == buf);
     }
@@ -162,6 +165,9 @@ void lift_end(Lower *l, const Lift *lift)
 static void renew_written(Lower *l, const OpenLoop *o)
 {
     const Stmt *loop = o->stmt;
+    if (o->tiles) {
+        return;
+    }
     if (loop->kind == STMT_TILE) {
         l->home[loop->dst].version++;
         l->home[o->with != NULL ? o->with->dst : loop->dst].version++;
@@ -223,7 +229,8 @@ static void leave(Lower *l)
         vec_push(l->arena, &l->out, s);
     }
     l->loops.times /= o->mean;
-    cache_leave(l);
+    cache_leave(l, o->tiles ? o->clock
+                            : 0); /* loops of tiles may stand before others that are open */
     renew_written(l, o);
 }
 
@@ -337,6 +344,23 @@ bool stay_open_label(Lower *l, uint32_t label, int64_t step, Affine first, const
     l->now.moves[label] =
         affine_add(l->arena, l->now.moves[label], step, affine_var(l->arena, o->var));
     return true;
+}
+
+bool stay_open_tiles(Lower *l, const char *name, int64_t trips)
+{
+    if (!may_open(l, trips) || l->loops.concrete[l->from->vars.n]) {
+        return false;
+    }
+    OpenLoop *o = begin(l, l->now.stmt, name, trips);
+    o->tiles = true;
+    l->loops.depth++;
+    enter(l, o);
+    return true;
+}
+
+void stay_close_tiles(Lower *l)
+{
+    leave(l);
 }
 
 void stay_close_label(Lower *l, uint32_t label, int64_t step, const Box *full, Affine moves)

@@ -254,7 +254,7 @@ static bool all_there(const Place *x, Labels list, const Box *box)
 
 /* Does the contiguous label lie on partitions, so that the tile is loaded as it lies and transposed? Or would rows be short, and long
  * ones with what lies on partitions in them? */
-static bool is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
+bool view_is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     if (view_turns_rows(l, x, p, f, box)) {
         return true;
@@ -292,7 +292,7 @@ static TileView load_view(Lower *l, const Place *x, Labels p, Labels f, const Bo
     const char *hint = l->from->bufs.at[x->buf].name->text;
     int64_t np = labels_count(p, box), nf = labels_count(f, box);
     TileView tile = tile_new(l, hint, t, SPACE_TILE, np, nf);
-    if (is_turned(l, x, p, f, box)) {
+    if (view_is_turned(l, x, p, f, box)) {
         bool rows = view_turns_rows(l, x, p, f, box);
         l->room.turning = rows; /* what it is turned from is not turned */
         transpose_into(l, x, p, f, box, tile,
@@ -472,7 +472,7 @@ static TileView hbm_view(Lower *l, const Place *x, Labels p, Labels f, const Box
 {
     Box wide;
     TileView out;
-    if (is_turned(l, x, p, f, box)) {
+    if (view_is_turned(l, x, p, f, box)) {
         return load_view(l, x, p, f, box);
     }
     if (stepped_view(l, x, p, f, box, &out) || strided_view(l, x, p, f, box, &out) ||
@@ -645,99 +645,28 @@ bool view_turns(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     const Home *h = &l->home[x->buf];
     if (!h->on_chip) {
-        return is_turned(l, x, p, f, box);
+        return view_is_turned(l, x, p, f, box);
     }
     int32_t lp = x->rank == 0 ? -1 : x->label[h->pdim];
     return lp < 0 || !labels_have(p, (uint32_t)lp);
 }
 
-#define TURNED_AHEAD                                                                           \
-    8192 /* bytes of a partition that are turned before a loop for all its iterations */
-
-/* The innermost open loop that the place moves with, or the depth: none. */
-static uint32_t moving_loop(const Lower *l, const Place *x)
+/* A view of memory, in that tile. */
+void view_fill(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView dst)
 {
-    for (uint32_t d = l->loops.depth; d-- > 0 && x->moves != NULL;) {
-        for (uint32_t i = 0; i < x->rank; i++) {
-            if (affine_uses(x->moves[i], l->loops.open[d].var)) {
-                return d;
-            }
-        }
+    TileView out;
+    if (view_is_turned(l, x, p, f, box)) {
+        bool rows = view_turns_rows(l, x, p, f, box);
+        l->room.turning = rows;
+        transpose_into(l, x, p, f, box, dst,
+                       rows ? view_rows_turned(l, x, f, box) : turned_together(l, x, f, box));
+        l->room.turning = false;
+    } else if (stepped_view(l, x, p, f, box, &out) || strided_view(l, x, p, f, box, &out) ||
+               view_gathered(l, x, p, f, box, &out)) {
+        make_copy(l, dst, out);
+    } else {
+        make_dma(l, x, p, f, box, dst, false);
     }
-    return l->loops.depth;
-}
-
-/* The free labels with this one first; false: one that goes on is before it. */
-static bool with_first(Labels f, uint32_t label, const Box *box, Labels *out)
-{
-    bool found = box->n[label] == 1;
-    *out = labels_one(label);
-    for (uint32_t i = 0; i < f.n; i++) {
-        found |= f.at[i] == label;
-        if (box->n[f.at[i]] > 1 && !found) {
-            return false;
-        }
-        if (f.at[i] != label) {
-            out->at[out->n++] = f.at[i];
-        }
-    }
-    return true;
-}
-
-/* Of an operand in HBM that is turned, and goes on by its own length in each iteration of the innermost loop that it moves with: what all
- * iterations turn, at once before the loop. */
-static bool view_of_all(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
-                        TileView *out)
-{
-    uint32_t loop = moving_loop(l, x), at = 0, moving = 0;
-    if (loop == l->loops.depth || l->home[x->buf].on_chip || x->n_terms > 0 ||
-        l->pair[x->buf] || l->now.flat > 0) {
-        return false;
-    }
-    const OpenLoop *o = &l->loops.open[loop];
-    for (uint32_t d = 0; d < x->rank; d++) {
-        moving += affine_uses(x->moves[d], o->var);
-        at = affine_uses(x->moves[d], o->var) ? d : at;
-    }
-    Labels all = {0};
-    int32_t label = x->label[at];
-    if (moving != 1 || label < 0 || labels_have(p, (uint32_t)label) ||
-        !with_first(f, (uint32_t)label, box, &all)) {
-        return false;
-    }
-    int64_t n = box->n[label], trips = o->trips, each = labels_count(all, box);
-    int64_t bytes = sat_mul(sat_mul(each, trips), nki_bytes(l->from->bufs.at[x->buf].dtype));
-    if (affine_coef(x->moves[at], o->var) != n || n != l->now.full.n[label]) {
-        return false;
-    }
-    Affine *moves = arena_copy(l->arena, x->moves, x->rank * sizeof *moves);
-    moves[at] = affine_subst(l->arena, moves[at], o->var, affine_const(0));
-    Place y = *x;
-    y.moves = moves;
-    bool few = is_turned(l, x, p, f, box) && o->stmt->kind == STMT_FOR && bytes <= TURNED_AHEAD;
-    int64_t positions = sat_mul(labels_count(p, &l->now.full), labels_count(f, &l->now.full));
-    int64_t whole =
-        sat_mul(sat_mul(positions, trips), nki_bytes(l->from->bufs.at[x->buf].dtype));
-    uint32_t depth = lift_depth(l, &y, few ? bytes : whole / NKI_PARTITIONS);
-    if (depth > loop || (depth == loop && !few)) {
-        return false; /* written there, or no room; or they are used once */
-    }
-    int64_t lo = 0, hi = 0, start = place_start(x, at, box);
-    stay_range(l, moves[at], &lo, &hi);
-    if (start + lo < 0 || start + hi + n * trips > l->from->bufs.at[x->buf].extent[at].n) {
-        return false; /* not all iterations are run */
-    }
-    Box full = l->now.full, wide = *box;
-    wide.n[label] = l->now.full.n[label] = n * trips;
-    VarRef var = o->var;
-    TileView v = view_of(l, &y, p, all, &wide);
-    l->now.full = full;
-    Affine *by = ARENA_NEW(l->arena, Affine);
-    *by = affine_add(l->arena, v.moves == NULL ? affine_const(0) : *v.moves, v.step * each,
-                     affine_var(l->arena, var));
-    *out = view_part(v, 0, each);
-    out->moves = by;
-    return true;
 }
 
 TileView view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box)

@@ -17,4 +17,12 @@ Labels view_rows_turned(Lower *l, const Place *x, Labels f, const Box *box);
 /* view_gather.c: a view of a slab of HBM whose labels lie in another order; false, and nothing done: none is gained. */
 bool view_gathered(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView *out);
 
+/* view.c: is what is loaded transposed then? */
+bool view_is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
+/* A view of memory, in that tile. */
+void view_fill(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView dst);
+/* view_loops.c: of an operand in HBM that is turned, or used again, and goes on by its own length in each iteration of the innermost loop that it
+ * moves with: the part of a tile that has all iterations. False, and nothing done: it is none. */
+bool view_of_all(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView *out);
+
 #endif

@@ -85,10 +85,11 @@ uint32_t cache_depth(const Lower *l, BufRef buf)
     return depth;
 }
 
-void cache_leave(Lower *l)
+void cache_leave(Lower *l, uint64_t since)
 {
     for (uint32_t i = l->room.cache.n; i-- > 0;) {
-        if (l->room.cache.at[i].depth > l->loops.depth) {
+        const CacheEntry *e = &l->room.cache.at[i];
+        if (e->depth > l->loops.depth && e->used > since) {
             cache_remove(l, i);
         }
     }
@@ -133,8 +134,10 @@ uint32_t view_key(Lower *l, const Place *x, Labels p, Labels f, const Box *box, 
         for (uint32_t d = 0; d < x->rank; d++) {
             by += stride[d] * affine_coef(x->moves[d], l->loops.open[i].var);
         }
-        key[n++] = -2;
-        key[n++] = by;
+        if (by != 0) {
+            key[n++] = -2 - (int64_t)i;
+            key[n++] = by;
+        }
     }
     for (uint32_t side = 0; side < 2; side++) {
         Labels list = side == 0 ? p : f;

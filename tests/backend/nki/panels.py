@@ -18,14 +18,20 @@ def program(choose):
     others = {"i": (130, 250, 300, 516, 777, 1000), "j": (200, 515, 600, 1000, 1300), "k": (130, 200, 391, 500, 777, 1001)}
     extent = {x: choose.choice((whole if choose.random() < 0.5 else others)[x]) for x in "ijk"}
     extent.update(p=choose.choice((2, 3)), q=choose.choice((2, 4)))
+    several = {x: x for x in "ijk"}  # labels of a role
+    if choose.random() < 0.4:
+        several = {x: x + choose.choice(("", y)) for x, y in zip("ijk", "mnl")}
+        extent.update({x: choose.choice((6, 20, 24, 33, 38)) for x in "ijkmnl" if len(several.get(x, "12")) > 1})
     labels = []
     for own in ("ik", "kj", "ij"):
-        order = list(batch) + choose.sample(own, 2)
+        own = "".join(several[x] for x in own)
+        order = list(batch) + choose.sample(own, len(own))
         if batch and choose.random() < 0.2:
             choose.shuffle(order)
         labels.append("".join(order))
     a, b, c = labels
-    kind = choose.choice(("plain", "plain", "epilogue", "vectors", "inout"))
+    kinds = ("plain", "plain", "epilogue", "vectors", "inout")
+    kind = choose.choice(kinds if "".join(several.values()) == "ijk" else kinds[:3])
     dtype = "bf16" if kind in ("plain", "inout") and choose.random() < 0.4 else "f32"
 
     def array(name, of, dtype="f32"):
