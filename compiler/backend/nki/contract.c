@@ -474,9 +474,10 @@ bool lower_is_product(Lower *l, const Stmt *s)
 void contract_refresh(Contraction *c)
 {
     contract_places(c);
-    c->dst = c->final = place_of(c->l, c->s->dst, c->s->at);
     if (c->reader != NULL) {
-        take_epilogue(c);
+        take_epilogue(c); /* `dst` is nowhere */
+    } else {
+        c->dst = c->final = place_of(c->l, c->s->dst, c->s->at);
     }
 }
 

@@ -174,6 +174,7 @@ typedef struct OpenLoop {
 typedef struct Lift {
     uint32_t depth;
     int64_t times;
+    struct OpenLoop *around; /* the loops that are open around it */
     VEC(Stmt *) out;
 } Lift;
 

@@ -356,8 +356,10 @@ void panel_turn(Panels *p, ScheduleRole r)
 {
     Lower *l = p->l;
     Panel *s = &p->side[r];
-    int64_t bank = NKI_PSUM_BANK / nki_bytes(l->from->bufs.at[panels_place(p, r)->buf].dtype);
-    int64_t most = s->width == l->now.full.n[s->label] ? bank / s->width : 1;
+    int64_t size = nki_bytes(l->from->bufs.at[panels_place(p, r)->buf].dtype);
+    bool words = s->width * size % 4 == 0; /* does each step begin with one? */
+    int64_t most =
+        words && s->width == l->now.full.n[s->label] ? NKI_PSUM_BANK / size / s->width : 1;
     make_lines(p, r);
     load_rows(p, r);
     PanelLoop groups = panels_loop(p, p->k, p->step * (most > 1 ? most : 1));
@@ -455,13 +457,9 @@ void panel_fill_before(Panels *p, ScheduleRole r)
 {
     Lower *l = p->l;
     Panel *s = &p->side[r];
-    uint32_t before = l->loops.depth;
     Lift lift = lift_begin(l, s->depth, s->bytes);
-    uint32_t depth = l->loops.depth, n = before - depth;
-    OpenLoop *around = arena_copy(l->arena, &l->loops.open[depth], n * sizeof *around);
     panel_make(p, r);
     fill_batches(p, r, 0);
-    memcpy(&l->loops.open[depth], around, n * sizeof *around);
     lift_end(l, &lift);
     contract_places(p->c);
 }

@@ -14,7 +14,7 @@
 #define MIRROR_LOOPS 8  /* of a mirrored result, in each other */
 #define INNER_LOOPS  4  /* of a block */
 #define VIEW_RUN     64 /* bytes of a row of memory, at least */
-#define VIEWS_LEAST  16 /* matmuls of a contraction with views that is worth loops */
+#define FEW          16 /* matmuls, that are no worth loops */
 
 const Place *panels_place(const Panels *p, ScheduleRole side)
 {
@@ -156,8 +156,8 @@ static bool find_side(Panels *p, ScheduleRole r)
     s->view = l->home[x->buf].on_chip || !unit || x->n_terms > 0 || !is_plain(x, s->label) ||
               !is_plain(x, p->k) || s->outer.n > 0 || s->inner > 1 || p->sums.n > 0 ||
               c->pk.n > 1;
-    bool keeps = !several || s->outer.n == 0 || fits_all(p, r);
-    return s->strip > 0 && (!s->view || (keeps && may_view(p, r)));
+    s->keeps = s->view && several && s->outer.n > 0;
+    return s->strip > 0 && (!s->view || may_view(p, r));
 }
 
 /* Bytes of a partition that is taken. */
@@ -255,7 +255,7 @@ static bool is_one_tile(const Panels *p)
            full->n[n->label] <= n->tile && full->n[p->k] <= p->step;
 }
 
-/* Would tiles of several batches fill a bank together? */
+/* Would tiles of several batches fill a bank together, of which each has few matmuls? */
 static bool shares_banks(const Contraction *c)
 {
     int64_t each[LABELS];
@@ -264,7 +264,7 @@ static bool shares_banks(const Contraction *c)
     for (uint32_t i = 0; i < outer.n; i++) {
         shares |= each[i] > 1;
     }
-    return shares;
+    return shares && contract_matmuls(c) / labels_count(outer, &c->l->now.full) <= FEW;
 }
 
 static bool is_regular(Panels *p)
@@ -294,8 +294,15 @@ static bool is_regular(Panels *p)
         return false;
     }
     bool views = p->side[ROLE_M].view || p->side[ROLE_N].view;
-    if (views && contract_matmuls(c) <= VIEWS_LEAST) {
+    if (views && contract_matmuls(c) <= FEW) {
         return false;
+    }
+    for (ScheduleRole r = 0; r < ROLE_K; r++) {
+        const Panel *s = &p->side[r], *other = &p->side[1 - r];
+        bool again = other->outer.n > 0 || other->strip < l->now.full.n[other->label];
+        if (s->keeps && again && !fits_all(p, r)) {
+            return false; /* it would be loaded again more often than the levels say */
+        }
     }
     uint32_t loops = c->batch.n + p->side[ROLE_M].outer.n + p->side[ROLE_N].outer.n +
                      p->n_levels + p->sums.n + INNER_LOOPS;

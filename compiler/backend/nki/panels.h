@@ -28,6 +28,7 @@ typedef struct Panel {
     int64_t width;               /* positions that the panel has */
     bool
         view; /* it is no panel: each step is a view, which lies where it lies, or is made once for all that use it (view.c) */
+    bool keeps; /* it is to be kept for several positions of `outer` */
     bool begun; /* are loops over `outer` open? */
     bool turns;
     bool again;   /* are there loops over the other operand that use a strip? */

@@ -364,6 +364,9 @@ const Stmt *lower_roles(Lower *l, const Stmt *s, const Stmt *epilogue, uint32_t 
         as->schedule = ARENA_NEW(l->arena, Schedule);
         return as;
     }
+    if (w.best == NULL && s->schedule == NULL && memory && !matvec) {
+        return with_levels(&c); /* loops have levels */
+    }
     as->schedule = w.best;
     return w.best == NULL ? s : as;
 }

@@ -140,6 +140,7 @@ Lift lift_begin(Lower *l, uint32_t depth, int64_t bytes)
     memcpy(&lift.out, &l->out, sizeof l->out);
     memcpy(&l->out, &o->out, sizeof l->out);
     o->lifted += bytes;
+    lift.around = arena_copy(l->arena, o, (l->loops.depth - depth) * sizeof *o);
     for (uint32_t d = depth; d < l->loops.depth; d++) {
         l->loops.times /= l->loops.open[d].mean;
     }
@@ -153,6 +154,7 @@ void lift_end(Lower *l, const Lift *lift)
         return;
     }
     OpenLoop *o = &l->loops.open[l->loops.depth];
+    memcpy(o, lift->around, (lift->depth - l->loops.depth) * sizeof *o);
     memcpy(&o->out, &l->out, sizeof l->out);
     memcpy(&l->out, &lift->out, sizeof l->out);
     l->loops.times = lift->times;

@@ -246,12 +246,9 @@ static bool view_of_steps(Lower *l, const Place *x, Labels p, Labels f, const Bo
     TileView tile;
     if (!cache_find(l, key, n, &tile)) {
         Lift lift = lift_begin(l, depth, each * nki_bytes(b->dtype));
-        uint32_t around = lift.depth - depth;
-        OpenLoop *open = arena_copy(l->arena, &l->loops.open[depth], around * sizeof *open);
         tile = tile_new(l, b->name->text, b->dtype, SPACE_TILE, labels_count(p, box), each);
         cache_put(l, key, n, tile);
         fill_steps(l, &y, p, f, box, &s, s.n, affine_const(0), tile);
-        memcpy(&l->loops.open[depth], open, around * sizeof *open);
         lift_end(l, &lift);
     }
     *out = view_part(tile, 0, nf);

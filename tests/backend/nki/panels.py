@@ -15,8 +15,7 @@ def program(choose):
     """The text, its labels by operand, the extents, and what it computes from the contraction and the further arguments."""
     batch = "pq"[:choose.choice((0, 0, 1, 2))]
     whole = {"i": (128, 256, 512, 640, 1280), "j": (128, 256, 512, 1024, 1536), "k": (128, 256, 384, 512, 1024)}
-    others = {"i": (130, 250, 300, 516, 777, 1000), "j": (200, 515, 600, 1000, 1300), "k": (130, 200, 391, 500, 777, 1001)}
-    extent = {x: choose.choice((whole if choose.random() < 0.5 else others)[x]) for x in "ijk"}
+    extent = {x: choose.choice((*whole[x], *(choose.randint(3, 1300) for _ in range(5)))) for x in "ijk"}
     extent.update(p=choose.choice((2, 3)), q=choose.choice((2, 4)))
     several = {x: x for x in "ijk"}  # labels of a role
     if choose.random() < 0.4:
