@@ -44,15 +44,67 @@ static int64_t span_of(const Decoder *d, VarRef v)
     return 0;
 }
 
-static int64_t constant_part(const Decoder *d, Affine x)
+/* What does not move with the statement's own indices. */
+static Affine loop_part(const Decoder *d, Affine x)
+{
+    uint32_t own = 0, n = 0;
+    for (uint32_t i = 0; i < x.n; i++) {
+        own += span_of(d, x.term[i].var) > 0;
+    }
+    if (own == 0 || own == x.n) {
+        x.n -= own;
+        return x;
+    }
+    AffineTerm *term = ARENA_ARRAY(d->k->arena, x.n - own, AffineTerm);
+    for (uint32_t i = 0; i < x.n; i++) {
+        if (span_of(d, x.term[i].var) == 0) {
+            term[n++] = x.term[i];
+        }
+    }
+    return (Affine){.base = x.base, .n = n, .term = term};
+}
+
+static int64_t value_in(Affine x, const int64_t *env)
 {
     int64_t v = x.base;
     for (uint32_t i = 0; i < x.n; i++) {
-        if (span_of(d, x.term[i].var) == 0) {
-            v = sat_add(v, sat_mul(x.term[i].coef, d->env[x.term[i].var]));
-        }
+        v = sat_add(v, sat_mul(x.term[i].coef, env[x.term[i].var]));
     }
     return v;
+}
+
+static int64_t value_at(const Decoder *d, Affine x)
+{
+    return value_in(x, d->env);
+}
+
+/* ---- other iterations ---- */
+
+#define OPERANDS 6
+
+static Operand *operand_of(Instr *i, uint32_t number)
+{
+    Operand *const all[OPERANDS] = {&i->dst, &i->a, &i->b, &i->s0.tile, &i->s1.tile, &i->sum};
+    return all[number];
+}
+
+bool instr_moves_partitions(const Instr *i)
+{
+    return i->dst.at.p.n > 0 || i->a.at.p.n > 0 || i->b.at.p.n > 0 || i->s0.tile.at.p.n > 0 ||
+           i->s1.tile.at.p.n > 0 || i->sum.at.p.n > 0;
+}
+
+void instr_move(Instr *i, const int64_t *env)
+{
+    for (uint32_t o = 0; o < OPERANDS; o++) {
+        Operand *x = operand_of(i, o);
+        x->f = x->at.f.n > 0 ? value_in(x->at.f, env) : x->f;
+        x->offset = x->at.offset.n > 0 ? value_in(x->at.offset, env) : x->offset;
+        for (uint32_t d = 0; d < x->n && !x->pattern; d++) {
+            x->start[d] = x->at.start[d].n > 0 ? value_in(x->at.start[d], env) : x->start[d];
+        }
+    }
+    i->base = i->base_at.n > 0 ? value_in(i->base_at, env) : i->base;
 }
 
 /* At most one local index: its variable (or UINT32_MAX) and coefficient. */
@@ -77,6 +129,15 @@ static bool on_chip(const Kernel *k, BufRef b)
     return k->bufs.at[b].space == SPACE_TILE || k->bufs.at[b].space == SPACE_ACC;
 }
 
+/* Where a tile is used. */
+static void put_starts(const Decoder *d, const Affine *at, Operand *out)
+{
+    out->at.p = loop_part(d, at[0]);
+    out->at.f = loop_part(d, at[1]);
+    out->p = value_at(d, out->at.p);
+    out->f = value_at(d, out->at.f);
+}
+
 /* A tile with its indices: pv along partitions, fv along the free axis. */
 static bool chip_operand(Decoder *d, BufRef buf, const Affine *at, Operand *out, VarRef *pv,
                          VarRef *fv)
@@ -89,8 +150,7 @@ static bool chip_operand(Decoder *d, BufRef buf, const Affine *at, Operand *out,
     if (!one_index(d, at[0], pv, &coef) || coef != 1 || !one_index(d, at[1], fv, &out->step)) {
         return no(d, "a tile is indexed by more than one index in a dimension");
     }
-    out->p = constant_part(d, at[0]);
-    out->f = constant_part(d, at[1]);
+    put_starts(d, at, out);
     out->np = *pv == UINT32_MAX ? 1 : span_of(d, *pv);
     out->nf = *fv == UINT32_MAX ? 1 : span_of(d, *fv);
     out->step = out->nf == 1 ? 1 : out->step;
@@ -108,8 +168,7 @@ typedef struct CopySide {
 static bool dma_chip(Decoder *d, BufRef buf, const Affine *at, Operand *out, CopySide *order)
 {
     *out = (Operand){.buf = buf, .on_chip = true, .np = 1, .nf = 1, .step = 1};
-    out->p = constant_part(d, at[0]);
-    out->f = constant_part(d, at[1]);
+    put_starts(d, at, out);
     for (uint32_t side = 0; side < 2; side++) {
         int64_t expect = 0, count = 1;
         for (uint32_t i = d->s->n_index; i-- > 0;) {
@@ -150,7 +209,8 @@ static bool dma_slices(const Decoder *d, BufRef buf, const Affine *at, const Cop
         if (!one_index(d, at[dim], &v, &coef)) {
             return false;
         }
-        out->start[dim] = constant_part(d, at[dim]);
+        out->at.start[dim] = loop_part(d, at[dim]);
+        out->start[dim] = value_at(d, out->at.start[dim]);
         out->stride[dim] = coef;
         out->count[dim] = v == UINT32_MAX ? 0 : span_of(d, v); /* 0: one position */
         if (v != UINT32_MAX) {
@@ -170,7 +230,8 @@ static bool dma_hbm(Decoder *d, BufRef buf, const Affine *at, const CopySide *or
     *out = (Operand){.buf = buf,
                      .start = d->instr->dims.start,
                      .count = d->instr->dims.count,
-                     .stride = d->instr->dims.stride};
+                     .stride = d->instr->dims.stride,
+                     .at.start = d->instr->dims.at};
     if (dma_slices(d, buf, at, order, out)) {
         return true;
     }
@@ -180,7 +241,7 @@ static bool dma_hbm(Decoder *d, BufRef buf, const Affine *at, const CopySide *or
     memset(&d->instr->dims, 0, sizeof d->instr->dims);
     int64_t flat = 1;
     for (uint32_t dim = b->rank; dim-- > 0;) {
-        out->offset += flat * constant_part(d, at[dim]);
+        out->at.offset = affine_add(d->k->arena, out->at.offset, flat, loop_part(d, at[dim]));
         for (uint32_t i = 0; i < order->n; i++) {
             for (uint32_t t = 0; t < at[dim].n; t++) {
                 if (at[dim].term[t].var == order->var[i]) {
@@ -193,6 +254,7 @@ static bool dma_hbm(Decoder *d, BufRef buf, const Affine *at, const CopySide *or
     for (uint32_t i = 0; i < order->n; i++) {
         out->count[i] = span_of(d, order->var[i]);
     }
+    out->offset = value_at(d, out->at.offset);
     return true;
 }
 
@@ -355,18 +417,17 @@ static bool decode_activation(Decoder *d, const Expr *arg, Indices x, Instr *out
 /* base + down * p + along * f; the base moves with loops. */
 static bool decode_position(Decoder *d, const Expr *e, Indices x, Instr *out)
 {
-    out->base = e->at[0].base;
+    out->base_at = loop_part(d, e->at[0]);
     for (uint32_t i = 0; i < e->at[0].n; i++) {
         VarRef v = e->at[0].term[i].var;
         int64_t coef = e->at[0].term[i].coef;
         if (v == x.p || v == x.f) {
             *(v == x.p ? &out->down : &out->along) = coef;
-        } else if (d->k->vars.at[v].is_loop) {
-            out->base = sat_add(out->base, sat_mul(coef, d->env[v]));
-        } else {
+        } else if (!d->k->vars.at[v].is_loop) {
             return no(d, "a position that moves with another index than the tile's");
         }
     }
+    out->base = value_at(d, out->base_at);
     return true;
 }
 
@@ -421,7 +482,7 @@ static bool decode_move(Decoder *d, const Expr *load, Indices x, Instr *out)
         return false;
     }
     if (p == x.p && f == x.f) {
-        bool same = out->a.p == out->dst.p && legal_start(out->a.p, out->a.np);
+        bool same = affine_eq(out->a.at.p, out->dst.at.p) && legal_start(out->a.p, out->a.np);
         out->kind = same ? INSTR_COPY : INSTR_DMA;
         return true;
     }
@@ -532,8 +593,8 @@ static bool decode_alone(const Kernel *k, StmtPlace place, const int64_t *env, b
 
 static bool same_operand(const Operand *x, const Operand *y)
 {
-    return x->buf == y->buf && x->p == y->p && x->np == y->np && x->f == y->f &&
-           x->nf == y->nf && x->step == y->step;
+    return x->buf == y->buf && affine_eq(x->at.p, y->at.p) && affine_eq(x->at.f, y->at.f) &&
+           x->np == y->np && x->nf == y->nf && x->step == y->step;
 }
 
 /* Are the statement at a place and the two after it a function that adds up its rows? Or the one after it, which adds them to what
@@ -558,7 +619,7 @@ static bool decode_sums(const Kernel *k, StmtPlace place, const int64_t *env, In
     Instr sum;
     const Expr *made = place.body[place.at]->value;
     bool ok = decode_alone(k, after, env, adds, made, &sum, &why) && sum.kind == INSTR_REDUCE &&
-              sum.dst.buf != out->dst.buf && sum.dst.p == out->dst.p &&
+              sum.dst.buf != out->dst.buf && affine_eq(sum.dst.at.p, out->dst.at.p) &&
               k->bufs.at[sum.dst.buf].space == SPACE_TILE &&
               k->bufs.at[sum.dst.buf].dtype == DTYPE_F32;
     bool same =

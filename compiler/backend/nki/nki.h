@@ -64,7 +64,8 @@ typedef enum InstrKind {
 
 #define NKI_DIMS 36
 
-/* One operand. On chip: partitions [p, p+np), elements f, f+step, ... In HBM: one slice per dimension, or strides. */
+/* One operand. On chip: partitions [p, p+np), elements f, f+step, ... In HBM: one slice per dimension, or strides. Where it begins is a sum of
+ * variables of loops, `at`, and a number in the iteration at hand. */
 typedef struct Operand {
     BufRef buf;
     bool on_chip;
@@ -73,6 +74,9 @@ typedef struct Operand {
     int64_t offset;
     uint32_t n;                      /* pairs of a pattern, or dims of a slice */
     int64_t *start, *count, *stride; /* in HBM: in the instruction's `dims` */
+    struct {
+        Affine p, f, offset, *start;
+    } at;
 } Operand;
 
 /* The second operand of a scalar operation: a number or a (P, 1) tile. */
@@ -96,10 +100,12 @@ typedef struct Instr {
     Operand sum;
     double value; /* memset; AFFINE: elsewhere */
     int64_t base, down, along;
+    Affine base_at;
     double scale;
     uint32_t place; /* number of the statement in the text, the same in each iteration */
     struct {
         int64_t start[NKI_DIMS], count[NKI_DIMS], stride[NKI_DIMS];
+        Affine at[NKI_DIMS];
     } dims;             /* of the operand that is in HBM */
     const int64_t *env; /* of a walk: loop variables, by variable */
     int64_t times; /* of a walk in brief: iterations that are like this one, with it; else 1 */
@@ -125,6 +131,9 @@ typedef struct StmtPlace {
 } StmtPlace;
 bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *out,
                   const char **why);
+/* The same instruction in another iteration, as long as no operand moves over partitions: which it is may depend on these. */
+bool instr_moves_partitions(const Instr *i);
+void instr_move(Instr *i, const int64_t *env);
 
 /* Calls `visit` for every instruction in program order, loops unrolled, and for what is none
  * (NOTHING, ALLOC); stops when it returns false. */

@@ -190,7 +190,7 @@ static void put_position_pattern(Printer *p, const Instr *i)
 
 static void put_instr(Printer *p)
 {
-    const Instr *i = &p->at[0];
+    const Instr *i = &p->at;
     bool scalar = i->kind != INSTR_DMA && nki_on_scalar(&p->balance, p->k, p->chip, i);
     switch (i->kind) {
     case INSTR_NOTHING:
@@ -420,18 +420,9 @@ static void put_guarded(Printer *p, const Stmt *s)
 static void put_tile(Printer *p, StmtPlace at)
 {
     const char *why = NULL;
-    for (uint32_t d = 0; d <= p->depth; d++) {
-        if (d > 0) {
-            p->env[p->loop[d - 1]] = 1;
-        }
-        CHECK(instr_decode(p->k, at, p->env, &p->at[d], &why));
-        p->at[d].place = p->place;
-        if (d > 0) {
-            p->env[p->loop[d - 1]] = 0;
-        }
-    }
-    p->place++;
-    if (p->at[0].kind != INSTR_NOTHING) {
+    CHECK(instr_decode(p->k, at, p->env, &p->at, &why)); /* all variables 0 */
+    p->at.place = p->place++;
+    if (p->at.kind != INSTR_NOTHING) {
         put_origin(p, at.body[at.at]);
         put_instr(p);
     }
@@ -458,16 +449,6 @@ static void put_block(Printer *p, Stmt *const *body, uint32_t n)
             put_for(p, s);
         }
     }
-}
-
-static uint32_t loop_depth(const Kernel *k)
-{
-    StmtWalk w;
-    uint32_t most = 1;
-    for (const Stmt *s = stmt_first(&w, k->body, k->n_body); s != NULL; s = stmt_next(&w)) {
-        most = w.depth > most ? w.depth : most;
-    }
-    return most - 1;
 }
 
 /* Before anything is printed: which engine each copy and row sum is for, decided in the order in
@@ -513,8 +494,6 @@ void nki_print_kernel(const Kernel *k, const NkiCost *cost, const EmitOptions *o
     p.range = (const Range **)arena_array(k->arena, k->vars.n + 1, sizeof *p.range);
     p.use = ARENA_ARRAY(k->arena, k->bufs.n + 1, TileUse);
     p.wide = ARENA_ARRAY(k->arena, k->bufs.n + 1, int64_t);
-    p.at = ARENA_ARRAY(k->arena, loop_depth(k) + 1, Instr);
-    p.number = ARENA_ARRAY(k->arena, loop_depth(k) + 1, Instr);
     p.came_in = ARENA_ARRAY(k->arena, instr_places(k) + 1, bool);
     p.copied = ARENA_ARRAY(k->arena, k->args.n + 1, bool);
     for (uint32_t i = 0; i < k->args.n; i++) {

@@ -13,8 +13,6 @@ typedef struct TileUse {
     const char *made, *from, *to;
 } TileUse;
 
-/* The instruction at hand with all loop variables 0, and with one of them 1: where its operands
- * lie is the sum of the first and the differences. */
 typedef struct Printer {
     const Kernel *k;
     const NkiChip *chip;
@@ -30,8 +28,7 @@ typedef struct Printer {
     uint32_t depth;
     VarRef loop[LOOP_DEPTH_LIMIT + 1];
     const Range **range; /* [vars] of loops that are open */
-    Instr *at;           /* [1 + depth] */
-    Instr *number;       /* of tiles in a list, see put_bank */
+    Instr at;            /* the instruction at hand */
     Span span;           /* of the last comment */
     bool commented;
     TileNames names;
@@ -72,6 +69,8 @@ const char *print_source(const Printer *p, const Instr *i);
 void print_term(Printer *p, int64_t coef, const char *var, bool first, bool tensor);
 /* Where an operand starts along an axis, and `more`. */
 void print_position(Printer *p, Role role, uint32_t axis, int64_t more);
+/* A sum of variables of loops, and `more`; `tensor`: as above. */
+void print_affine(Printer *p, Affine x, int64_t more, bool tensor);
 /* The operand, sliced; `name=` before it; and one of an instruction on scalars, a number or a column. */
 void print_operand(Printer *p, Role role);
 void print_key(Printer *p, const char *name, Role role);

@@ -8,14 +8,14 @@ const char *print_source(const Printer *p, const Instr *i)
     return came_in ? nki_param(p->k, i->a.buf) : nki_result(p->k, i->a.buf);
 }
 
-static int64_t start_at(const Instr *i, Role role, uint32_t axis)
+static Affine start_at(const Instr *i, Role role, uint32_t axis)
 {
     const Operand *o = print_operand_of(i, role);
-    return axis == AXIS_BASE     ? i->base
-           : axis == AXIS_P      ? o->p
-           : axis == AXIS_F      ? o->f
-           : axis == AXIS_OFFSET ? o->offset
-                                 : o->start[axis - AXIS_DIM];
+    return axis == AXIS_BASE     ? i->base_at
+           : axis == AXIS_P      ? o->at.p
+           : axis == AXIS_F      ? o->at.f
+           : axis == AXIS_OFFSET ? o->at.offset
+                                 : o->at.start[axis - AXIS_DIM];
 }
 
 void print_term(Printer *p, int64_t coef, const char *var, bool first, bool tensor)
@@ -37,10 +37,10 @@ void print_term(Printer *p, int64_t coef, const char *var, bool first, bool tens
 /* The name of a length that is also the step of a loop along this dimension of a tensor, or null. */
 static const char *length_name(const Printer *p, Role role, uint32_t axis, int64_t length)
 {
-    int64_t start = start_at(&p->at[0], role, axis);
+    Affine start = start_at(&p->at, role, axis);
     const char *name = NULL;
-    for (uint32_t d = 0; d < p->depth && start == 0; d++) {
-        if (start_at(&p->at[1 + d], role, axis) - start == length) {
+    for (uint32_t d = 0; d < p->depth && start.base == 0; d++) {
+        if (affine_coef(start, p->loop[d]) == length) {
             name = tile_name(&p->names, p->k->vars.at[p->loop[d]].name->text, length);
         }
     }
@@ -48,19 +48,18 @@ static const char *length_name(const Printer *p, Role role, uint32_t axis, int64
 }
 
 /* A minus sign stands before literals only, so what is positive comes first. */
-void print_position(Printer *p, Role role, uint32_t axis, int64_t more)
+void print_affine(Printer *p, Affine x, int64_t more, bool tensor)
 {
-    int64_t start = start_at(&p->at[0], role, axis), base = start + more;
+    int64_t base = x.base + more;
     bool first = true;
     for (int sign = 1; sign >= -1; sign -= 2) {
         if (sign < 0 && first) {
             text_i64(p->out, base);
         }
         for (uint32_t d = 0; d < p->depth; d++) {
-            int64_t coef = start_at(&p->at[1 + d], role, axis) - start;
+            int64_t coef = affine_coef(x, p->loop[d]);
             if (coef != 0 && (coef > 0) == (sign > 0)) {
-                print_term(p, coef, p->k->vars.at[p->loop[d]].name->text, first,
-                           axis >= AXIS_DIM && axis != AXIS_BASE);
+                print_term(p, coef, p->k->vars.at[p->loop[d]].name->text, first, tensor);
                 first = false;
             }
         }
@@ -69,6 +68,11 @@ void print_position(Printer *p, Role role, uint32_t axis, int64_t more)
                         (long long)(base < 0 ? -base : base));
         }
     }
+}
+
+void print_position(Printer *p, Role role, uint32_t axis, int64_t more)
+{
+    print_affine(p, start_at(&p->at, role, axis), more, axis >= AXIS_DIM && axis != AXIS_BASE);
 }
 
 static void put_range(Printer *p, Role role, uint32_t axis, int64_t count, int64_t step)
@@ -93,10 +97,10 @@ static void slice_to_pattern(const Kernel *k, Operand *o)
     Operand slice = *o;
     int64_t flat = 1;
     o->pattern = true;
-    o->offset = 0;
+    o->at.offset = affine_const(0);
     o->n = 0;
     for (uint32_t d = slice.n; d-- > 0;) {
-        o->offset += slice.start[d] * flat;
+        o->at.offset = affine_add(k->arena, o->at.offset, flat, slice.at.start[d]);
         slice.start[d] = flat; /* elements from one position to the next */
         flat *= b->extent[d].n;
     }
@@ -114,11 +118,9 @@ static void slice_to_pattern(const Kernel *k, Operand *o)
 
 static void put_hbm(Printer *p, Role role)
 {
-    const Operand *o = print_operand_of(&p->at[0], role);
+    const Operand *o = print_operand_of(&p->at, role);
     if (!o->pattern && nki_is_collapsed(p->k, o->buf)) {
-        for (uint32_t d = 0; d <= p->depth; d++) {
-            slice_to_pattern(p->k, (Operand *)(uintptr_t)print_operand_of(&p->at[d], role));
-        }
+        slice_to_pattern(p->k, (Operand *)(uintptr_t)o);
     }
     if (o->pattern) {
         text_put(p->out, ".ap(pattern=[");
@@ -147,38 +149,36 @@ static void put_hbm(Printer *p, Role role)
 }
 
 /* One tile of a list: its number, as a sum over the loops. */
-static void put_bank(Printer *p, Role role, int64_t bank)
+static void put_bank(Printer *p, Affine at, int64_t bank)
 {
-    const Instr *at = p->at;
-    Instr *number = p->number;
-    for (uint32_t d = 0; d <= p->depth; d++) {
-        number[d].dst.f = print_operand_of(&at[d], role)->f / bank;
+    Affine number = affine_const(at.base / bank);
+    for (uint32_t i = 0; i < at.n; i++) {
+        Affine one = affine_var(p->k->arena, at.term[i].var);
+        number = affine_add(p->k->arena, number, at.term[i].coef / bank, one);
     }
-    p->at = number;
     text_put(p->out, "[");
-    print_position(p, ROLE_DST, AXIS_F, 0);
+    print_affine(p, number, 0, false);
     text_put(p->out, "]");
-    p->at = (Instr *)(uintptr_t)at;
 }
 
 /* All of a tile, in each iteration: its name says so. */
 static bool is_whole(const Printer *p, Role role)
 {
-    const Operand *o = print_operand_of(&p->at[0], role);
+    const Operand *o = print_operand_of(&p->at, role);
     const Buffer *b = &p->k->bufs.at[o->buf];
     return o->np == b->extent[0].n && o->nf == b->extent[1].n && o->step == 1;
 }
 
 void print_operand(Printer *p, Role role)
 {
-    const Operand *o = print_operand_of(&p->at[0], role);
-    text_put(p->out, role == ROLE_A ? print_source(p, &p->at[0]) : nki_result(p->k, o->buf));
+    const Operand *o = print_operand_of(&p->at, role);
+    text_put(p->out, role == ROLE_A ? print_source(p, &p->at) : nki_result(p->k, o->buf));
     if (!o->on_chip) {
         put_hbm(p, role);
         return;
     }
     if (nki_bank(p->k, o->buf) > 0) {
-        put_bank(p, role, nki_bank(p->k, o->buf));
+        put_bank(p, o->at.f, nki_bank(p->k, o->buf));
         if (o->np < p->k->bufs.at[o->buf].extent[0].n || o->nf < p->wide[o->buf]) {
             text_printf(p->out, "[0:%lld, 0:%lld]", (long long)o->np, (long long)o->nf);
         }
@@ -201,7 +201,7 @@ void print_number(Text *out, double v)
 
 void print_scalar(Printer *p, Role role)
 {
-    const ScalarOperand *s = role == ROLE_S0 ? &p->at[0].s0 : &p->at[0].s1;
+    const ScalarOperand *s = role == ROLE_S0 ? &p->at.s0 : &p->at.s1;
     if (s->is_tile) {
         print_operand(p, role);
     } else {

@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The instructions of a LEGAL kernel in program order, its loops unrolled. A statement in loops is decoded once: its positions
- * are sums of loop variables, found from one iteration and the next ones of each loop. */
+/* The instructions of a LEGAL kernel in program order, its loops unrolled. A statement in loops is read once: its positions are sums of loop
+ * variables. */
 #include "backend/nki/nki.h"
 
 #include "loop/walk.h"
 
 #define WALK_STEPS ((int64_t)64 * NKI_INSTRUCTIONS) /* iterations */
 
-/* A number of a decoded instruction that is a sum over the loops around it. */
-typedef struct Moving {
-    int64_t *number, base, by[LOOP_DEPTH_LIMIT];
-} Moving;
-
-/* A statement in loops. */
+/* A statement in loops: read once, or in each iteration where it may be another instruction. */
 typedef struct Decoded {
     Instr instr;
-    bool known, varies; /* varies: what it is, and not only where, depends on the iteration */
-    VEC(Moving) moving;
+    bool varies;
 } Decoded;
 
 typedef struct Walk {
@@ -28,8 +22,6 @@ typedef struct Walk {
     uint32_t depth;
     VarRef loop[LOOP_DEPTH_LIMIT + 1];
     Decoded **decoded; /* [places] */
-    Instr *unit;       /* [n_unit] of the statement at hand, by loop */
-    uint32_t n_unit;
     int64_t steps;
     bool brief, cores; /* cores: all of them, */
     int64_t core;      /* not this one alone */
@@ -173,88 +165,19 @@ static bool walk_for(Walk *w, const Stmt *s, uint32_t *place)
 
 /* ---- a statement in loops ---- */
 
-#define OPERANDS 6
-
-static Operand *operand(Instr *i, uint32_t number)
-{
-    Operand *const all[OPERANDS] = {&i->dst, &i->a, &i->b, &i->s0.tile, &i->s1.tile, &i->sum};
-    return all[number];
-}
-
-/* Is the instruction of another iteration the same but for where its operands lie? */
-static bool same_instr(Instr *x, Instr *y)
-{
-    bool same = x->kind == y->kind && x->sums == y->sums && x->adds == y->adds;
-    for (uint32_t o = 0; o < OPERANDS && same; o++) {
-        const Operand *a = operand(x, o), *b = operand(y, o);
-        same = a->p == b->p && a->n == b->n && a->pattern == b->pattern;
-    }
-    return same;
-}
-
-static void note_number(Walk *w, Decoded *d, int64_t *number, Instr *unit)
-{
-    Moving m = {.number = number, .base = *number};
-    size_t at = (size_t)((const char *)number - (const char *)&d->instr);
-    bool moves = false;
-    for (uint32_t i = 0; i < w->depth; i++) {
-        m.by[i] = *(const int64_t *)(const void *)((const char *)&unit[i] + at) - m.base;
-        moves |= m.by[i] != 0;
-    }
-    if (moves) {
-        vec_push(&w->arena, &d->moving, m);
-    }
-}
-
-/* Decodes it with all loop variables 0, and with each of them 1. False: it is not the same instruction then. */
-static bool decode_once(Walk *w, StmtPlace place, Decoded *d)
-{
-    int64_t *env = ARENA_ARRAY(&w->arena, w->k->vars.n + 1, int64_t);
-    if (w->n_unit < w->depth) {
-        w->unit = ARENA_ARRAY(&w->arena, w->depth, Instr);
-        w->n_unit = w->depth;
-    }
-    Instr *unit = w->unit;
-    const char *why = NULL;
-    bool ok = instr_decode(w->k, place, env, &d->instr, &why);
-    for (uint32_t i = 0; i < w->depth && ok; i++) {
-        env[w->loop[i]] = 1;
-        ok = instr_decode(w->k, place, env, &unit[i], &why) && same_instr(&d->instr, &unit[i]);
-        env[w->loop[i]] = 0;
-    }
-    for (uint32_t o = 0; o < OPERANDS && ok; o++) {
-        Operand *x = operand(&d->instr, o);
-        note_number(w, d, &x->f, unit);
-        note_number(w, d, &x->offset, unit);
-        for (uint32_t i = 0; i < x->n && !x->pattern; i++) {
-            note_number(w, d, &x->start[i], unit);
-        }
-    }
-    if (ok) {
-        note_number(w, d, &d->instr.base, unit);
-    }
-    return ok;
-}
-
 static bool visit_in_loop(Walk *w, StmtPlace place, uint32_t number)
 {
     Decoded *d = w->decoded[number];
-    if (d == NULL) {
+    bool first = d == NULL;
+    if (first) {
         d = w->decoded[number] = ARENA_NEW(&w->arena, Decoded);
-        d->varies = !decode_once(w, place, d);
     }
-    if (d->varies && !instr_decode(w->k, place, w->env, &d->instr, &w->why)) {
+    if ((first || d->varies) && !instr_decode(w->k, place, w->env, &d->instr, &w->why)) {
         w->bad = place.body[place.at];
         return false;
     }
-    for (uint32_t i = 0; i < d->moving.n && !d->varies; i++) {
-        const Moving *m = &d->moving.at[i];
-        int64_t at = m->base;
-        for (uint32_t v = 0; v < w->depth; v++) {
-            at += m->by[v] == 0 ? 0 : m->by[v] * w->env[w->loop[v]];
-        }
-        *m->number = at;
-    }
+    d->varies = instr_moves_partitions(&d->instr);
+    instr_move(&d->instr, w->env);
     d->instr.place = number;
     d->instr.env = w->env;
     d->instr.times = w->times;
