@@ -341,7 +341,8 @@ static void obey_roles(Contraction *c)
         c->tile[r] = level != NULL && level->tile < c->tile[r] ? level->tile : c->tile[r];
     }
     share_rows(c, (int32_t)b->label[ROLE_M][0]);
-    share_k(c, c->k.at[0]);
+    bool lies = lies_by_k(c, &c->stationary) || lies_by_k(c, &c->moving);
+    share_k(c, lies && !b->given ? first_k(c) : c->k.at[0]);
 }
 
 /* ---- the epilogue, over the labels of the matmul ---- */

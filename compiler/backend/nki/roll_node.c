@@ -70,8 +70,8 @@ static void gather_value(Gather *g, const Expr *value)
         mix(g, e->n_args);
         if (e->kind == EXPR_LOAD) {
             gather_access(g, e->buf, e->at);
-        } else if (e->kind == EXPR_INDEX) { /* the same in each iteration */
-            mix(g, (uint64_t)e->at[0].base);
+        } else if (e->kind == EXPR_INDEX) {
+            vec_push(g->arena, &g->base, e->at[0].base);
             for (uint32_t t = 0; t < e->at[0].n; t++) {
                 mix(g, e->at[0].term[t].var);
                 mix(g, (uint64_t)e->at[0].term[t].coef);
@@ -298,7 +298,8 @@ typedef struct Emit {
     /* of the statement at hand */
     const int64_t *base;
     const RollRef *ref;
-    uint32_t next;
+    uint32_t next; /* access, */
+    uint32_t slot; /* and the number after those of the last one: of a position that is a value */
 } Emit;
 
 typedef VEC(Stmt *) Stmts;
@@ -315,31 +316,41 @@ static BufRef emit_buf(Emit *e, BufRef b)
     return e->buf[b];
 }
 
+/* A position in the loops that have been made. */
+static Affine emit_position(Emit *e, Affine at, uint32_t slot)
+{
+    Arena *a = e->r->arena;
+    Affine out = {e->base[slot], at.n, at.term};
+    for (uint32_t i = 0; i < e->depth; i++) {
+        if (e->level[i].step[slot] != 0) {
+            out = affine_add(a, out, e->level[i].step[slot], affine_var(a, e->level[i].var));
+        }
+    }
+    return out;
+}
+
 /* The next access of the statement: its buffer and its positions. */
 static const Affine *emit_access(Emit *e, const Affine *at, BufRef *buf)
 {
     const RollRef *ref = &e->ref[e->next++];
-    Arena *a = e->r->arena;
     uint32_t rank = e->r->k->bufs.at[ref->buf].rank;
-    Affine *out = rank == 0 ? NULL : ARENA_ARRAY(a, rank, Affine);
+    Affine *out = rank == 0 ? NULL : ARENA_ARRAY(e->r->arena, rank, Affine);
     for (uint32_t d = 0; d < rank; d++) {
-        uint32_t slot = ref->slot + d;
-        out[d] = (Affine){e->base[slot], at[d].n, at[d].term};
-        for (uint32_t i = 0; i < e->depth; i++) {
-            if (e->level[i].step[slot] != 0) {
-                out[d] = affine_add(a, out[d], e->level[i].step[slot],
-                                    affine_var(a, e->level[i].var));
-            }
-        }
+        out[d] = emit_position(e, at[d], ref->slot + d);
     }
+    e->slot = ref->slot + rank;
     *buf = emit_buf(e, ref->buf);
     return out;
 }
 
 static void emit_load(void *user, Expr *load)
 {
+    Emit *e = user;
     if (load->kind == EXPR_LOAD) {
-        load->at = emit_access(user, load->at, &load->buf);
+        load->at = emit_access(e, load->at, &load->buf);
+    } else if (load->kind == EXPR_INDEX) {
+        Affine at = emit_position(e, load->at[0], e->slot++);
+        load->at = arena_copy(e->r->arena, &at, sizeof at);
     }
 }
 
