@@ -299,7 +299,8 @@ typedef struct Emit {
     const int64_t *base;
     const RollRef *ref;
     uint32_t next; /* access, */
-    uint32_t slot; /* and the number after those of the last one: of a position that is a value */
+    uint32_t
+        slot; /* and the number after those of the last one: of a position that is a value */
 } Emit;
 
 typedef VEC(Stmt *) Stmts;
