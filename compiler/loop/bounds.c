@@ -145,17 +145,24 @@ void bounds_pop(Bounds *b)
     }
 }
 
-bool bounds_narrow(Bounds *b, VarRef v, int64_t lo, int64_t hi, BoundVar *was)
+bool bounds_narrow(Bounds *b, VarRef v, Affine lo, int64_t hi, BoundVar *was)
 {
     BoundVar *at = &b->vars.at[b->position[v] - 1];
     *was = *at;
     Range *r = &at->range;
-    if (r->start.n > 0 || r->span != 0 || !r->clipped || r->limit.sym >= 0 || at->step != 1 ||
+    if (r->span != 0 || !r->clipped || r->limit.sym >= 0 || at->step != 1 ||
         at->part != FOR_ALL) {
         return false;
     }
-    at->least = r->start.base > lo ? r->start.base : lo;
-    r->start = affine_const(at->least);
+    Affine from = r->start;
+    from.base = lo.base;
+    if (r->start.n == 0) { /* what is added to the number is 0 at least */
+        at->least = r->start.base > lo.base ? r->start.base : lo.base;
+        r->start = affine_const(at->least);
+    } else if (affine_eq(from, lo) && lo.base > r->start.base) {
+        at->least += lo.base - r->start.base;
+        r->start = lo;
+    }
     r->limit.n = r->limit.n < hi ? r->limit.n : hi;
     return true;
 }

@@ -46,8 +46,9 @@ bool bounds_in_scope(const Bounds *b, VarRef v);
 /* The variables of range.start are in scope. */
 void bounds_push(Bounds *b, VarRef v, const Range *range, int64_t step, ForPart part);
 void bounds_pop(Bounds *b);
-/* Of a loop from a number to a number by one: only values in [lo, hi), until `was` is put back. */
-bool bounds_narrow(Bounds *b, VarRef v, int64_t lo, int64_t hi, BoundVar *was);
+/* Of a loop to a number by one: only values in [lo, hi), until `was` is put back. `lo` is a number and what is 0 at least, with the terms of
+ * range.start if that has any. */
+bool bounds_narrow(Bounds *b, VarRef v, Affine lo, int64_t hi, BoundVar *was);
 void bounds_widen(Bounds *b, const BoundVar *was);
 
 /* 0 <= x, and x < extent, whenever this place is reached. */

@@ -149,6 +149,8 @@ typedef struct Prefetch {
 typedef struct Guard {
     VarRef var; /* of a loop around it, from a number to a number by one */
     int64_t lo, hi;
+    Affine
+        from; /* loops around that one, to which the first number is added; by none or more of each */
 } Guard;
 
 /* A BLOCK groups statements: what is allocated in it ends with it. One with a test is run for
@@ -278,7 +280,12 @@ Expr *expr_cast(Arena *a, const Expr *e, DType t); /* e itself when it is of tha
 static inline bool stmt_guards_hold(const Stmt *s, const int64_t *var)
 {
     for (uint32_t i = 0; i < s->n_guards; i++) {
-        if (var[s->guard[i].var] < s->guard[i].lo || var[s->guard[i].var] >= s->guard[i].hi) {
+        const Guard *g = &s->guard[i];
+        int64_t lo = g->lo;
+        for (uint32_t t = 0; t < g->from.n; t++) {
+            lo += g->from.term[t].coef * var[g->from.term[t].var];
+        }
+        if (var[g->var] < lo || var[g->var] >= g->hi) {
             return false;
         }
     }

@@ -327,8 +327,11 @@ void loop_text_stmt(const Kernel *k, const Stmt *s, Text *out)
         for (uint32_t i = 0; i < s->n_guards; i++) {
             text_put(out, i == 0 ? " if " : ", ");
             put_var(k, s->guard[i].var, out);
-            text_printf(out, " in %lld..%lld", (long long)s->guard[i].lo,
-                        (long long)s->guard[i].hi);
+            text_put(out, " in ");
+            Affine lo = s->guard[i].from;
+            lo.base = s->guard[i].lo;
+            put_affine(k, lo, out);
+            text_printf(out, "..%lld", (long long)s->guard[i].hi);
         }
         return;
     case STMT_ALLOC:

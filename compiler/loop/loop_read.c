@@ -646,9 +646,11 @@ static bool read_guards(LoopReader *r, Cursor *c, Stmt *s)
             cursor_expect(c, TERM_NAME, "in", "'in'") == NULL || !read_range(r, c, &range)) {
             return false;
         }
-        if (range.start.n > 0 || range.span != 0 || range.limit.sym >= 0) {
+        if (range.span != 0 || range.limit.sym >= 0) {
             return reader_refuse(r, span, "a block is tested for a range of numbers");
         }
+        g.from = range.start;
+        g.from.base = 0;
         g.lo = range.start.base;
         g.hi = range.limit.n;
         vec_push(r->arena, &list, g);

@@ -160,7 +160,7 @@ static bool stmt_refers(Verifier *v, const Stmt *s)
                 (affine_refers(v, s->window->lo) && affine_refers(v, s->window->hi)));
     case STMT_BLOCK:
         for (uint32_t i = 0; i < s->n_guards; i++) {
-            if (!var_refers(v, s->guard[i].var, true)) {
+            if (!var_refers(v, s->guard[i].var, true) || !affine_refers(v, s->guard[i].from)) {
                 return false;
             }
         }
@@ -712,8 +712,15 @@ static bool verify_guarded(Verifier *v, const Stmt *s, uint32_t at)
     if (v->k->form != LOOP_LEGAL || s->n_guards > LOOP_DEPTH_LIMIT || g.lo >= g.hi) {
         return broken(v, "blocks of form legal are tested, for some values of loops");
     }
+    Affine from = g.from;
+    from.base = g.lo;
+    for (uint32_t t = 0; t < g.from.n; t++) {
+        if (!bounds_in_scope(&v->bounds, g.from.term[t].var) || g.from.term[t].coef < 0) {
+            return broken(v, "the test of a block begins at a number, or at loops around it");
+        }
+    }
     if (!bounds_in_scope(&v->bounds, g.var) ||
-        !bounds_narrow(&v->bounds, g.var, g.lo, g.hi, &was)) {
+        !bounds_narrow(&v->bounds, g.var, from, g.hi, &was)) {
         return broken(v, "the test of a block is of a loop around it, from a number to a "
                          "number by one");
     }

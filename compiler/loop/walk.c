@@ -372,6 +372,7 @@ static const Guard *copy_guards(const StmtCopy *c, const Stmt *s)
     for (uint32_t i = 0; i < s->n_guards; i++) {
         out[i] = s->guard[i];
         out[i].var = c->var[s->guard[i].var];
+        out[i].from = copy_affine(c, s->guard[i].from, 0);
     }
     return out;
 }

@@ -92,6 +92,10 @@ static const char *const proved[] = {
     "block if $i in 0..64 {\nfill [] @c[$i] = 0.0\n}\n}",
     "for $i in 0..9 step 1 {\nfor $j in $i..9 step 1 {\nblock if $i in 2..4 {\n"
     "fill [] @c[$j-2] = 0.0\n}\n}\n}",
+    "for $i in 0..9 step 1 {\nfor $j in $i..10 step 1 {\nblock if $j in $i+1..10 {\n"
+    "fill [] @c[-$i+$j-1] = 0.0\n}\n}\n}",
+    "for $i in 0..9 step 1 {\nfor $j in 0..10 step 1 {\nblock if $j in $i+1..10 {\n"
+    "fill [] @c[$j-1] = 0.0\n}\n}\n}",
     /* parallel loops */
     "for $i in 0..n step 16 parallel {\ncopy [j in $i:16<n] @y[j] = @x[j]\n}",
     "for $i in 0..n step 16 parallel {\nalloc @t : f64[3] tile\nfill [j in 0:3] @t[j] = 0.0\n}",
@@ -191,6 +195,12 @@ static const struct {
      "index 1 of `@c[$i-3]` may be past the end"},
     {"for $i in 0..70 step 1 {\nblock if $i in 3..67 {\n}\nfill [] @c[$i] = 0.0\n}",
      "index 1 of `@c[$i]` may be past the end"},
+    {"for $i in 0..9 step 1 {\nfor $j in $i..10 step 1 {\nblock if $j in $i+1..10 {\n"
+     "fill [] @c[-$i+$j-2] = 0.0\n}\n}\n}",
+     "may be"},
+    {"for $i in 0..9 step 1 {\nfor $j in 0..10 step 1 {\nblock if $j in -$i+5..10 {\n}\n}\n}",
+     "begins at a number, or at loops around it"},
+    {"for $i in 0..9 step 1 {\nblock if $i in $j+1..10 {\n}\n}", "$j"},
     {"for $i in 0..70 step 2 {\nblock if $i in 3..67 {\n}\n}", "from a number to a number by"},
     {"for $i in 0..n step 1 {\nblock if $i in 3..67 {\n}\n}", "from a number to a number by"},
     {"for $i in 0..9 step 1 {\nblock if $i in 3..n {\n}\n}", "for a range of numbers"},

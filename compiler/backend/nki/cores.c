@@ -241,7 +241,7 @@ static Stmt *guarded_by(Arena *a, const Kernel *k, Stmt **body, uint32_t n, VarR
                         int64_t number)
 {
     Guard *guard = ARENA_NEW(a, Guard);
-    *guard = (Guard){core, number, number + 1};
+    *guard = (Guard){.var = core, .lo = number, .hi = number + 1};
     Stmt *s = ARENA_NEW(a, Stmt);
     *s = (Stmt){.kind = STMT_BLOCK, .span = k->span, .n_guards = 1, .guard = guard};
     s->body = body;

@@ -256,7 +256,7 @@ bool panels_once(Panels *p, ScheduleRole r, PanelOnce *o)
     o->guard = ARENA_ARRAY(l->arena, LOOP_DEPTH_LIMIT, Guard);
     for (const PanelLoop *x = p->loop; x != p->side[r].panel.loop; x = x->around) {
         if (x->open && is_others(p, r, x->label)) {
-            o->guard[o->n++] = (Guard){x->var, 0, 1};
+            o->guard[o->n++] = (Guard){.var = x->var, .hi = 1};
             l->loops.times /= x->trips;
         }
     }

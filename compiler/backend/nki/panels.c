@@ -396,7 +396,7 @@ static void turn_and_multiply(Panels *p, const Banks *b)
         if (!pieces.open && !pieces.later) {
             continue;
         }
-        Guard guard = {pieces.var, 1, pieces.trips};
+        Guard guard = {.var = pieces.var, .lo = 1, .hi = pieces.trips};
         PanelOnce late = {
             pieces.open, arena_copy(l->arena, &guard, sizeof guard), l->loops.times, {0}};
         Box now = l->now.full;

@@ -394,12 +394,15 @@ static void put_tests(Printer *p, const Stmt *s)
         const Range *r = p->range[g.var];
         bool from = g.lo > r->start.base, to = g.hi < r->limit.n;
         text_put(p->out, i == 0 ? "if " : " and ");
-        if (g.hi == g.lo + 1) {
+        if (g.hi == g.lo + 1 && g.from.n == 0) {
             text_printf(p->out, "%s == %lld", var, (long long)g.lo);
             continue;
         }
         if (from || !to) {
-            text_printf(p->out, "%s >= %lld", var, (long long)g.lo);
+            Affine lo = g.from;
+            lo.base = g.lo;
+            text_printf(p->out, "%s >= ", var);
+            put_affine(p, lo);
         }
         text_put(p->out, from && to ? " and " : "");
         if (to) {

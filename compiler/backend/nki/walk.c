@@ -77,6 +77,7 @@ static bool is_uniform(const Walk *w, const Stmt *loop)
     for (const Stmt *s = stmt_first(&walk, loop->body, loop->n_body); s != NULL;
          s = stmt_next(&walk)) {
         for (uint32_t g = 0; s->kind == STMT_BLOCK && g < s->n_guards; g++) {
+            uniform &= !affine_uses(s->guard[g].from, loop->var);
             uniform &= s->guard[g].var != loop->var || /* the last is looked at anyway */
                        (loop->range.start.n == 0 && s->guard[g].lo <= loop->range.start.base &&
                         s->guard[g].hi >= loop->range.limit.n - 1);
