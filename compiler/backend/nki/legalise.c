@@ -78,21 +78,21 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
     return made;
 }
 
-#define MOVED       0.1 /* of the time of copies */
-#define WAITS       1.5 /* times as long as the engine that has most to do is busy ... */
-#define WAITS_US    100 /* ... and so long */
-#define COMPUTES    2   /* times as long as its copies */
-#define MOVES_MOST  4   /* times what it must move */
-#define STAGES      0.93 /* two stages, in a text of twice as many lines, take so much of the time */
-#define STAGES_WAIT 1.25 /* as WAITS, for these */
-#define STAGE_BODY  1500 /* statements, at most */
-#define STAGE_TRIES 24
-#define STAGE_LOOPS 3    /* the longest one and those around it */
+#define MOVED       0.1  /* of the time of copies */
+#define WAITS       1.5  /* times as long as the engine that has most to do is busy ... */
+#define WAITS_US    100  /* ... and so long */
+#define COMPUTES    2    /* times as long as its copies */
+#define MOVES_MOST  4    /* times what it must move */
+#define STAGES      0.97 /* stages take so much of the time, */
+#define STAGES_LONG 0.8  /* or of a text that people would read, and then would not */
+#define STAGES_WAIT 1.1  /* as WAITS, for these */
+#define STAGES_US   15
 #define DISTRIBUTED 0.8  /* values go through memory where that takes so much of the time */
 #define LINE        3e-4 /* of the time is worth a statement less in the text */
 #define LONG        150  /* statements of a text ... */
 #define SLOWER      1.1  /* ... that must be so much faster */
 #define ENDLESS     400
+#define LINES       130 /* of a text, and some around it, that people read */
 #define WORSE       1.2 /* ... and so much faster again */
 
 static bool has_loops(const Kernel *k)
@@ -104,24 +104,28 @@ static bool has_loops(const Kernel *k)
     return has;
 }
 
-static void roll_and_measure(const Lower *l, Kernel *made, uint32_t parts, bool measure,
-                             Lowered *out)
+static Kernel *rolled(const Lower *l, Kernel *made, uint32_t parts)
 {
-    Kernel *rolled = nki_roll(l->ctx, l->arena, made, l->chip, parts);
-    out->kernel = rolled == NULL ? made : rolled;
-    if (measure && !nki_measure(out->kernel, l->chip, &out->cost)) {
+    Kernel *in_loops = nki_roll(l->ctx, l->arena, made, l->chip, parts);
+    return in_loops == NULL ? made : in_loops;
+}
+
+static void measure_it(const Lower *l, Kernel *k, Lowered *out)
+{
+    out->kernel = k;
+    if (!nki_measure(k, l->chip, &out->cost)) {
         out->cost = (NkiCost){0}; /* the verifier says why */
     }
-    if (measure && out->cost.bound_by == NKI_VECTOR) {
-        out->kernel = lower_vector_passes(l, out->kernel, &out->cost);
+    if (out->cost.bound_by == NKI_VECTOR) {
+        out->kernel = lower_vector_passes(l, k, &out->cost);
     }
 }
 
 /* Do the engines wait for each other much? */
-static bool engines_wait(const NkiCost *cost, double times)
+static bool engines_wait(const NkiCost *cost, double times, double us)
 {
     return cost->predicted_us > times * cost->busy_us[cost->bound_by] &&
-           cost->predicted_us > WAITS_US;
+           cost->predicted_us > us;
 }
 
 /* Does it take much longer than what it moves? */
@@ -139,120 +143,42 @@ static bool moves_enough(const NkiCost *cost)
            cost->read_bytes + cost->written_bytes <= MOVES_MOST * cost->compulsory_bytes;
 }
 
-/* The longest loop that has no other inside, after those around it. */
-typedef struct LongestLoop {
-    int64_t most;
-    uint32_t depth;
-    const Stmt *loop[LOOP_DEPTH_LIMIT];
-} LongestLoop;
-
-static void find_longest(Stmt *const *body, uint32_t n, int64_t times, LongestLoop *open,
-                         LongestLoop *out)
+/* Lines of the text, but for those around it. */
+static uint32_t count_lines(Stmt *const *body, uint32_t n)
 {
+    uint32_t lines = n;
     for (uint32_t i = 0; i < n; i++) {
-        const Stmt *s = body[i];
-        if (s->kind != STMT_FOR || open->depth == LOOP_DEPTH_LIMIT) {
-            continue;
-        }
-        int64_t inside = sat_mul(times, s->range.limit.n), all = sat_mul(inside, s->n_body);
-        open->loop[open->depth++] = s;
-        bool innermost = true;
-        for (uint32_t j = 0; j < s->n_body; j++) {
-            innermost &= !stmt_has_body(s->body[j]);
-        }
-        if (innermost && all > out->most) {
-            *out = *open;
-            out->most = all;
-        }
-        find_longest(s->body, s->n_body, inside, open, out);
-        open->depth--;
+        lines += stmt_has_body(body[i]) ? count_lines(body[i]->body, body[i]->n_body) : 0;
     }
+    return lines;
 }
 
-/* May the loop be cut before statement `i`? Between statements of the program, and where the Tensor engine goes on with what others have
- * made. */
-static bool is_border(const Kernel *k, const Stmt *loop, uint32_t i)
+/* How much of the time may stages take? */
+static double stages_most(const Kernel *before, const Kernel *after)
 {
-    Span a = loop->body[i - 1]->span, b = loop->body[i]->span;
-    const Stmt *s = loop->body[i];
-    bool psum = s->kind == STMT_ALLOC && k->bufs.at[s->buf].space == SPACE_ACC &&
-                loop->body[i - 1]->kind != STMT_ALLOC;
-    return a.lo != b.lo || a.hi != b.hi || psum;
-}
-
-/* Cuts a loop where that gains most, in *stages then; *us: what has been gained so far. Null: nowhere. */
-static Kernel *cut_loop(const Lower *l, const Kernel *made, const Stmt *loop, double *us,
-                        Stages *stages)
-{
-    Kernel *best = NULL;
-    uint32_t tries = 0, n = 0;
-    uint32_t *border = ARENA_ARRAY(l->arena, loop->n_body + 1, uint32_t);
-    for (uint32_t i = 1; i < loop->n_body; i++) {
-        border[n] = i;
-        n += is_border(made, loop, i);
-    }
-    for (uint32_t c = 0; c < n; c++) {
-        for (uint32_t a = 0; a <= c && tries < STAGE_TRIES; a++) {
-            for (int wide = 1; wide >= 0; wide--) {
-                Stages here = {border[c], border[a], 0, wide};
-                Kernel *k = lower_pipelined(l->ctx, l->arena, made, loop, here);
-                NkiCost cost;
-                tries += k != NULL;
-                bool fits = k != NULL && nki_cost(k, l->chip, &cost) &&
-                            cost.sbuf_peak <= l->chip->sbuf_bytes &&
-                            cost.psum_peak <= NKI_PSUM_BANKS;
-                if (fits) {
-                    double time = nki_predicted_us(k, l->chip, &cost);
-                    best = time < *us * STAGES ? k : best;
-                    *stages = time < *us * STAGES ? here : *stages;
-                    *us = time < *us * STAGES ? time / STAGES : *us;
-                    break; /* pairs are longer */
-                }
-            }
-        }
-    }
-    return best;
-}
-
-/* The kernel with its longest loop, or the one around that, in two stages: as *stages says, or cut where that gains most, which is then
- * there; null: nowhere. */
-static Kernel *pipelined(const Lower *l, const Kernel *made, double us, Stages *stages)
-{
-    LongestLoop open = {0}, found = {0};
-    Kernel *best = NULL;
-    find_longest(made->body, made->n_body, 1, &open, &found);
-    if (stages->cut > 0 && stages->out < found.depth) {
-        const Stmt *loop = found.loop[found.depth - 1 - stages->out];
-        return loop->n_body > stages->cut
-                   ? lower_pipelined(l->ctx, l->arena, made, loop, *stages)
-                   : NULL;
-    }
-    for (uint32_t out = 0; out < STAGE_LOOPS && out < found.depth; out++) {
-        const Stmt *loop = found.loop[found.depth - 1 - out];
-        Stages here;
-        Kernel *k = loop->n_body > STAGE_BODY ? NULL : cut_loop(l, made, loop, &us, &here);
-        if (k != NULL) {
-            best = k;
-            *stages = here;
-            stages->out = out;
-        }
-    }
-    return best;
+    bool was = count_lines(before->body, before->n_body) > LINES;
+    return count_lines(after->body, after->n_body) > LINES && !was ? STAGES_LONG : STAGES;
 }
 
 void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lowered *out)
 {
-    Stages how = out->stages;
-    roll_and_measure(l, made, parts, measure, out);
-    out->stages = (Stages){0};
-    if (!measure || !has_loops(made) || !engines_wait(&out->cost, STAGES_WAIT)) {
+    Staging how = out->stages;
+    Kernel *k = rolled(l, made, parts);
+    out->kernel = k;
+    out->stages = (Staging){0};
+    if (!measure) {
         return;
     }
-    Kernel *stages = pipelined(l, made, out->cost.predicted_us, &how);
+    measure_it(l, k, out);
+    if (!has_loops(k) || !engines_wait(&out->cost, STAGES_WAIT, STAGES_US)) {
+        return;
+    }
+    Kernel *stages = lower_in_stages(l->ctx, l->arena, l->chip, k, &how);
+    Lowered other = *out;
     if (stages != NULL) {
-        Lowered other = *out;
-        roll_and_measure(l, stages, parts, true, &other);
-        if (other.cost.predicted_us > 0 && lower_price(&other) < lower_price(out) * STAGES) {
+        measure_it(l, stages, &other);
+        double most = stages_most(out->kernel, other.kernel) * lower_price(out);
+        if (other.cost.predicted_us > 0 && lower_price(&other) < most) {
             *out = other;
             out->stages = how;
         }
@@ -277,7 +203,7 @@ static void lower_whole(const Lower *first, const Kernel *k, Lowered *out)
         first->task.strips ? k : lower_masked_folds(first->ctx, first->arena, k);
     begin(&start, strips);
     out->kernel = NULL;
-    out->stages = (Stages){0};
+    out->stages = (Staging){0};
     Kernel *made = lower_all(&start, &out->l);
     if (made != NULL) {
         lower_finish(&out->l, made, 1, true, out);
@@ -354,7 +280,7 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
         return whole.l.tried.too_many ? lower_several(&first, k) : NULL;
     }
     const Lowered *best = &whole;
-    if (engines_wait(&best->cost, WAITS) || moves_little(&best->cost)) {
+    if (engines_wait(&best->cost, WAITS, WAITS_US) || moves_little(&best->cost)) {
         lower_each(&first, k, &other);
         bool better =
             other.kernel != NULL && lower_price(&other) < lower_price(best) * DISTRIBUTED;

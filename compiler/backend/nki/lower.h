@@ -8,6 +8,7 @@
 
 #include "backend/nki/double_word.h"
 #include "backend/nki/nki.h"
+#include "backend/nki/stages.h"
 #include "loop/walk.h"
 
 #define LABELS     32
@@ -325,20 +326,12 @@ void lower_block(Lower *l, Stmt *const *body, uint32_t n);
  * when that failed, was too long or does not fit (`too_many`). */
 Kernel *lower_all(const Lower *start, Lower *l);
 /* ---- legalise.c ---- */
-/* How a loop is cut in two (pipeline.c); `cut` 0: it is not. */
-typedef struct Stages {
-    uint32_t cut,
-        at; /* statements of the first stage, and how many of them stand before the second one */
-    uint32_t out; /* loops inside of it, around the longest one */
-    bool
-        wide; /* what the first one hands to the second has a tile for each iteration; else two, for pairs of these */
-} Stages;
 /* A device program for a kernel, or for a part of one; `kernel` null: there is none. */
 typedef struct Lowered {
     Lower l;
     Kernel *kernel;
     NkiCost cost;
-    Stages stages; /* of its longest loop; what lower_finish tries, if cut > 0 */
+    Staging stages; /* of its longest loops; what lower_finish tries, if there are any */
 } Lowered;
 /* What was lowered, rolled; of a kernel of so many parts. `measure`: and measured, and put into stages where engines wait. */
 void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lowered *out);
@@ -381,11 +374,6 @@ const Kernel *lower_masked_folds(Ctx *ctx, Arena *arena, const Kernel *k);
 bool lower_mask_window(Arena *a, const Stmt *s, VarRef var, const Expr *condition, Window *w);
 /* masked_strips.c: loops over masked rows as loops over strips of them; null: there are none. */
 const Kernel *lower_masked_strips(Ctx *ctx, Arena *arena, const Kernel *k);
-
-/* pipeline.c: how a loop is cut into two stages. */
-/* The LEGAL kernel with the loop in two stages; null: that cannot be. */
-Kernel *lower_pipelined(Ctx *ctx, Arena *arena, const Kernel *k, const Stmt *loop,
-                        Stages stages);
 
 /* ---- instr_make.c ---- */
 TileView tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int64_t nf);

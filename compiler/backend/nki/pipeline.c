@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops of two stages. Engines run in order, so what an iteration does first waits for what the one before does last, though
- * other engines do that. Here the second stage of an iteration stands in the first one of the next iteration. What a stage hands to the
- * other has a tile for each iteration, where SBUF has room for that,
+/* Loops in stages: which are right, and the loop that is made of them. Engines run in order, so what an iteration does first waits for
+ * what the one before does last, though other engines do that. Here a late piece of an iteration stands among those of the next one.
+ * What passes from a stage to a later one has a tile for each iteration, where SBUF has room for that,
  *
  *     for i in range(n + 1) { if i < n: begin(i); if i >= 1: second(i - 1); if i < n: end(i) }
  *
@@ -13,107 +13,158 @@
 
 #include <string.h>
 
-typedef struct Pipeline {
-    Ctx *ctx;
-    Arena *arena;
-    const Kernel *from;
-    Kernel *to;
-    const Stmt *loop;
-    uint32_t cut;    /* statements of the first stage, */
-    uint32_t at;     /* and how many of them stand before the second one */
-    bool wide;       /* a tile for each iteration */
-    bool *shared;    /* [bufs] begins before the second stage, is used after it */
-    bool *first;     /* [bufs] is used there */
-    bool *crosses;   /* [bufs] and is used in the second */
-    VarRef pair;     /* the loop over pairs */
-    BufRef *copy[2]; /* [bufs] of even iterations, of odd ones */
-    VarRef *var;     /* [vars] of loops inside, as the last copy of them calls it */
-    bool *used;      /* [vars] has one that name already? */
-} Pipeline;
-
-static bool on_chip(const Kernel *k, BufRef b)
-{
-    return k->bufs.at[b].space == SPACE_TILE || k->bufs.at[b].space == SPACE_ACC;
-}
-
-/* Notes what begins before the second stage and is used after it, in the first one. */
-static void note_shared(Pipeline *p, uint32_t at, const bool *here)
-{
-    for (uint32_t i = 0; i < p->at && at >= p->at; i++) {
-        const Stmt *alloc = p->loop->body[i];
-        if (alloc->kind == STMT_ALLOC) {
-            p->shared[alloc->buf] |= here[alloc->buf];
-        }
-    }
-}
+/* ---- what is right ---- */
 
 /* Notes what a statement reads and writes, with all in it; false: it is not the same in each iteration, as it stands. */
-static bool note_uses(Pipeline *p, const Stmt *s, bool *own, bool *read, bool *write)
+static bool note_uses(PieceUses *u, const Stmt *s, uint32_t piece, bool *here)
 {
     bool same = true;
     switch (s->kind) {
     case STMT_ALLOC:
-        own[s->buf] = true;
-        return on_chip(p->from, s->buf);
+        u->own[s->buf] = true;
+        return u->k->bufs.at[s->buf].space == SPACE_TILE ||
+               u->k->bufs.at[s->buf].space == SPACE_ACC;
     case STMT_TILE:
-        expr_mark_loads(s->value, read);
-        write[s->dst] = true;
+        memset(here, 0, u->k->bufs.n * sizeof *here);
+        expr_mark_loads(s->value, here);
+        for (uint32_t b = 0; b < u->k->bufs.n; b++) {
+            u->read[b] |= here[b] ? 1U << piece : 0;
+        }
+        u->write[s->dst] |= 1U << piece;
         return true;
     case STMT_FOR:
-        same = s->window == NULL && !affine_uses(s->range.start, p->loop->var);
+        same = s->window == NULL && !affine_uses(s->range.start, u->loop->var);
         break;
     case STMT_BLOCK:
         for (uint32_t g = 0; g < s->n_guards; g++) {
-            same &= s->guard[g].var != p->loop->var;
+            same &=
+                s->guard[g].var != u->loop->var && !affine_uses(s->guard[g].from, u->loop->var);
         }
         break;
     }
     for (uint32_t i = 0; i < s->n_body && same; i++) {
-        same = note_uses(p, s->body[i], own, read, write);
+        same = note_uses(u, s->body[i], piece, here);
     }
     return same;
 }
 
-/* Is what the first stage reads or writes its own, but for what nobody in the loop writes, or it alone uses? */
-static bool may_cut(Pipeline *p)
+static void relate(PieceUses *u, uint32_t i, uint32_t j)
 {
-    const Kernel *k = p->from;
-    bool *own = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool);
-    bool *read = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool);
-    bool *written_first = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool);
-    bool *used_second = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool);
-    bool *written = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool), may = true, any = false;
-    bool *here =
-        ARENA_ARRAY(p->arena, k->bufs.n + 1, bool); /* of the statement at hand: read, */
-    bool *write = ARENA_ARRAY(p->arena, k->bufs.n + 1, bool); /* and written */
-    for (uint32_t i = 0; i < p->loop->n_body; i++) {
-        const Stmt *s = p->loop->body[i];
-        memset(here, 0, k->bufs.n * sizeof *here);
-        memset(write, 0, k->bufs.n * sizeof *write);
-        if (!note_uses(p, s, own, here, write)) {
-            return false;
-        }
-        for (uint32_t b = 0; b < k->bufs.n; b++) {
-            read[b] |= i < p->cut && here[b];
-            written_first[b] |= i < p->cut && write[b] && !own[b];
-            written[b] |= i >= p->cut && write[b];
-            here[b] |= write[b];
-            p->first[b] |= i < p->cut && here[b];
-            used_second[b] |= i >= p->cut && here[b];
-            p->crosses[b] |= i >= p->cut && here[b] && own[b] && p->first[b];
-        }
-        if (i < p->cut) {
-            note_shared(p, i, here);
-        }
+    for (uint32_t b = 0; b < u->k->bufs.n; b++) {
+        uint32_t use = u->read[b] | u->write[b];
+        bool both =
+            (u->write[b] >> i & 1 && use >> j & 1) || (use >> i & 1 && u->write[b] >> j & 1);
+        u->passes[i][j] |= both && u->own[b];
+        u->in_psum[i][j] |= both && u->own[b] && u->k->bufs.at[b].space == SPACE_ACC;
+        u->carried[i][j] |= both && !u->own[b];
     }
-    for (uint32_t b = 0; b < k->bufs.n; b++) {
-        may &= !(read[b] && written[b] && !own[b]);
-        may &= !written_first[b] || (on_chip(k, b) && !used_second[b]);
-        may &= !p->crosses[b] || k->bufs.at[b].space == SPACE_TILE;
-        any |= p->crosses[b];
-    }
-    return may && any;
 }
+
+bool stages_uses(Arena *a, const Kernel *k, const Stmt *loop, PieceUses *u)
+{
+    bool *here = ARENA_ARRAY(a, k->bufs.n + 1, bool);
+    u->k = k;
+    u->loop = loop;
+    u->read = ARENA_ARRAY(a, k->bufs.n + 1, uint32_t);
+    u->write = ARENA_ARRAY(a, k->bufs.n + 1, uint32_t);
+    u->own = ARENA_ARRAY(a, k->bufs.n + 1, bool);
+    for (uint32_t i = 0; i < u->n; i++) {
+        for (uint32_t s = u->from[i]; s < u->from[i + 1]; s++) {
+            if (!note_uses(u, loop->body[s], i, here)) {
+                return false;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < u->n; i++) {
+        for (uint32_t j = i + 1; j < u->n; j++) {
+            relate(u, i, j);
+        }
+    }
+    return true;
+}
+
+/* Which piece of the body one of the stages is. */
+static uint32_t piece_of(const PieceUses *u, const Piece *p)
+{
+    uint32_t i = 0;
+    while (u->from[i] != p->from) {
+        i++;
+    }
+    return i;
+}
+
+/* Of two pieces, `a` first in the body: it comes first for an iteration if it is no later, and, where both are equally late, first in the order. What
+ * iterations share must also be left by `b` before `a` of the next one takes it. */
+bool stages_are_right(const PieceUses *u, const Stages *s)
+{
+    uint32_t at[PIECES], late[PIECES];
+    for (uint32_t i = 0; i < s->n; i++) {
+        uint32_t piece = piece_of(u, &s->piece[i]);
+        at[piece] = i;
+        late[piece] = s->piece[i].late;
+    }
+    for (uint32_t a = 0; a < u->n; a++) {
+        for (uint32_t b = a + 1; b < u->n; b++) {
+            bool before = late[a] < late[b] || (late[a] == late[b] && at[a] < at[b]);
+            bool done = late[b] <= late[a] || (late[b] == late[a] + 1 && at[b] < at[a]);
+            if (((u->passes[a][b] || u->carried[a][b]) && !before) ||
+                (u->carried[a][b] && !done) || (u->in_psum[a][b] && late[a] != late[b])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Does a tile of the body pass from one stage to another? */
+static bool crosses(const PieceUses *u, const Stages *s, BufRef b)
+{
+    uint32_t use = u->own[b] ? u->read[b] | u->write[b] : 0, first = 0, last = 0;
+    bool any = false;
+    for (uint32_t i = 0; i < s->n && use != 0; i++) {
+        if (use >> piece_of(u, &s->piece[i]) & 1) {
+            uint32_t late = s->piece[i].late;
+            first = any && first < late ? first : late;
+            last = any && last > late ? last : late;
+            any = true;
+        }
+    }
+    return first != last;
+}
+
+int64_t stages_pass(const PieceUses *u, const Stages *s)
+{
+    int64_t bytes = 0;
+    for (uint32_t b = 0; b < u->k->bufs.n; b++) {
+        const Buffer *buf = &u->k->bufs.at[b];
+        bytes += crosses(u, s, b) ? sat_mul(buf->extent[1].n, nki_bytes(buf->dtype)) : 0;
+    }
+    return bytes;
+}
+
+/* ---- the loop ---- */
+
+typedef struct Pipeline {
+    Ctx *ctx;
+    Arena *arena;
+    const PieceUses *uses;
+    const Kernel *from;
+    Kernel *to;
+    const Stmt *loop;
+    const Stages *stages;
+    int64_t trips;
+    uint32_t latest; /* the stage that is most late */
+    bool wide;       /* a tile for each iteration */
+    bool *crosses;   /* [bufs] passes from one stage to another */
+    uint32_t *
+        home; /* [bufs] position of the piece before or in which a tile of the body is allocated */
+    bool *outside;   /* [bufs] before the run of pieces that begins there */
+    bool *in_place;  /* [bufs] where it stands in that piece */
+    VarRef pair;     /* the loop over pairs, or over all */
+    BufRef *copy[2]; /* [bufs] of even iterations, of odd ones */
+    VarRef *var;     /* [vars] of loops inside, as the last copy of them calls it */
+    bool *used;      /* [vars] has one that name already? */
+} Pipeline;
 
 /* ---- stages at an iteration ---- */
 
@@ -176,22 +227,11 @@ static void put_alloc(Pipeline *p, Stmts *out, const Stmt *s, uint32_t parity)
     Stmt *t = arena_copy(p->arena, s, sizeof *s);
     Dim extent[2] = {b->extent[0], b->extent[1]};
     if (p->wide && p->crosses[s->buf]) {
-        extent[1] = dim_fixed(sat_mul(extent[1].n, p->loop->range.limit.n));
+        extent[1] = dim_fixed(sat_mul(extent[1].n, p->trips));
     }
     t->buf = p->copy[parity][s->buf] =
         kernel_buffer(p->to, &p->ctx->syms, b->name->text, b->dtype, b->space, b->rank, extent);
     vec_push(p->arena, &out->list, t);
-}
-
-/* The tiles of the first stage that are allocated apart: those that cross to the second one, or are shared. */
-static void put_allocs(Pipeline *p, Stmts *out, const bool *which, uint32_t parity)
-{
-    for (uint32_t i = 0; i < p->cut; i++) {
-        const Stmt *s = p->loop->body[i];
-        if (s->kind == STMT_ALLOC && which[s->buf]) {
-            put_alloc(p, out, s, parity);
-        }
-    }
 }
 
 /* A copy of a statement in that iteration, with all in it. */
@@ -217,6 +257,7 @@ static Stmt *moved_stmt(const Stage *g, const Stmt *s)
     for (uint32_t i = 0; i < s->n_guards; i++) {
         guard[i] = s->guard[i];
         guard[i].var = p->var[guard[i].var];
+        guard[i].from = moved_position(g, guard[i].from);
     }
     t->guard = guard;
     Stmts in = {0};
@@ -233,44 +274,124 @@ static Stmt *moved_stmt(const Stage *g, const Stmt *s)
     return t;
 }
 
-/* Statements [from, to) of the body, of that iteration; tiles of these alone begin again each time. */
-static void put_stage(Pipeline *p, Stmts *out, uint32_t from, uint32_t to, Affine at,
-                      uint32_t parity)
+/* Past the last of the pieces from `i` on that are equally late. */
+static uint32_t run_end(const Stages *s, uint32_t i)
 {
-    Stage g = {p, at, parity};
-    bool second = from == p->cut;
-    for (uint32_t i = second ? 0 : from; i < to; i++) {
-        const Stmt *s = p->loop->body[i];
-        if (s->kind == STMT_ALLOC) {
-            bool here = i < p->cut ? p->first[s->buf] != second : second;
-            if (here && !p->crosses[s->buf] && !p->shared[s->buf]) {
-                put_alloc(p, out, s, parity);
+    uint32_t end = i + 1;
+    while (end < s->n && s->piece[end].late == s->piece[i].late) {
+        end++;
+    }
+    return end;
+}
+
+/* Where tiles of the body are allocated that do not pass from one stage to another: in the run of pieces that uses them, or before the
+ * first of several. */
+static void find_homes(Pipeline *p)
+{
+    const Stages *s = p->stages;
+    for (uint32_t b = 0; b < p->from->bufs.n; b++) {
+        uint32_t use = p->uses->own[b] ? p->uses->read[b] | p->uses->write[b] : 0;
+        uint32_t first = s->n, last = 0;
+        for (uint32_t i = 0; i < s->n; i++) {
+            if (use >> piece_of(p->uses, &s->piece[i]) & 1) {
+                first = first == s->n ? i : first;
+                last = i;
             }
-        } else if (i >= from) {
-            Stmt *t = moved_stmt(&g, s);
-            vec_push(p->arena, &out->list, t);
+        }
+        p->home[b] = first;
+        p->outside[b] = first < s->n && last >= run_end(s, first);
+        /* not the first of its run: then the run begins before */
+        for (uint32_t i = 0; i < first && first < s->n && p->outside[b]; i++) {
+            p->home[b] = run_end(s, i) > first ? (i < p->home[b] ? i : p->home[b]) : p->home[b];
+        }
+    }
+    for (uint32_t i = 0; i < s->n; i++) {
+        for (uint32_t at = s->piece[i].from; at < s->piece[i].to; at++) {
+            const Stmt *alloc = p->loop->body[at];
+            if (alloc->kind == STMT_ALLOC) {
+                bool in_run = !p->outside[alloc->buf] && p->home[alloc->buf] == i;
+                p->in_place[alloc->buf] = in_run;
+            }
         }
     }
 }
 
-/* The same where lo <= var < hi. */
-static void put_guarded(Pipeline *p, Stmts *out, uint32_t from, uint32_t to, Affine at,
-                        uint32_t parity, Guard when)
+/* Tiles that are allocated before that piece, or before the run of pieces that begins with it. */
+static void put_allocs(Pipeline *p, Stmts *out, uint32_t at, bool outside, uint32_t parity)
 {
-    Stmts in = {0};
-    put_stage(p, &in, from, to, at, parity);
-    if (in.list.n == 0) {
-        return;
+    for (uint32_t i = 0; i < p->loop->n_body; i++) {
+        const Stmt *s = p->loop->body[i];
+        if (s->kind == STMT_ALLOC && !p->crosses[s->buf] && p->home[s->buf] == at &&
+            p->outside[s->buf] == outside && !p->in_place[s->buf]) {
+            put_alloc(p, out, s, parity);
+        }
     }
-    Stmt *block = ARENA_NEW(p->arena, Stmt);
-    *block = (Stmt){.kind = STMT_BLOCK, .span = p->loop->span, .n_guards = 1};
-    block->guard = arena_copy(p->arena, &when, sizeof when);
-    block->body = in.list.at;
-    block->n_body = in.list.n;
-    vec_push(p->arena, &out->list, block);
 }
 
-/* ---- the loop ---- */
+static void put_crossing(Pipeline *p, Stmts *out, uint32_t parity)
+{
+    for (uint32_t i = 0; i < p->loop->n_body; i++) {
+        const Stmt *s = p->loop->body[i];
+        if (s->kind == STMT_ALLOC && p->crosses[s->buf]) {
+            put_alloc(p, out, s, parity);
+        }
+    }
+}
+
+/* Pieces [from, to) of that iteration. */
+static void put_pieces(Pipeline *p, Stmts *out, uint32_t from, uint32_t to, Affine at,
+                       uint32_t parity)
+{
+    Stage g = {p, at, parity};
+    for (uint32_t i = from; i < to; i++) {
+        put_allocs(p, out, i, false, parity);
+        for (uint32_t j = p->stages->piece[i].from; j < p->stages->piece[i].to; j++) {
+            const Stmt *s = p->loop->body[j];
+            if (s->kind != STMT_ALLOC) {
+                Stmt *t = moved_stmt(&g, s);
+                vec_push(p->arena, &out->list, t);
+            } else if (p->in_place[s->buf] && !p->crosses[s->buf]) {
+                put_alloc(p, out, s, parity);
+            }
+        }
+    }
+}
+
+/* What a stage works for, in a step of the loop. */
+typedef struct Step {
+    bool is, guarded;
+    Affine at;
+    uint32_t parity;
+    Guard when;
+} Step;
+
+/* All pieces once; by stage. */
+static void put_step(Pipeline *p, Stmts *out, const Step *step)
+{
+    const Stages *s = p->stages;
+    for (uint32_t i = 0; i < s->n; i = run_end(s, i)) {
+        const Step *now = &step[s->piece[i].late];
+        if (!now->is) {
+            continue;
+        }
+        put_allocs(p, out, i, true, now->parity);
+        if (!now->guarded) {
+            put_pieces(p, out, i, run_end(s, i), now->at, now->parity);
+            continue;
+        }
+        Stmts in = {0};
+        put_pieces(p, &in, i, run_end(s, i), now->at, now->parity);
+        if (in.list.n == 0) {
+            continue;
+        }
+        Stmt *block = ARENA_NEW(p->arena, Stmt);
+        *block = (Stmt){.kind = STMT_BLOCK, .span = p->loop->span, .n_guards = 1};
+        block->guard = arena_copy(p->arena, &now->when, sizeof now->when);
+        block->body = in.list.at;
+        block->n_body = in.list.n;
+        vec_push(p->arena, &out->list, block);
+    }
+}
 
 static void put_loop_over(Pipeline *p, Stmts *out, const Stmts *body, int64_t trips)
 {
@@ -284,42 +405,43 @@ static void put_loop_over(Pipeline *p, Stmts *out, const Stmts *body, int64_t tr
 
 static void put_wide(Pipeline *p, Stmts *out)
 {
-    int64_t n = p->loop->range.limit.n;
-    Affine now = affine_var(p->arena, p->pair);
-    Affine last = affine_add(p->arena, affine_const(-1), 1, now);
-    Guard first = {p->pair, 0, n}, second = {p->pair, 1, n + 1};
+    Affine start = p->loop->range.start;
+    Step step[STAGES_MOST] = {0};
     Stmts body = {0};
-    put_allocs(p, out, p->crosses, 0);
-    put_allocs(p, &body, p->shared, 0);
-    put_guarded(p, &body, 0, p->at, now, 0, first);
-    put_guarded(p, &body, p->cut, p->loop->n_body, last, 0, second);
-    put_guarded(p, &body, p->at, p->cut, now, 0, first);
-    put_loop_over(p, out, &body, n + 1);
+    for (uint32_t i = 0; i <= p->latest; i++) {
+        step[i] = (Step){.is = true, .guarded = p->latest > 0};
+        step[i].at =
+            affine_add(p->arena, affine_const(-(int64_t)i), 1, affine_var(p->arena, p->pair));
+        step[i].when = (Guard){p->pair, start.base + i, p->trips + i, start};
+        step[i].when.from.base = 0;
+        step[i].when.from.n = i > 0 ? start.n : 0; /* the loop itself begins there */
+    }
+    put_crossing(p, out, 0);
+    put_step(p, &body, step);
+    put_loop_over(p, out, &body, p->trips + p->latest);
+    out->list.at[out->list.n - 1]->range.start =
+        p->loop->range.start; /* not 0 if there is one stage */
 }
 
 static void put_pairs(Pipeline *p, Stmts *out)
 {
     Arena *a = p->arena;
-    int64_t pairs = p->loop->range.limit.n / 2;
-    uint32_t n = p->loop->n_body;
+    int64_t pairs = p->trips / 2;
     Affine twice = affine_add(a, affine_const(0), 2, affine_var(a, p->pair)), at[3];
     for (int64_t i = 0; i < 3; i++) {
         at[i] = affine_add(a, affine_const(i), 1, twice);
     }
-    Guard more = {p->pair, 0, pairs - 1};
+    Guard more = {.var = p->pair, .hi = pairs - 1};
+    Step first[STAGES_MOST] = {{.is = true, .at = affine_const(0)}};
+    Step odd[STAGES_MOST] = {{.is = true, .at = at[1], .parity = 1}, {.is = true, .at = at[0]}};
+    Step even[STAGES_MOST] = {{.is = true, .guarded = true, .at = at[2], .when = more},
+                              {.is = true, .at = at[1], .parity = 1}};
     Stmts body = {0};
-    put_allocs(p, out, p->crosses, 0);
-    put_allocs(p, out, p->crosses, 1);
-    put_allocs(p, out, p->shared, 0);
-    put_stage(p, out, 0, p->cut, affine_const(0), 0);
-    put_allocs(p, &body, p->shared, 1);
-    put_stage(p, &body, 0, p->at, at[1], 1);
-    put_stage(p, &body, p->cut, n, at[0], 0);
-    put_stage(p, &body, p->at, p->cut, at[1], 1);
-    put_allocs(p, &body, p->shared, 0);
-    put_guarded(p, &body, 0, p->at, at[2], 0, more);
-    put_stage(p, &body, p->cut, n, at[1], 1);
-    put_guarded(p, &body, p->at, p->cut, at[2], 0, more);
+    put_crossing(p, out, 0);
+    put_crossing(p, out, 1);
+    put_step(p, out, first);
+    put_step(p, &body, odd);
+    put_step(p, &body, even);
     put_loop_over(p, out, &body, pairs);
 }
 
@@ -343,25 +465,33 @@ static void rebuild(Pipeline *p, Stmts *out, Stmt *const *body, uint32_t n)
     }
 }
 
-Kernel *lower_pipelined(Ctx *ctx, Arena *arena, const Kernel *k, const Stmt *loop,
-                        Stages stages)
+Kernel *lower_pipelined(Ctx *ctx, Arena *arena, const PieceUses *uses, const Stages *s,
+                        int64_t trips)
 {
-    ArenaMark before = arena_mark(arena);
-    Pipeline p = {.ctx = ctx, .arena = arena, .from = k, .loop = loop};
-    p.cut = stages.cut;
-    p.at = stages.at;
-    p.wide = stages.wide;
-    p.first = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
-    p.crosses = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
-    p.shared = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
-    if (loop->window != NULL || loop->range.start.n > 0 || loop->range.limit.n < 4 ||
-        (!p.wide && loop->range.limit.n % 2 != 0) || !may_cut(&p)) {
-        arena_reset(arena, before);
+    const Kernel *k = uses->k;
+    const Stmt *loop = uses->loop;
+    Pipeline p = {
+        .ctx = ctx, .arena = arena, .uses = uses, .from = k, .loop = loop, .stages = s};
+    p.trips = trips > 0 && trips < loop->range.limit.n ? trips : loop->range.limit.n;
+    for (uint32_t i = 0; i < s->n; i++) {
+        p.latest = s->piece[i].late > p.latest ? s->piece[i].late : p.latest;
+    }
+    bool at_zero = loop->range.start.n == 0 && loop->range.start.base == 0;
+    p.trips =
+        at_zero ? p.trips : loop->range.limit.n; /* positions, of which it begins at some */
+    p.wide = s->wide || p.latest == 0;
+    if (loop->window != NULL || loop->step != 1 || loop->part != FOR_ALL || p.trips < 4 ||
+        (!p.wide && (!at_zero || p.trips % 2 != 0 || p.latest > 1))) {
         return NULL;
     }
+    p.crosses = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
+    p.home = ARENA_ARRAY(arena, k->bufs.n + 1, uint32_t);
+    p.outside = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
+    p.in_place = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
     for (uint32_t b = 0; b < k->bufs.n; b++) {
-        p.shared[b] = p.shared[b] && !p.crosses[b];
+        p.crosses[b] = crosses(uses, s, b);
     }
+    find_homes(&p);
     p.var = ARENA_ARRAY(arena, k->vars.n + 1, VarRef);
     p.used = ARENA_ARRAY(arena, k->vars.n + 1, bool);
     for (VarRef v = 0; v < k->vars.n; v++) {

@@ -33,8 +33,8 @@ typedef struct Split {
     const char *why;
     bool failed; /* and reported */
     bool too_long;
-    bool decided;  /* is it known whether loops of parts are in stages? */
-    Stages stages; /* these, where `cut` is not 0 */
+    bool decided;   /* is it known whether loops of parts are in stages? */
+    Staging stages; /* these, where there are any */
 } Split;
 
 /* ---- trying ---- */
@@ -547,7 +547,7 @@ static void lower_part(Split *s, Arena *scratch, const Part *p, Lowered *out)
         }
         Kernel *made = lower_all(&start, &out->l);
         if (made != NULL) {
-            lower_finish(&out->l, made, s->parts.n, !s->decided || s->stages.cut > 0, out);
+            lower_finish(&out->l, made, s->parts.n, !s->decided || s->stages.n > 0, out);
             return;
         }
         if (!out->l.tried.too_many) {
