@@ -85,6 +85,7 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
 #define MOVES_MOST  4    /* times what it must move */
 #define STAGES      0.97 /* stages take so much of the time, */
 #define STAGES_LONG 0.8  /* or of a text that people would read, and then would not */
+#define LATE        0.98 /* or loads that come late */
 #define STAGES_WAIT 1.1  /* as WAITS, for these */
 #define STAGES_US   15
 #define DISTRIBUTED 0.8  /* values go through memory where that takes so much of the time */
@@ -182,6 +183,12 @@ void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lo
             *out = other;
             out->stages = how;
         }
+    }
+    other = *out;
+    other.kernel = lower_late_loads(l->arena, out->kernel);
+    if (other.kernel != NULL && nki_measure(other.kernel, l->chip, &other.cost) &&
+        lower_price(&other) < LATE * lower_price(out)) {
+        *out = other;
     }
 }
 

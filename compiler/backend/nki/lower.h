@@ -375,6 +375,9 @@ bool lower_mask_window(Arena *a, const Stmt *s, VarRef var, const Expr *conditio
 /* masked_strips.c: loops over masked rows as loops over strips of them; null: there are none. */
 const Kernel *lower_masked_strips(Ctx *ctx, Arena *arena, const Kernel *k);
 
+/* late_loads.c: the LEGAL kernel with loads before a loop where the loop first uses them; null: it begins with all. */
+Kernel *lower_late_loads(Arena *arena, const Kernel *k);
+
 /* ---- instr_make.c ---- */
 TileView tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int64_t nf);
 TileView view_part(TileView v, int64_t f, int64_t nf);
