@@ -22,9 +22,18 @@ typedef struct Tile {
     uint32_t written_by, read_by; /* queues, a bit each */
 } Tile;
 
+/* Times of the columns of a tile: column c has that of the last run that begins at or before it. */
+typedef struct ColumnRun {
+    int64_t first;
+    double at;
+} ColumnRun;
+
+typedef struct ColumnTimes {
+    VEC(ColumnRun) runs;
+} ColumnTimes;
+
 typedef struct Columns {
-    int64_t n;
-    double *written, *read;
+    ColumnTimes written, read;
 } Columns;
 
 typedef struct Used {
@@ -78,18 +87,71 @@ static uint32_t slot_of(BufRef buf, uint32_t bank)
     return buf * NKI_PSUM_BANKS + bank;
 }
 
+static void times_clear(Arena *a, ColumnTimes *t)
+{
+    t->runs.n = 0;
+    vec_push(a, &t->runs, ((ColumnRun){0, 0.0}));
+}
+
+/* The run of a column. */
+static uint32_t times_run(const ColumnTimes *t, int64_t column)
+{
+    uint32_t low = 0, high = t->runs.n;
+    while (high - low > 1) {
+        uint32_t mid = low + (high - low) / 2;
+        low = t->runs.at[mid].first <= column ? mid : low;
+        high = t->runs.at[mid].first <= column ? high : mid;
+    }
+    return low;
+}
+
+static double times_latest(const ColumnTimes *t, int64_t low, int64_t high)
+{
+    double latest = 0.0;
+    for (uint32_t i = times_run(t, low); i < t->runs.n && t->runs.at[i].first <= high; i++) {
+        latest = t->runs.at[i].at > latest ? t->runs.at[i].at : latest;
+    }
+    return latest;
+}
+
+/* A run begins at the column; its number. */
+static uint32_t times_cut(Arena *a, ColumnTimes *t, int64_t column)
+{
+    uint32_t i = times_run(t, column);
+    if (t->runs.at[i].first == column) {
+        return i;
+    }
+    vec_push(a, &t->runs, ((ColumnRun){0, 0.0}));
+    memmove(t->runs.at + i + 1, t->runs.at + i, (t->runs.n - 1 - i) * sizeof *t->runs.at);
+    t->runs.at[i + 1].first = column;
+    return i + 1;
+}
+
+/* The columns have that time at least. */
+static void times_raise(Arena *a, ColumnTimes *t, int64_t low, int64_t high, double at)
+{
+    uint32_t from = times_cut(a, t, low), to = times_cut(a, t, high + 1), left = from;
+    for (uint32_t i = from; i < to; i++) {
+        double now = t->runs.at[i].at > at ? t->runs.at[i].at : at;
+        if (left == from || t->runs.at[left - 1].at != now) {
+            t->runs.at[left++] = (ColumnRun){t->runs.at[i].first, now};
+        }
+    }
+    memmove(t->runs.at + left, t->runs.at + to, (t->runs.n - to) * sizeof *t->runs.at);
+    t->runs.n -= to - left;
+}
+
 static Tile new_tile(const Timing *s, const Operand *o, uint32_t slot, int64_t bank)
 {
     const Buffer *b = &s->k->bufs.at[o->buf];
     Tile t = {.slot = slot, .psum = b->space == SPACE_ACC};
-    int64_t columns = o->on_chip ? bank > 0 ? bank : b->extent[1].n : 1;
     Columns *c = &s->columns[slot];
-    if (c->n < columns) {
-        *c = (Columns){columns, ARENA_ARRAY(s->arena, (size_t)columns, double),
-                       ARENA_ARRAY(s->arena, (size_t)columns, double)};
+    if (c->written.runs.n == 0) {
+        times_clear(s->arena, &c->written);
+        times_clear(s->arena, &c->read);
     }
     if (o->on_chip) {
-        int64_t bytes = columns * nki_bytes(b->dtype);
+        int64_t bytes = (bank > 0 ? bank : b->extent[1].n) * nki_bytes(b->dtype);
         t.room = t.psum ? (bytes + NKI_PSUM_BANK - 1) / NKI_PSUM_BANK : (bytes + 3) / 4 * 4;
     }
     return t;
@@ -262,17 +324,14 @@ static double line_take(Timing *s, double start, double duration)
 
 /* From when on earlier uses of the columns let an instruction of this queue begin. A queue needs no semaphore with itself, and does
  * not wait where order is enough. */
-static double after(const Timing *s, uint32_t queue, const double *times, const Used *u,
+static double after(const Timing *s, uint32_t queue, const ColumnTimes *times, const Used *u,
                     uint32_t by, bool in_order)
 {
     bool alone = by == 1u << queue;
     if (by == 0 || (alone && in_order)) {
         return 0.0;
     }
-    double latest = 0.0;
-    for (int64_t c = u->low; c <= u->high; c++) {
-        latest = times[c] > latest ? times[c] : latest;
-    }
+    double latest = times_latest(times, u->low, u->high);
     double delay = alone ? 0.0 : SEMAPHORE_CYCLES / (s->chip->vector_ghz * 1000);
     return latest > 0.0 ? latest + delay : 0.0;
 }
@@ -283,21 +342,21 @@ static double begins(Timing *s, const Record *r)
     for (uint32_t i = 0; i < r->n; i++) {
         const Used *u = &r->used[i];
         Tile *t = &s->tiles.at[u->tile];
-        const Columns *c = &s->columns[t->slot];
+        Columns *c = &s->columns[t->slot];
         double ready = 0.0;
         if (t->room > 0 && !t->alive) {
             t->alive = true;
             ready = pool_take(&s->pool[t->psum], t->room);
             start = ready > start ? ready : start;
-            memset(c->written, 0, (size_t)c->n * sizeof *c->written);
-            memset(c->read, 0, (size_t)c->n * sizeof *c->read);
+            times_clear(s->arena, &c->written);
+            times_clear(s->arena, &c->read);
         }
         if (u->result && t->room == 0) {
             continue; /* stores go to different places of a tensor in HBM */
         }
-        ready = after(s, r->queue, c->written, u, t->written_by, u->result);
+        ready = after(s, r->queue, &c->written, u, t->written_by, u->result);
         start = ready > start ? ready : start;
-        ready = u->result ? after(s, r->queue, c->read, u, t->read_by, true) : 0.0;
+        ready = u->result ? after(s, r->queue, &c->read, u, t->read_by, true) : 0.0;
         start = ready > start ? ready : start;
     }
     return start;
@@ -315,10 +374,8 @@ static void place(Timing *s, uint32_t at)
     for (uint32_t i = 0; i < r->n; i++) {
         const Used *u = &r->used[i];
         Tile *t = &s->tiles.at[u->tile];
-        double *times = u->result ? s->columns[t->slot].written : s->columns[t->slot].read;
-        for (int64_t c = u->low; c <= u->high; c++) {
-            times[c] = done > times[c] ? done : times[c];
-        }
+        Columns *c = &s->columns[t->slot];
+        times_raise(s->arena, u->result ? &c->written : &c->read, u->low, u->high, done);
         *(u->result ? &t->written_by : &t->read_by) |= 1u << r->queue;
         if (t->last == at && t->room > 0 && t->alive) {
             pool_give(s->arena, &s->pool[t->psum], t->room, done);
