@@ -185,10 +185,28 @@ static bool visit_in_loop(Walk *w, StmtPlace place, uint32_t number)
     return w->visit(w->user, &d->instr);
 }
 
+static bool visit_once(Walk *w, StmtPlace place, uint32_t number)
+{
+    Instr instr = {0};
+    if (!instr_decode(w->k, place, w->env, &instr, &w->why)) {
+        w->bad = place.body[place.at];
+        return false;
+    }
+    instr.place = number;
+    instr.env = w->env;
+    instr.times = w->times;
+    return w->visit(w->user, &instr);
+}
+
+static bool visit_alloc(Walk *w, const Stmt *s)
+{
+    Instr instr = {.kind = INSTR_ALLOC, .stmt = s, .dst = {.buf = s->buf, .on_chip = true}};
+    return w->visit(w->user, &instr);
+}
+
 static bool walk_stmt(Walk *w, Stmt *const *body, uint32_t n, uint32_t at, uint32_t *place)
 {
     const Stmt *s = body[at];
-    Instr instr = {.kind = INSTR_ALLOC, .stmt = s, .dst = {.buf = s->buf, .on_chip = true}};
     switch (s->kind) {
     case STMT_FOR:
         return walk_for(w, s, place);
@@ -199,19 +217,10 @@ static bool walk_stmt(Walk *w, Stmt *const *body, uint32_t n, uint32_t at, uint3
         }
         return walk_block(w, s->body, s->n_body, place);
     case STMT_ALLOC:
-        return !on_chip(w->k, s->buf) || w->visit(w->user, &instr);
+        return !on_chip(w->k, s->buf) || visit_alloc(w, s);
     case STMT_TILE:
-        if (w->depth > 0) {
-            return visit_in_loop(w, (StmtPlace){body, n, at}, (*place)++);
-        }
-        if (!instr_decode(w->k, (StmtPlace){body, n, at}, w->env, &instr, &w->why)) {
-            w->bad = s;
-            return false;
-        }
-        instr.place = (*place)++;
-        instr.env = w->env;
-        instr.times = w->times;
-        return w->visit(w->user, &instr);
+        return w->depth > 0 ? visit_in_loop(w, (StmtPlace){body, n, at}, (*place)++)
+                            : visit_once(w, (StmtPlace){body, n, at}, (*place)++);
     }
     UNREACHABLE();
 }
