@@ -10,7 +10,7 @@
 #define LOOPS   6      /* the longest ones */
 #define SHORT   8      /* iterations of the loop while it is looked for */
 #define EFFORT  300000 /* instructions of all schedules of a loop, */
-#define EFFORTS 600000 /* and of all loops */
+#define EFFORTS 750000 /* and of all loops */
 #define GAIN    0.995  /* of the time, of a move */
 
 /* A loop, and how many statements all its iterations are, those of loops inside counted once. */
@@ -53,17 +53,16 @@ static bool goes_to_psum(const Kernel *k, const Stmt *s)
 }
 
 /* Do pieces end before statement `i`? Between statements of the program, and where the Tensor engine goes on with what others have
- * made. */
-static bool is_border(const Kernel *k, const Stmt *loop, uint32_t i)
+ * made; fine ones also where a new value begins. */
+static bool is_border(const Kernel *k, const Stmt *loop, uint32_t i, bool fine)
 {
     const Stmt *before = loop->body[i - 1], *s = loop->body[i];
-    if (before->kind == STMT_TILE && before->value->kind == EXPR_CONST) {
-        return false; /* it may begin a sum */
-    }
+    bool loops = stmt_has_body(s) || stmt_has_body(before);
     bool other = before->span.lo != s->span.lo || before->span.hi != s->span.hi;
-    return other || stmt_has_body(s) || stmt_has_body(before) ||
-           (goes_to_psum(k, s) && !goes_to_psum(k, before) &&
-            (before->kind != STMT_ALLOC || s->kind != STMT_ALLOC));
+    bool allocs = s->kind == STMT_ALLOC && before->kind == STMT_ALLOC;
+    bool psum = goes_to_psum(k, s) && !goes_to_psum(k, before) && !allocs;
+    bool value = s->kind == STMT_ALLOC && before->kind != STMT_ALLOC;
+    return loops || other || psum || (fine && value);
 }
 
 /* What a run of statements uses that others use as well, and what it does with it: equal runs one after the other are one piece. */
@@ -119,15 +118,19 @@ static bool are_alike(const Stmt *loop, const Run *a, const Run *b)
 }
 
 /* The pieces of the body; false: there are none, or too many. */
-static bool find_pieces(Arena *a, const Kernel *k, const Stmt *loop, PieceUses *uses)
+static bool find_pieces(Arena *a, const Kernel *k, const Stmt *loop, bool fine, PieceUses *uses)
 {
     Run *run = ARENA_ARRAY(a, loop->n_body + 1, Run);
     uint32_t *in = ARENA_ARRAY(a, k->bufs.n + 1, uint32_t), n = 0;
     bool *here = ARENA_ARRAY(a, k->bufs.n + 1, bool);
+    bool works = false; /* what begins sums alone is no piece, as nothing is printed for it */
     for (uint32_t i = 0; i < loop->n_body; i++) {
-        if (i == 0 || is_border(k, loop, i)) {
+        const Stmt *s = loop->body[i];
+        if (i == 0 || (works && is_border(k, loop, i, fine))) {
             run[n++].from = i;
+            works = false;
         }
+        works |= stmt_has_body(s) || (s->kind == STMT_TILE && s->value->kind != EXPR_CONST);
         mark_uses(k, loop->body[i], n, in, here);
     }
     run[n].from = loop->n_body;
@@ -157,9 +160,10 @@ typedef struct Search {
     Arena *arena;
     const NkiChip *chip;
     const Kernel *k;
-    const PieceUses *uses;
+    const Stmt *loop;
     const NkiCost *cost;
     int64_t effort; /* instructions that may still be scheduled */
+    PieceUses *uses;
     Stages best;
     double us; /* of the best */
 } Search;
@@ -309,6 +313,23 @@ static Kernel *staged_alike(Ctx *ctx, Arena *arena, const NkiChip *chip, const K
                : NULL;
 }
 
+/* The kernel with the loop in the stages that gain most, if it takes less than *us so. */
+static Kernel *best_of_loop(Search *x, bool fine, double *us)
+{
+    x->uses = ARENA_NEW(x->arena, PieceUses);
+    if (x->loop->n_body > BODY || !find_pieces(x->arena, x->k, x->loop, fine, x->uses) ||
+        !stages_uses(x->arena, x->k, x->loop, x->uses)) {
+        return NULL;
+    }
+    double all = INFINITY;
+    search(x);
+    Kernel *made =
+        isfinite(x->us) ? staged(x->ctx, x->arena, x->chip, x->uses, &x->best, &all) : NULL;
+    bool better = all < *us;
+    *us = better ? all : *us;
+    return better ? made : NULL;
+}
+
 /* The number of the longest loop that has not been tried; false: there is none. */
 static bool next_loop(const Candidates *all, const bool *tried, uint32_t *at)
 {
@@ -361,28 +382,27 @@ Kernel *lower_in_stages(Ctx *ctx, Arena *arena, const NkiChip *chip, const Kerne
             break;
         }
         const Stmt *loop = all.list.at[at].loop;
-        PieceUses *uses = ARENA_NEW(arena, PieceUses);
+        Stages how;
+        double us = now.predicted_us * GAIN;
+        Kernel *made = NULL;
         tried[loop->var] = true;
-        if (loop->n_body > BODY || !find_pieces(arena, k, loop, uses) ||
-            !stages_uses(arena, k, loop, uses)) {
-            continue;
+        for (int fine = 0; fine < 2; fine++) {
+            Search x = {
+                ctx, arena, chip, k, loop, &now, .effort = effort < EFFORT ? effort : EFFORT};
+            int64_t before = x.effort;
+            Kernel *here = best_of_loop(&x, fine > 0, &us);
+            effort -= before - x.effort;
+            made = here != NULL ? here : made;
+            how = here != NULL ? x.best : how;
         }
-        Search x = {
-            ctx, arena, chip, k, uses, &now, .effort = effort < EFFORT ? effort : EFFORT};
-        int64_t before = x.effort;
-        double us = INFINITY;
-        search(&x);
-        effort -= before - x.effort;
-        Kernel *made = isfinite(x.us) ? staged(ctx, arena, chip, uses, &x.best, &us) : NULL;
-        if (us < now.predicted_us * GAIN) {
-            x.best.loop = at;
-            staging->of[staging->n++] = x.best;
-            uint32_t old = k->vars.n;
-            k = best = made;
+        if (made != NULL) {
+            how.loop = at;
+            staging->of[staging->n++] = how;
             bool *next = ARENA_ARRAY(arena, made->vars.n + 1, bool);
             memset(next, true, made->vars.n); /* new loops are in stages, or in such loops */
-            memcpy(next, tried, old * sizeof *next);
+            memcpy(next, tried, k->vars.n * sizeof *next);
             tried = next;
+            k = best = made;
             CHECK(nki_measure(made, chip, &now));
         }
     }
