@@ -145,17 +145,24 @@ void bounds_pop(Bounds *b)
     }
 }
 
-bool bounds_narrow(Bounds *b, VarRef v, Affine lo, int64_t hi, BoundVar *was)
+bool bounds_narrow(Bounds *b, const Guard *g, BoundVar *was)
 {
-    BoundVar *at = &b->vars.at[b->position[v] - 1];
+    bool in_scope = bounds_in_scope(b, g->var);
+    for (uint32_t t = 0; t < g->from.n; t++) {
+        in_scope &= bounds_in_scope(b, g->from.term[t].var) && g->from.term[t].coef > 0;
+    }
+    if (!in_scope) {
+        return false;
+    }
+    BoundVar *at = &b->vars.at[b->position[g->var] - 1];
     *was = *at;
     Range *r = &at->range;
     if (r->span != 0 || !r->clipped || r->limit.sym >= 0 || at->step != 1 ||
         at->part != FOR_ALL) {
         return false;
     }
-    Affine from = r->start;
-    from.base = lo.base;
+    Affine from = r->start, lo = g->from;
+    from.base = lo.base = g->lo;
     if (r->start.n == 0) { /* what is added to the number is 0 at least */
         at->least = r->start.base > lo.base ? r->start.base : lo.base;
         r->start = affine_const(at->least);
@@ -163,7 +170,7 @@ bool bounds_narrow(Bounds *b, VarRef v, Affine lo, int64_t hi, BoundVar *was)
         at->least += lo.base - r->start.base;
         r->start = lo;
     }
-    r->limit.n = r->limit.n < hi ? r->limit.n : hi;
+    r->limit.n = r->limit.n < g->hi ? r->limit.n : g->hi;
     return true;
 }
 

@@ -46,9 +46,9 @@ bool bounds_in_scope(const Bounds *b, VarRef v);
 /* The variables of range.start are in scope. */
 void bounds_push(Bounds *b, VarRef v, const Range *range, int64_t step, ForPart part);
 void bounds_pop(Bounds *b);
-/* Of a loop to a number by one: only values in [lo, hi), until `was` is put back. `lo` is a number and what is 0 at least, with the terms of
- * range.start if that has any. */
-bool bounds_narrow(Bounds *b, VarRef v, Affine lo, int64_t hi, BoundVar *was);
+/* Only the iterations of a loop that a test leaves, until `was` is put back. False: the loop is not one to a number by one, or the test begins at
+ * other variables than those of loops around. */
+bool bounds_narrow(Bounds *b, const Guard *g, BoundVar *was);
 void bounds_widen(Bounds *b, const BoundVar *was);
 
 /* 0 <= x, and x < extent, whenever this place is reached. */

@@ -712,17 +712,9 @@ static bool verify_guarded(Verifier *v, const Stmt *s, uint32_t at)
     if (v->k->form != LOOP_LEGAL || s->n_guards > LOOP_DEPTH_LIMIT || g.lo >= g.hi) {
         return broken(v, "blocks of form legal are tested, for some values of loops");
     }
-    Affine from = g.from;
-    from.base = g.lo;
-    for (uint32_t t = 0; t < g.from.n; t++) {
-        if (!bounds_in_scope(&v->bounds, g.from.term[t].var) || g.from.term[t].coef < 0) {
-            return broken(v, "the test of a block begins at a number, or at loops around it");
-        }
-    }
-    if (!bounds_in_scope(&v->bounds, g.var) ||
-        !bounds_narrow(&v->bounds, g.var, from, g.hi, &was)) {
+    if (!bounds_narrow(&v->bounds, &g, &was)) {
         return broken(v, "the test of a block is of a loop around it, from a number to a "
-                         "number by one");
+                         "number by one, or from loops around that one");
     }
     bool ok = verify_guarded(v, s, at + 1);
     bounds_widen(&v->bounds, &was);

@@ -199,7 +199,7 @@ static const struct {
      "fill [] @c[-$i+$j-2] = 0.0\n}\n}\n}",
      "may be"},
     {"for $i in 0..9 step 1 {\nfor $j in 0..10 step 1 {\nblock if $j in -$i+5..10 {\n}\n}\n}",
-     "begins at a number, or at loops around it"},
+     "or from loops around that one"},
     {"for $i in 0..9 step 1 {\nblock if $i in $j+1..10 {\n}\n}", "$j"},
     {"for $i in 0..70 step 2 {\nblock if $i in 3..67 {\n}\n}", "from a number to a number by"},
     {"for $i in 0..n step 1 {\nblock if $i in 3..67 {\n}\n}", "from a number to a number by"},

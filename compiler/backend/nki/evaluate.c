@@ -703,15 +703,6 @@ static const Val *eval_op(Evaluation *ev, const Expr *e, const TileView *into)
         return eval_binary(ev, e->op, x, y);
     }
 }
-/* x of 0 + x, which the graph has for a sum of one term: only the sign of a zero tells them apart. */
-static const Expr *one_term(const Expr *e)
-{
-    bool adds = e->kind == EXPR_OP && e->op == OP_ADD && e->arg[0]->kind == EXPR_CONST;
-    return adds && fabs(e->arg[0]->value.re) <= 0 ? e->arg[1] : e;
-}
-
-/* ---- what was computed already ---- */
-
 const Val *eval(Evaluation *ev, const Expr *e, const TileView *into)
 {
     if (e->kind == EXPR_CONST) {
@@ -728,7 +719,7 @@ const Val *eval(Evaluation *ev, const Expr *e, const TileView *into)
         (void)whole_of(ev->l, e, &x);
         return eval_position(ev, x);
     }
-    const Expr *left = one_term(whole_branch(ev->l, e, ev->box));
+    const Expr *left = whole_term(whole_branch(ev->l, e, ev->box));
     if (left != e) {
         return eval(ev, left, into);
     }

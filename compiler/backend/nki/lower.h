@@ -501,6 +501,8 @@ bool whole_compares(const Lower *l, const Expr *e, IndexSum *out);
 int whole_decides(const Lower *l, const Expr *e, const Box *box);
 /* What is left of a select, and, or whose condition is known in the box; else `e`. */
 const Expr *whole_branch(const Lower *l, const Expr *e, const Box *box);
+/* x of 0 + x, which the graph has for a sum of one term: only the sign of a zero tells them apart. Else the value itself. */
+const Expr *whole_term(const Expr *e);
 /* Does a value choose by conditions on positions, the same ones in all iterations of the loops that stay? */
 bool whole_is_masked(const Lower *l, const Expr *value);
 /* Does the box add nothing to the fold? */

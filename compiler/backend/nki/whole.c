@@ -3,6 +3,8 @@
  * tiles that hold them. All are exact in f32. */
 #include "backend/nki/lower.h"
 
+#include <math.h>
+
 /* ---- sums of indices ---- */
 
 static void add_term(const Lower *l, IndexSum *x, VarRef v, int64_t coef)
@@ -275,6 +277,12 @@ const Expr *whole_branch(const Lower *l, const Expr *e, const Box *box)
         }
     }
     return e;
+}
+
+const Expr *whole_term(const Expr *e)
+{
+    bool adds = e->kind == EXPR_OP && e->op == OP_ADD && e->arg[0]->kind == EXPR_CONST;
+    return adds && fabs(e->arg[0]->value.re) <= 0 ? e->arg[1] : e;
 }
 
 bool whole_is_masked(const Lower *l, const Expr *value)
