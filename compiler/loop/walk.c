@@ -256,6 +256,13 @@ void expr_mark_loads(const Expr *value, bool *marked)
     }
 }
 
+void tile_mark_uses(const Stmt *s, uint32_t n_bufs, bool *marked)
+{
+    memset(marked, 0, n_bufs * sizeof *marked);
+    expr_mark_loads(s->value, marked);
+    marked[s->dst] = true;
+}
+
 /* As deep as the value is. */
 const Expr *expr_with_places(Arena *a, const Expr *value, PlaceChange *change, void *user)
 {

@@ -58,6 +58,8 @@ uint64_t expr_hash(const Kernel *k, const Expr *value);
 bool access_uses(const Kernel *k, BufRef buf, const Affine *at, VarRef v);
 /* Sets marked[b] for each buffer that is read. */
 void expr_mark_loads(const Expr *value, bool *marked);
+/* Marks what a TILE reads or writes, and nothing else, of so many buffers. */
+void tile_mark_uses(const Stmt *s, uint32_t n_bufs, bool *marked);
 
 /* A copy of the value, all of it in the arena. `change` is called with a copy of each load and of each
  * value of an index, in order, and may set its buffer and positions. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backend/nki/halve.h"
+#include "backend/nki/lower.h"
 #include "backend/nki/part.h"
 #include "loop/walk.h"
 
@@ -240,13 +241,8 @@ static Kernel *place_half(Ctx *ctx, Arena *a, const Kernel *k, const Halved *hal
 static Stmt *guarded_by(Arena *a, const Kernel *k, Stmt **body, uint32_t n, VarRef core,
                         int64_t number)
 {
-    Guard *guard = ARENA_NEW(a, Guard);
-    *guard = (Guard){.var = core, .lo = number, .hi = number + 1};
-    Stmt *s = ARENA_NEW(a, Stmt);
-    *s = (Stmt){.kind = STMT_BLOCK, .span = k->span, .n_guards = 1, .guard = guard};
-    s->body = body;
-    s->n_body = n;
-    return s;
+    Guard when = {.var = core, .lo = number, .hi = number + 1};
+    return stmt_guarded(a, k->span, &when, 1, body, n);
 }
 
 /* Halves that are not alike: each core has a text of its own. */

@@ -151,6 +151,16 @@ void make_matmul(Lower *l, TileView dst, TileView stationary, TileView moving, b
     s->value = expr_op(l->arena, OP_MUL, DTYPE_F32, 2, pair);
 }
 
+Stmt *stmt_guarded(Arena *a, Span span, const Guard *guard, uint32_t n_guards, Stmt **body,
+                   uint32_t n)
+{
+    Stmt *s = ARENA_NEW(a, Stmt);
+    *s = (Stmt){.kind = STMT_BLOCK, .span = span, .body = body, .n_body = n};
+    s->guard = arena_copy(a, guard, n_guards * sizeof *guard);
+    s->n_guards = n_guards;
+    return s;
+}
+
 void make_transpose(Lower *l, TileView dst, TileView src)
 {
     CHECK(dst.np == src.nf && dst.nf == src.np);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads before a loop that the loop does not begin with. Loads run one after the other, so what the first iteration begins with would come last; such a load
- * goes to where its tile is first used,
+/* Loads before a loop that the loop does not begin with. Loads run one after the other, so what the first iteration begins with would
+ * come last; such a load goes to where its tile is first used,
  *
  *     load W; for i: { load X[i]; .. X ..; .. W .. }   ->   for i: { load X[i]; .. X ..; if i == 0: load W; .. W .. }
  */
 #include "backend/nki/lower.h"
-
-#include <string.h>
 
 typedef struct LateLoads {
     Arena *arena;
@@ -24,9 +22,7 @@ static void count_uses(const Kernel *k, Stmt *const *body, uint32_t n, uint32_t 
     bool *here = ARENA_ARRAY(a, k->bufs.n + 1, bool);
     StmtWalk w;
     for (const Stmt *s = tile_first(&w, body, n); s != NULL; s = tile_next(&w)) {
-        memset(here, 0, k->bufs.n * sizeof *here);
-        expr_mark_loads(s->value, here);
-        here[s->dst] = true;
+        tile_mark_uses(s, k->bufs.n, here);
         written[s->dst] = true;
         for (uint32_t b = 0; b < k->bufs.n; b++) {
             uses[b] += here[b];
@@ -111,10 +107,6 @@ static bool goes_into(const LateLoads *x, const Stmt *loop, BufRef tile, uint32_
     return only && (out->at > 0 || out->iteration > 0);
 }
 
-typedef struct Stmts {
-    VEC(Stmt *) list;
-} Stmts;
-
 static Stmt *with_loads(LateLoads *x, const Stmt *loop, const Late *late, uint32_t n)
 {
     Stmts body = {0};
@@ -123,11 +115,8 @@ static Stmt *with_loads(LateLoads *x, const Stmt *loop, const Late *late, uint32
             if (late[l].at == i) {
                 Guard when = {
                     .var = loop->var, .lo = late[l].iteration, .hi = late[l].iteration + 1};
-                Stmt *block = ARENA_NEW(x->arena, Stmt);
-                *block = (Stmt){.kind = STMT_BLOCK, .span = late[l].load->span, .n_guards = 1};
-                block->guard = arena_copy(x->arena, &when, sizeof when);
-                block->body = arena_copy(x->arena, &late[l].load, sizeof late[l].load);
-                block->n_body = 1;
+                Stmt **load = arena_copy(x->arena, &late[l].load, sizeof late[l].load);
+                Stmt *block = stmt_guarded(x->arena, late[l].load->span, &when, 1, load, 1);
                 vec_push(x->arena, &body.list, block);
             }
         }

@@ -93,8 +93,8 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
 #define LONG        150  /* statements of a text ... */
 #define SLOWER      1.1  /* ... that must be so much faster */
 #define ENDLESS     400
-#define LINES       130 /* of a text, and some around it, that people read */
 #define WORSE       1.2 /* ... and so much faster again */
+#define LINES       130 /* of a text, and some around it, that people read */
 
 static bool has_loops(const Kernel *k)
 {

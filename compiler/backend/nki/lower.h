@@ -379,6 +379,12 @@ const Kernel *lower_masked_strips(Ctx *ctx, Arena *arena, const Kernel *k);
 Kernel *lower_late_loads(Arena *arena, const Kernel *k);
 
 /* ---- instr_make.c ---- */
+typedef struct Stmts {
+    VEC(Stmt *) list;
+} Stmts;
+/* A block that is run where all its tests hold. */
+Stmt *stmt_guarded(Arena *a, Span span, const Guard *guard, uint32_t n_guards, Stmt **body,
+                   uint32_t n);
 TileView tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int64_t nf);
 TileView view_part(TileView v, int64_t f, int64_t nf);
 TileView view_rows(TileView v, int64_t np);

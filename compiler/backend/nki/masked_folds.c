@@ -163,10 +163,6 @@ static bool find_index(Folds *f, const Stmt *s, uint32_t *at, Window *w)
     return false;
 }
 
-typedef struct Stmts {
-    VEC(Stmt *) list;
-} Stmts;
-
 static void put_fold(Folds *f, const Stmt *s, Stmts *out)
 {
     uint32_t at = 0;

@@ -275,12 +275,8 @@ void panels_once_end(Panels *p, const PanelOnce *o)
     if (o->n == 0) {
         return;
     }
-    Stmt *block = ARENA_NEW(l->arena, Stmt);
-    *block = (Stmt){.kind = STMT_BLOCK, .span = l->now.stmt->span};
-    block->n_guards = o->n;
-    block->guard = o->guard;
-    block->body = l->out.at;
-    block->n_body = l->out.n;
+    Stmt *block =
+        stmt_guarded(l->arena, l->now.stmt->span, o->guard, o->n, l->out.at, l->out.n);
     memcpy(&l->out, &o->out, sizeof l->out);
     vec_push(l->arena, &l->out, block);
     l->loops.times = o->times;

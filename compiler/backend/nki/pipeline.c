@@ -93,7 +93,7 @@ static uint32_t piece_of(const PieceUses *u, const Piece *p)
     return i;
 }
 
-/* Of two pieces, `a` first in the body: it comes first for an iteration if it is no later, and, where both are equally late, first in the order. What
+/* Of two pieces, `a` first in the body: it comes first for an iteration if it is less late, or as late and first in the order. What
  * iterations share must also be left by `b` before `a` of the next one takes it. */
 bool stages_are_right(const PieceUses *u, const Stages *s)
 {
@@ -216,10 +216,6 @@ static void moved_load(void *user, Expr *load)
     }
 }
 
-typedef struct Stmts {
-    VEC(Stmt *) list;
-} Stmts;
-
 /* A tile for the buffer, of one iteration or of all. */
 static void put_alloc(Pipeline *p, Stmts *out, const Stmt *s, uint32_t parity)
 {
@@ -300,9 +296,8 @@ static void find_homes(Pipeline *p)
         }
         p->home[b] = first;
         p->outside[b] = first < s->n && last >= run_end(s, first);
-        /* not the first of its run: then the run begins before */
-        for (uint32_t i = 0; i < first && first < s->n && p->outside[b]; i++) {
-            p->home[b] = run_end(s, i) > first ? (i < p->home[b] ? i : p->home[b]) : p->home[b];
+        while (p->outside[b] && p->home[b] > 0 && run_end(s, p->home[b] - 1) > first) {
+            p->home[b]--; /* to where the run begins */
         }
     }
     for (uint32_t i = 0; i < s->n; i++) {
@@ -384,11 +379,8 @@ static void put_step(Pipeline *p, Stmts *out, const Step *step)
         if (in.list.n == 0) {
             continue;
         }
-        Stmt *block = ARENA_NEW(p->arena, Stmt);
-        *block = (Stmt){.kind = STMT_BLOCK, .span = p->loop->span, .n_guards = 1};
-        block->guard = arena_copy(p->arena, &now->when, sizeof now->when);
-        block->body = in.list.at;
-        block->n_body = in.list.n;
+        Stmt *block =
+            stmt_guarded(p->arena, p->loop->span, &now->when, 1, in.list.at, in.list.n);
         vec_push(p->arena, &out->list, block);
     }
 }
@@ -419,8 +411,7 @@ static void put_wide(Pipeline *p, Stmts *out)
     put_crossing(p, out, 0);
     put_step(p, &body, step);
     put_loop_over(p, out, &body, p->trips + p->latest);
-    out->list.at[out->list.n - 1]->range.start =
-        p->loop->range.start; /* not 0 if there is one stage */
+    out->list.at[out->list.n - 1]->range.start = start;
 }
 
 static void put_pairs(Pipeline *p, Stmts *out)

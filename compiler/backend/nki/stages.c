@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks for stages in which engines wait for each other least: first some pieces of the end of a loop's body are run late, then pieces are moved one by one, as
- * long as that gains. What an order takes is read off the schedule of predict.c, of a loop of a few iterations. */
+/* Looks for stages in which engines wait for each other least: first some pieces of the end of a loop's body are run late, then pieces are
+ * moved one by one, as long as that gains. What an order takes is read off the schedule of predict.c, of a loop of a few iterations. */
 #include "backend/nki/lower.h"
 
 #include <math.h>
@@ -80,9 +80,7 @@ static uint64_t mixed(uint64_t a, uint64_t b)
 static void mark_uses(const Kernel *k, const Stmt *s, uint32_t run, uint32_t *in, bool *here)
 {
     if (s->kind == STMT_TILE) {
-        memset(here, 0, k->bufs.n * sizeof *here);
-        expr_mark_loads(s->value, here);
-        here[s->dst] = true;
+        tile_mark_uses(s, k->bufs.n, here);
         for (uint32_t b = 0; b < k->bufs.n; b++) {
             in[b] = !here[b] ? in[b] : in[b] == 0 || in[b] == run ? run : UINT32_MAX;
         }
@@ -95,11 +93,9 @@ static void mark_uses(const Kernel *k, const Stmt *s, uint32_t run, uint32_t *in
 static void note_run(const Kernel *k, const Stmt *s, const uint32_t *in, bool *here, Run *run)
 {
     if (s->kind == STMT_TILE) {
-        memset(here, 0, k->bufs.n * sizeof *here);
-        expr_mark_loads(s->value, here);
+        tile_mark_uses(s, k->bufs.n, here);
         uint64_t does = mixed((uint64_t)s->fold, (uint64_t)k->bufs.at[s->dst].space);
         does = mixed(does, (uint64_t)s->value->kind);
-        here[s->dst] = true;
         for (uint32_t b = 0; b < k->bufs.n; b++) {
             does = here[b] ? mixed(does, (uint64_t)k->bufs.at[b].space) : does;
             run->uses |= here[b] && in[b] == UINT32_MAX ? UINT64_C(1) << mixed(b, 1) % 64 : 0;
@@ -281,13 +277,11 @@ static void search(Search *x)
 
 /* All of a loop in these stages, measured; null: it does not fit. */
 static Kernel *staged(Ctx *ctx, Arena *arena, const NkiChip *chip, const PieceUses *uses,
-                      const Stages *s, double *us)
+                      const Stages *s, NkiCost *cost)
 {
-    NkiCost cost;
     Kernel *k = stages_are_right(uses, s) ? lower_pipelined(ctx, arena, uses, s, 0) : NULL;
-    bool fits = k != NULL && nki_cost(k, chip, &cost) && cost.sbuf_peak <= chip->sbuf_bytes &&
-                cost.psum_peak <= NKI_PSUM_BANKS;
-    *us = fits ? nki_predicted_us(k, chip, &cost) : INFINITY;
+    bool fits = k != NULL && nki_measure(k, chip, cost) &&
+                cost->sbuf_peak <= chip->sbuf_bytes && cost->psum_peak <= NKI_PSUM_BANKS;
     return fits ? k : NULL;
 }
 
@@ -296,7 +290,7 @@ static Kernel *staged_alike(Ctx *ctx, Arena *arena, const NkiChip *chip, const K
                             const Stmt *loop, const Stages *stages)
 {
     PieceUses *uses = ARENA_NEW(arena, PieceUses);
-    double us = 0;
+    NkiCost cost;
     for (uint32_t i = 0; i < stages->n; i++) { /* as they stand in the body */
         uint32_t at = uses->n++;
         for (; at > 0 && uses->from[at - 1] > stages->piece[i].from; at--) {
@@ -309,25 +303,27 @@ static Kernel *staged_alike(Ctx *ctx, Arena *arena, const NkiChip *chip, const K
     uint32_t end = uses->from[PIECES];
     uses->from[uses->n] = end;
     return end == loop->n_body && stages_uses(arena, k, loop, uses)
-               ? staged(ctx, arena, chip, uses, stages, &us)
+               ? staged(ctx, arena, chip, uses, stages, &cost)
                : NULL;
 }
 
-/* The kernel with the loop in the stages that gain most, if it takes less than *us so. */
-static Kernel *best_of_loop(Search *x, bool fine, double *us)
+/* The kernel with the loop in the stages that gain most, if it takes less time than `least` so, which it costs then. */
+static Kernel *best_of_loop(Search *x, bool fine, NkiCost *least)
 {
     x->uses = ARENA_NEW(x->arena, PieceUses);
     if (x->loop->n_body > BODY || !find_pieces(x->arena, x->k, x->loop, fine, x->uses) ||
         !stages_uses(x->arena, x->k, x->loop, x->uses)) {
         return NULL;
     }
-    double all = INFINITY;
+    NkiCost all;
     search(x);
     Kernel *made =
         isfinite(x->us) ? staged(x->ctx, x->arena, x->chip, x->uses, &x->best, &all) : NULL;
-    bool better = all < *us;
-    *us = better ? all : *us;
-    return better ? made : NULL;
+    if (made == NULL || !(all.predicted_us < least->predicted_us)) {
+        return NULL;
+    }
+    *least = all;
+    return made;
 }
 
 /* The number of the longest loop that has not been tried; false: there is none. */
@@ -383,14 +379,15 @@ Kernel *lower_in_stages(Ctx *ctx, Arena *arena, const NkiChip *chip, const Kerne
         }
         const Stmt *loop = all.list.at[at].loop;
         Stages how;
-        double us = now.predicted_us * GAIN;
+        NkiCost least = now;
+        least.predicted_us *= GAIN;
         Kernel *made = NULL;
         tried[loop->var] = true;
         for (int fine = 0; fine < 2; fine++) {
             Search x = {
                 ctx, arena, chip, k, loop, &now, .effort = effort < EFFORT ? effort : EFFORT};
             int64_t before = x.effort;
-            Kernel *here = best_of_loop(&x, fine > 0, &us);
+            Kernel *here = best_of_loop(&x, fine > 0, &least);
             effort -= before - x.effort;
             made = here != NULL ? here : made;
             how = here != NULL ? x.best : how;
@@ -403,7 +400,7 @@ Kernel *lower_in_stages(Ctx *ctx, Arena *arena, const NkiChip *chip, const Kerne
             memcpy(next, tried, k->vars.n * sizeof *next);
             tried = next;
             k = best = made;
-            CHECK(nki_measure(made, chip, &now));
+            now = least;
         }
     }
     return best;

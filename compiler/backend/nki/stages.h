@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops in stages (software pipelining). The body of a loop is cut into pieces, which are run in an order of their own; a piece that is `late` works for an
- * iteration before the one at hand:
+/* Loops in stages (software pipelining). The body of a loop is cut into pieces, which are run in an order of their own; a piece that is
+ * `late` works for an iteration before the one at hand:
  *
  *     for i: A(i), B(i), C(i)   ->   for i in range(n + 1) { if i < n: A(i); if i >= 1: C(i - 1); if i < n: B(i) }
  *
