@@ -308,6 +308,11 @@ function(_tdsl_add_library name)
             target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${dir}>)
             _tdsl_public_headers(${name})
             target_compile_features(${name} PRIVATE c_std_11)
+            # Programs of this project that use the wrappers are C++17. A program elsewhere may be C alone, for which the
+            # feature of C++ would be an error; there the wrappers say it themselves.
+            if("hpp" IN_LIST arg_EMIT AND CMAKE_CXX_COMPILER_LOADED)
+                target_compile_features(${name} INTERFACE $<BUILD_INTERFACE:cxx_std_17>)
+            endif()
             set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE C)
             # At the end of the folder, when its flags are final.
             cmake_language(EVAL CODE "cmake_language(DEFER CALL tdsl_optimise_by_default [[${name}]])")

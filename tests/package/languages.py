@@ -26,7 +26,6 @@ int main()
 """
 APP = """cmake_minimum_required(VERSION 3.25)
 project(app CXX)
-set(CMAKE_CXX_STANDARD 17)
 find_package(Tdsl 0.1 REQUIRED)
 add_subdirectory(kernels)
 add_executable(app main.cpp)
@@ -87,7 +86,7 @@ def refused(folder, prefix, want):
 def cpp(work, prefix, generator):
     lib = "tdsl_add_library(kern SOURCES kern.tdsl EMIT hpp)\n"
     files = {"CMakeLists.txt": APP + EXPORT, "kernels/CMakeLists.txt": lib, "kernels/kern.tdsl": KERNEL, "main.cpp": MAIN}
-    made = build(project(os.path.join(work, "cpp"), files), prefix, generator)
+    made = build(project(os.path.join(work, "cpp"), files), prefix, generator, "-DCMAKE_CXX_FLAGS=-std=c++14")
     expect("C++ alone", steps.run("run", [os.path.join(made, "app")]), "2 4\n")
     placed = os.path.join(work, "placed")
     shutil.rmtree(placed, ignore_errors=True)

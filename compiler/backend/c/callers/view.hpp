@@ -4,6 +4,9 @@
 #ifndef TDSL_VIEW_HPP
 #define TDSL_VIEW_HPP
 
+#if __cplusplus < 201703L && !(defined(_MSVC_LANG) && _MSVC_LANG >= 201703L)
+#error "the wrappers of tdslc --emit=hpp need C++17: -std=c++17, or in CMake set(CMAKE_CXX_STANDARD 17)"
+#endif
 #include <cstddef>
 #include <cstdint>
 #include <functional>
