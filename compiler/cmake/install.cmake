@@ -97,6 +97,8 @@ if(TARGET tdslc AND TARGET tdsl-run AND NOT CMAKE_CROSSCOMPILING)
 endif()
 
 if(PROJECT_IS_TOP_LEVEL)
+    # The last rule, so that it knows all files.
+    install(CODE "set(BUILD \"${PROJECT_BINARY_DIR}\")\ninclude(\"${CMAKE_CURRENT_LIST_DIR}/record.cmake\")" ALL_COMPONENTS)
     add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR}
         -P ${CMAKE_CURRENT_LIST_DIR}/uninstall.cmake COMMENT "Removing what was installed last" VERBATIM)
     include(${CMAKE_CURRENT_LIST_DIR}/package.cmake)

@@ -2,6 +2,7 @@
 """packages.py --build BUILD --tree TOP --work FOLDER: what cpack makes, by component too; what lintian says of it (where it is installed); that the
 same tree gives the same bytes; the library's name and functions; uninstall."""
 import argparse
+import hashlib
 import os
 import pathlib
 import shutil
@@ -86,18 +87,29 @@ def components(a):
 
 
 def uninstall(a):
-    """In a build folder that stands in for this one, whose manifest another test may use."""
-    prefix, build = a.work / "gone", a.work / "manifest"
-    shutil.rmtree(prefix, ignore_errors=True)
+    """What was installed last goes, whole or in components; what others installed, elsewhere or in its place, stays."""
+    prefix, other = a.work / "gone", a.work / "other"
+    for folder in (prefix, other, a.work / "part", a.work / "again"):
+        shutil.rmtree(folder, ignore_errors=True)
+    steps.run("another place", ["cmake", "--install", a.build, "--prefix", prefix], env=dict(os.environ, DESTDIR=str(other)))
+    steps.run("another component", ["cmake", "--install", a.build, "--prefix", a.work / "part", "--component", "runtime"])
+    steps.run("a component", ["cmake", "--install", a.build, "--prefix", prefix, "--component", "tool"])
     steps.run("install", ["cmake", "--install", a.build, "--prefix", prefix])
-    build.mkdir(exist_ok=True)
+    staged, part = files_below(other), files_below(a.work / "part")
     (prefix / "share/theirs").write_text("not ours\n", encoding="utf-8")
-    manifest = "\n".join(str(prefix / name) for name in files_below(prefix) if name != "share/theirs")
-    (build / "install_manifest.txt").write_text(manifest, encoding="utf-8")
+    (prefix / "bin/tdslc").write_text("a newer one\n", encoding="utf-8")
+    build = a.work / "build"  # stands in for this one, where another test may install now
+    (build / "installed").mkdir(parents=True, exist_ok=True)
+    name = hashlib.sha256(str(prefix).encode()).hexdigest()[:16]
+    shutil.copy(a.build / f"installed/{name}.txt", build / "installed")
+    (build / "installed/last.txt").write_text(name, encoding="utf-8")
     script = ["cmake", f"-DBUILD={build}", "-P", a.tree / "compiler/cmake/uninstall.cmake"]
     steps.run("uninstall", script)
-    expect("what uninstall leaves", files_below(prefix), ["share/theirs"])
-    expect("and no folder of ours", [path.name for path in prefix.rglob("*") if "dsl" in path.name], [])
+    expect("what uninstall leaves", files_below(prefix), ["bin/tdslc", "share/theirs"])
+    expect("other places", [files_below(other), files_below(a.work / "part")], [staged, part])
+    expect("and no folder of ours", [path.name for path in prefix.rglob("*") if path.is_dir() and "dsl" in path.name], [])
+    steps.run("of one prefix", ["cmake", f"-DBUILD={a.build}", f"-DPREFIX={a.work / 'part'}", *script[2:]])
+    expect("what is left of it", files_below(a.work / "part"), [])
     done = subprocess.run(script, capture_output=True, text=True, check=False)
     expect("again", done.returncode != 0 and "nothing was installed" in done.stderr, True)
 
