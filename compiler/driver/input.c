@@ -150,7 +150,7 @@ static const char *dumped_name(Arena *arena, Str text)
     const char *newline = memchr(text.at, '\n', text.n);
     const char *end = newline == NULL ? text.at + text.n : newline;
     const char *at = memchr(text.at, '"', (size_t)(end - text.at));
-    if (at++ == NULL || at == end || end[-1] != '"') {
+    if (at == NULL || ++at == end || end[-1] != '"') {
         return NULL;
     }
     char *name = arena_alloc(arena, (size_t)(end - at));
