@@ -86,17 +86,24 @@ char *str_dup(Arena *a, Str s)
     return to;
 }
 
-char *str_format(Arena *a, const char *format, ...)
+char *str_vformat(Arena *a, const char *format, va_list arguments)
 {
-    va_list args, again;
-    va_start(args, format);
-    va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, args);
-    va_end(args);
+    va_list again;
+    va_copy(again, arguments);
+    int n = vsnprintf(NULL, 0, format, again);
+    va_end(again);
     CHECK(n >= 0);
     char *to = arena_alloc(a, (size_t)n + 1);
-    vsnprintf(to, (size_t)n + 1, format, again);
-    va_end(again);
+    vsnprintf(to, (size_t)n + 1, format, arguments);
+    return to;
+}
+
+char *str_format(Arena *a, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *to = str_vformat(a, format, arguments);
+    va_end(arguments);
     return to;
 }
 

@@ -4,6 +4,7 @@
 #ifndef BASE_STR_H
 #define BASE_STR_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 
 #include "base/arena.h"
@@ -35,6 +36,8 @@ bool str_eq(Str a, Str b);
 bool str_eq_cstr(Str a, const char *b);
 char *str_dup(Arena *a, Str s); /* NUL-terminated copy */
 char *str_format(Arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *str_vformat(Arena *a, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 
 /* Damerau-Levenshtein distance, at most `limit` + 1: for "did you mean". */
 int str_distance(Str a, Str b, int limit);

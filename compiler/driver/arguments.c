@@ -13,8 +13,7 @@
 
 typedef struct Words {
     Arena *arena;
-    Tool tool;
-    Text *errors;
+    Usage *usage;
     VEC(char *) at;
     bool rest; /* "--" has come */
 } Words;
@@ -54,14 +53,11 @@ static bool add_file(Words *w, const char *path, int depth)
     Str text = {0};
     const char *why = NULL;
     if (depth > DEEPEST) {
-        text_printf(w->errors,
-                    "%s: error: '@%s': files inside of each other, more than %d deep\n",
-                    tool_name(w->tool), path, DEEPEST);
-        return false;
+        return usage_error(w->usage, "'@%s': files inside of each other, more than %d deep",
+                           path, DEEPEST);
     }
     if (!file_read(w->arena, path, WORDS_LIMIT, &text, &why)) {
-        text_printf(w->errors, "%s: error: '@%s': %s\n", tool_name(w->tool), path, why);
-        return false;
+        return usage_error(w->usage, "'@%s': %s", path, why);
     }
     const char *at = text.at, *end = text.at + text.n;
     for (;;) {
@@ -87,9 +83,9 @@ static bool add_word(Words *w, char *word, int depth)
     return true;
 }
 
-bool arguments_expand(Arena *arena, Tool tool, int *argc, char ***argv, Text *errors)
+bool arguments_expand(Arena *arena, int *argc, char ***argv, Usage *usage)
 {
-    Words w = {.arena = arena, .tool = tool, .errors = errors};
+    Words w = {.arena = arena, .usage = usage};
     for (int k = 0; k < *argc; k++) {
         if (k == 0) {
             vec_push(arena, &w.at, (*argv)[0]);

@@ -6,6 +6,6 @@
 #include "driver/options.h"
 
 /* Replaces *argv by one where no word before "--" begins with '@'. False after a message. */
-bool arguments_expand(Arena *arena, Tool tool, int *argc, char ***argv, Text *errors);
+bool arguments_expand(Arena *arena, int *argc, char ***argv, Usage *usage);
 
 #endif

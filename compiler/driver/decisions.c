@@ -41,8 +41,7 @@ static const struct {
 
 static bool refuse(ToolRun *t, const char *what)
 {
-    text_printf(&t->errors, "%s: error: %s\n", tool_name(t->options.tool), what);
-    return false;
+    return usage_error(&t->usage, "%s", what);
 }
 
 /* Multiply-adds that the target does while it moves one element of 8 bytes: what traffic costs
@@ -57,9 +56,9 @@ static double traffic_factor(const Target *target)
 bool decisions_path(ToolRun *t, const Target *target, PathOptions *out)
 {
     int64_t seed = 0, effort = 1, limit = 0;
-    bool ok = option_number(&t->options, OPT_SEED, 0, INT64_MAX, &seed, &t->errors) &&
-              option_number(&t->options, OPT_EFFORT, 0, 1000000, &effort, &t->errors) &&
-              option_number(&t->options, OPT_MEMORY_LIMIT, 1, INT64_MAX, &limit, &t->errors);
+    bool ok = option_number(&t->options, OPT_SEED, 0, INT64_MAX, &seed, &t->usage) &&
+              option_number(&t->options, OPT_EFFORT, 0, 1000000, &effort, &t->usage) &&
+              option_number(&t->options, OPT_MEMORY_LIMIT, 1, INT64_MAX, &limit, &t->usage);
     out->seed = (uint64_t)seed;
     out->effort = (uint32_t)effort;
     out->memory_limit = limit;
@@ -143,16 +142,21 @@ static const char *without_name(ToolRun *t, const Compilation *c, uint32_t place
 const Target *decisions_target(ToolRun *t, const Target *target)
 {
     int64_t most = 0, cores = 1;
-    if (!option_number(&t->options, OPT_MAX_INSTRUCTIONS, 1, INT64_MAX, &most, &t->errors) ||
-        !option_number(&t->options, OPT_LNC, 1, 2, &cores, &t->errors)) {
+    if (!option_number(&t->options, OPT_MAX_INSTRUCTIONS, 1, INT64_MAX, &most, &t->usage) ||
+        !option_number(&t->options, OPT_LNC, 1, 2, &cores, &t->usage)) {
         return NULL;
     }
     if (cores > 1 && target->machine->cores_most < cores) {
-        text_printf(&t->errors, "%s: error: '--lnc=2': programs of target '%s' have one core\n",
-                    tool_name(t->options.tool), target->name);
+        (void)usage_error(&t->usage, "'--lnc=2': programs of target '%s' have one core",
+                          target->name);
         return NULL;
     }
     return target_limited(&t->arena, target, most, cores);
+}
+
+bool decisions_given(const Options *o)
+{
+    return option_given(o, OPT_NEST) || option_given(o, OPT_PLAN_IN);
 }
 
 bool decisions_read(ToolRun *t, Compilation *c)

@@ -7,6 +7,9 @@
 #include "driver/compile.h"
 #include "driver/tool.h"
 
+/* Was a stage, or a part of one, read from a file (--nest, --plan-in)? */
+bool decisions_given(const Options *o);
+
 /* How the contraction order is searched. False after a message (exit 2). */
 bool decisions_path(ToolRun *t, const Target *target, PathOptions *out);
 

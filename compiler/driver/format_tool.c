@@ -58,13 +58,11 @@ bool format_tool(ToolRun *t)
     const Options *o = &t->options;
     uint32_t n = o->positional.n;
     if (n == 0 || (n > 1 && option_given(o, OPT_OUTPUT))) {
-        text_put(&t->errors, n == 0 ? "tdslc: error: fmt: no input: FILE.tdsl ..., or '-'\n"
-                                    : "tdslc: error: fmt: -o is for one input\n");
-        return false;
+        return usage_error(&t->usage, "fmt: %s",
+                           n == 0 ? "no input: FILE.tdsl ..., or '-'" : "-o is for one input");
     }
     if (option_given(o, OPT_CHECK) && option_given(o, OPT_OUTPUT)) {
-        text_put(&t->errors, "tdslc: error: fmt: --check writes nothing: not with -o\n");
-        return false;
+        return usage_error(&t->usage, "fmt: --check writes nothing: not with -o");
     }
     bool ok = true;
     for (uint32_t k = 0; k < n; k++) {

@@ -136,19 +136,16 @@ static bool check_folder(ToolRun *t, const Compilation *c, const char *out)
     }
     size_t n = strlen(out), end = strlen(first->suffix);
     if (strcmp(out, "-") == 0 && c->legal != NULL && c->legal->kernels.n > 1) {
-        text_printf(
-            &t->errors,
-            "tdslc: error: there are %u kernels: --kernel=NAME chooses the one to print, "
-            "-o FOLDER takes all\n",
-            c->legal->kernels.n);
-        return false;
+        return usage_error(&t->usage,
+                           "there are %u kernels: --kernel=NAME chooses the one to print, "
+                           "-o FOLDER takes all",
+                           c->legal->kernels.n);
     }
     if (n > end && strcmp(out + n - end, first->suffix) == 0) {
-        text_printf(&t->errors,
-                    "tdslc: error: with --target=%s, -o names a folder for several files; '%s' "
-                    "looks like a file\n",
-                    c->target->name, out);
-        return false;
+        return usage_error(&t->usage,
+                           "with --target=%s, -o names a folder for several files; '%s' "
+                           "looks like a file",
+                           c->target->name, out);
     }
     return true;
 }
@@ -175,7 +172,7 @@ static bool emit_files(ToolRun *t, const Request *r, Compilation *c)
         files_add(&t->files, place_file(t, file, r), file->text);
     }
     if (r->header_asked && !header && r->wrapper == NULL) {
-        text_printf(&t->errors, "tdslc: error: target '%s' has no --header\n", c->target->name);
+        (void)usage_error(&t->usage, "target '%s' has no --header", c->target->name);
     }
     return header || !r->header_asked || r->wrapper != NULL;
 }
@@ -271,6 +268,7 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
     if (!setup(t, r, c) || !input_read(&in, NULL, 0)) {
         return false;
     }
+    t->stages_are_ours = in.dump == NULL && !decisions_given(&t->options);
     for (uint32_t k = 0; k < in.files.n; k++) {
         files_input(&t->files, in.files.at[k]);
     }
@@ -298,10 +296,8 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
     }
     bool tuned = r->wanted == WANT_TUNED;
     if (tuned && compilation_without(c, PASS_FUSE)) {
-        text_put(&t->errors,
-                 "tdslc: error: --tune looks for fusion: not with --no-fuse, which is "
-                 "--without=fuse\n");
-        return false;
+        return usage_error(&t->usage, "--tune looks for fusion: not with --no-fuse, which is "
+                                      "--without=fuse");
     }
     if ((tuned && !tune_start(c)) || !run_dumping(t, c, r->end) ||
         !decisions_make(t, c, r->end) || !check_order(t, r, c) ||
@@ -321,9 +317,8 @@ static bool list_passes(ToolRun *t)
     Text text;
     text_init(&text, &t->arena);
     if (target == NULL) {
-        text_printf(&t->errors, "tdslc: error: unknown target '%s'; there are%s\n", name,
-                    target_names(&t->arena));
-        return false;
+        return usage_error(&t->usage, "unknown target '%s'; there are%s", name,
+                           target_names(&t->arena));
     }
     passes_list(target, &text);
     files_add(&t->files, "-", text_str(&text));
@@ -352,17 +347,14 @@ static bool check_usage(ToolRun *t)
         const char *at = o->positional.at[k];
         size_t n = strlen(at);
         if (n > 4 && strcmp(at + n - 4, ".npy") == 0) {
-            text_printf(&t->errors,
-                        "tdslc: error: '%s' is an array, which tdsl-run takes\n"
-                        "  = help: --shape=3x4 tells tdslc the extents of an operand of -e\n",
-                        at);
-            return false;
+            usage_help(&t->usage, "--shape=3x4 tells tdslc the extents of an operand of -e");
+            return usage_error(&t->usage, "'%s' is an array, which tdsl-run takes", at);
         }
     }
     if (inputs != 1) {
-        text_printf(&t->errors, "tdslc: error: %s\n",
-                    inputs == 0 ? "no input: a FILE.tdsl, -e EQUATION or --network=FILE.json"
-                                : "more than one input");
+        (void)usage_error(
+            &t->usage, inputs == 0 ? "no input: a FILE.tdsl, -e EQUATION or --network=FILE.json"
+                                   : "more than one input");
     }
     return inputs == 1;
 }
@@ -376,7 +368,7 @@ static bool run(ToolRun *t)
     if (option_given(&t->options, OPT_TARGETS)) {
         return list_targets(t);
     }
-    if (!check_usage(t) || !request_read(&r, &t->options, &t->arena, &t->errors)) {
+    if (!check_usage(t) || !request_read(&r, &t->options, &t->arena, &t->usage)) {
         return false;
     }
     t->files.touch = option_given(&t->options, OPT_TOUCH);

@@ -64,6 +64,17 @@ OptionRow option_row(OptionId id)
     return infos[id];
 }
 
+const char *option_spelling(const OptionRow *row, char *buffer, size_t n)
+{
+    if (row->long_name == NULL) {
+        (void)snprintf(buffer, n, "-%c", row->short_name);
+    } else {
+        (void)snprintf(buffer, n, "%s%s", row->long_name[0] == 'M' ? "-" : "--",
+                       row->long_name);
+    }
+    return buffer;
+}
+
 bool variable_row(uint32_t number, VariableRow *out)
 {
     bool there = number < sizeof variables / sizeof variables[0];
@@ -103,15 +114,9 @@ static int find_short(Tool tool, char letter)
     return -1;
 }
 
-static bool fail(Tool tool, Text *errors, const char *what, const char *name)
+static bool unknown(Tool tool, Usage *usage, const char *given, Str name)
 {
-    text_printf(errors, "%s: error: %s '%s'\n", tool_name(tool), what, name);
-    return false;
-}
-
-static bool unknown(Tool tool, Text *errors, const char *given, Str name)
-{
-    (void)fail(tool, errors, "unknown option", given);
+    (void)usage_error(usage, "unknown option '%s'", given);
     int best = -1, least = 3;
     for (int k = 0; k < OPTION_COUNT; k++) {
         if ((infos[k].tools & (int)tool) == 0 || infos[k].long_name == NULL) {
@@ -128,31 +133,31 @@ static bool unknown(Tool tool, Text *errors, const char *given, Str name)
     }
     const char *cure = cure_option(tool, given);
     if (cure != NULL) {
-        text_printf(errors, "  = help: %s\n", cure);
+        usage_help(usage, "%s", cure);
     } else if (best >= 0) {
-        text_printf(errors, "  = help: did you mean '%s%s'?\n",
-                    infos[best].long_name[0] == 'M' ? "-" : "--", infos[best].long_name);
+        usage_help(usage, "did you mean '%s%s'?", infos[best].long_name[0] == 'M' ? "-" : "--",
+                   infos[best].long_name);
     }
     return false;
 }
 
 /* `-D n 512` instead of `-D n=512`. */
-static bool check_define(const Options *o, const char *value, const char *next, Text *errors)
+static bool check_define(const char *value, const char *next, Usage *usage)
 {
     int64_t n = 0;
     if (strchr(value, '=') != NULL) {
         return true;
     }
-    text_printf(errors, "%s: error: '-D %s': DIM=N is expected\n", tool_name(o->tool), value);
+    (void)usage_error(usage, "'-D %s': DIM=N is expected", value);
     if (next != NULL && parse_i64(next, &n)) {
-        text_printf(errors, "  = help: -D %s=%s\n", value, next);
+        usage_help(usage, "-D %s=%s", value, next);
     }
     return false;
 }
 
 /* One argument that starts with '-'. `next` are those behind it, up to a null; *used says whether the first was taken. */
 static bool parse_one(Options *o, Arena *arena, const char *given, char **next, bool *used,
-                      Text *errors)
+                      Usage *usage)
 {
     bool is_long = given[1] == '-';
     const char *name = given + (is_long ? 2 : 1);
@@ -172,31 +177,33 @@ static bool parse_one(Options *o, Arena *arena, const char *given, char **next, 
         }
     }
     if (id < 0) {
-        return unknown(o->tool, errors, given, key);
+        return unknown(o->tool, usage, given, key);
     }
     const OptionInfo *info = &infos[id];
     if (info->argument == NULL && value != NULL) {
-        return fail(o->tool, errors, "no argument is allowed for", given);
+        return usage_error(usage, "no argument is allowed for '%s'", given);
     }
     if (info->argument != NULL && value == NULL && !is_optional(info)) {
         if (*next == NULL) {
-            return fail(o->tool, errors, "an argument is missing after", given);
+            return usage_error(usage, "an argument is missing after '%s'", given);
         }
         value = *next++;
         *used = true;
     }
-    if (id == OPT_DEFINE && !check_define(o, value, *next, errors)) {
+    if (id == OPT_DEFINE && !check_define(value, *next, usage)) {
         return false;
     }
     vec_push(arena, &o->given[id].at, value == NULL ? "" : value);
     return true;
 }
 
-bool options_parse(Options *o, Arena *arena, Tool tool, int argc, char **argv, Text *errors)
+bool options_parse(Options *o, Arena *arena, Tool tool, int argc, char **argv, Usage *usage)
 {
     *o = (Options){.tool = tool};
-    bool rest = false;
-    if (!arguments_expand(arena, tool, &argc, &argv, errors)) {
+    Usage later; /* of what follows a mistake: read for --diagnostics, and not told on */
+    usage_init(&later, arena, usage->tool);
+    bool rest = false, ok = true;
+    if (!arguments_expand(arena, &argc, &argv, usage)) {
         return false;
     }
     for (int k = 1; k < argc; k++) {
@@ -210,12 +217,10 @@ bool options_parse(Options *o, Arena *arena, Tool tool, int argc, char **argv, T
             continue;
         }
         bool used = false;
-        if (!parse_one(o, arena, given, argv + k + 1, &used, errors)) {
-            return false;
-        }
+        ok = parse_one(o, arena, given, argv + k + 1, &used, ok ? usage : &later) && ok;
         k += used ? 1 : 0;
     }
-    return true;
+    return ok;
 }
 
 void options_help(Tool tool, Text *out)
@@ -313,17 +318,15 @@ bool parse_i64(const char *text, int64_t *value)
 }
 
 bool option_number(const Options *o, OptionId id, int64_t least, int64_t most, int64_t *value,
-                   Text *errors)
+                   Usage *usage)
 {
     const char *text = option_last(o, id, NULL);
     if (text == NULL) {
         return true;
     }
     if (!parse_i64(text, value) || *value < least || *value > most) {
-        text_printf(
-            errors, "%s: error: '--%s=%s': a whole number from %lld to %lld is expected\n",
-            tool_name(o->tool), infos[id].long_name, text, (long long)least, (long long)most);
-        return false;
+        return usage_error(usage, "'--%s=%s': a whole number from %lld to %lld is expected",
+                           infos[id].long_name, text, (long long)least, (long long)most);
     }
     return true;
 }

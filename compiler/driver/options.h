@@ -4,6 +4,7 @@
 #define DRIVER_OPTIONS_H
 
 #include "base/ctx.h"
+#include "driver/usage.h"
 
 typedef enum OptionId {
 #define OPTION(id, tools, s, l, arg, group, help) id,
@@ -26,8 +27,8 @@ typedef struct Options {
     VEC(const char *) positional;
 } Options;
 
-/* False after a message on `errors` (exit 2). */
-bool options_parse(Options *o, Arena *arena, Tool tool, int argc, char **argv, Text *errors);
+/* False after a message on `usage` (exit 2); what stands behind the mistake is read, too. */
+bool options_parse(Options *o, Arena *arena, Tool tool, int argc, char **argv, Usage *usage);
 void options_help(Tool tool, Text *out);
 void options_help_environment(Tool tool, Text *out);
 
@@ -42,6 +43,8 @@ typedef struct VariableRow {
     const char *name, *help;
 } VariableRow;
 OptionRow option_row(OptionId id);
+/* "--name", "-MF" or "-e". */
+const char *option_spelling(const OptionRow *row, char *buffer, size_t n);
 bool variable_row(uint32_t number, VariableRow *out);
 /* manual.c: `form` is man, bash, zsh or fish; else false. */
 bool manual_print(Tool tool, const char *form, const char *version, Text *out);
@@ -51,7 +54,7 @@ bool option_given(const Options *o, OptionId id);
 const char *option_last(const Options *o, OptionId id, const char *fallback);
 /* A whole decimal number in [least, most]; false after a message. */
 bool option_number(const Options *o, OptionId id, int64_t least, int64_t most, int64_t *value,
-                   Text *errors);
+                   Usage *usage);
 bool parse_i64(const char *text, int64_t *value);
 
 #endif

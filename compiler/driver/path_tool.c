@@ -21,9 +21,7 @@ static bool read_problem(ToolRun *t, PathProblem *p)
         return path_problem_from_json(text, (Span){source, 0, 0}, &t->ctx, p);
     }
     if (!option_given(&t->options, OPT_EQUATION)) {
-        text_put(&t->errors,
-                 "tdslc: error: --emit=path takes -e EQUATION or --network=FILE.json\n");
-        return false;
+        return usage_error(&t->usage, "--emit=path takes -e EQUATION or --network=FILE.json");
     }
     Input in = {.ctx = &t->ctx, .arena = &t->arena, .options = &t->options};
     return input_path_problem(&in, p);

@@ -13,19 +13,17 @@ typedef struct Reader {
     Request *r;
     const Options *o;
     Arena *arena;
-    Text *errors;
+    Usage *usage;
 } Reader;
 
 static bool refuse(const Reader *d, const char *what)
 {
-    text_printf(d->errors, "tdslc: error: %s\n", what);
-    return false;
+    return usage_error(d->usage, "%s", what);
 }
 
 static bool refuse_name(const Reader *d, const char *what, const char *name)
 {
-    text_printf(d->errors, "tdslc: error: %s '%s'\n", what, name);
-    return false;
+    return usage_error(d->usage, "%s '%s'", what, name);
 }
 
 static bool given(const Reader *d, OptionId id)
@@ -46,8 +44,8 @@ static bool read_target(const Reader *d)
     const char *name = option_last(d->o, OPT_TARGET, "c");
     d->r->target = target_find(name);
     if (d->r->target == NULL) {
-        text_printf(d->errors, "tdslc: error: unknown target '%s'; there are%s\n", name,
-                    target_names(d->arena));
+        (void)usage_error(d->usage, "unknown target '%s'; there are%s", name,
+                          target_names(d->arena));
     }
     return d->r->target != NULL;
 }
@@ -59,19 +57,31 @@ static bool read_form(const Reader *d)
                  : strcmp(form, "html") == 0 ? REPORT_HTML
                                              : REPORT_TEXT;
     if (d->r->form == REPORT_TEXT && form[0] != '\0') {
-        text_printf(d->errors, "tdslc: error: '--report=%s': json, html, or nothing for text\n",
-                    form);
-        return false;
+        return usage_error(d->usage, "'--report=%s': json, html, or nothing for text", form);
     }
     return true;
 }
 
+static const struct {
+    const char *name;
+    Wanted wanted;
+} kinds[] = {{"c", WANT_CODE}, {"path", WANT_PATH}, {"dot", WANT_DOT}, {"json", WANT_JSON}};
+
+void request_kinds(Text *out)
+{
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        text_printf(out, "%s%s", k == 0 ? "" : " ", kinds[k].name);
+    }
+    for (uint32_t t = 0; target_at(t) != NULL; t++) {
+        const TargetWrapper *w = target_at(t)->wrappers;
+        for (; w != NULL && w->name != NULL; w++) {
+            text_printf(out, " %s", w->name);
+        }
+    }
+}
+
 static bool read_kind(const Reader *d)
 {
-    static const struct {
-        const char *name;
-        Wanted wanted;
-    } kinds[] = {{"c", WANT_CODE}, {"path", WANT_PATH}, {"dot", WANT_DOT}, {"json", WANT_JSON}};
     const char *name = option_last(d->o, OPT_EMIT, "c");
     d->r->suffix = d->r->target->suffix;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
@@ -89,21 +99,19 @@ static bool read_kind(const Reader *d)
             return true;
         }
     }
-    text_printf(d->errors, "tdslc: error: '--emit=%s': there are", name);
+    (void)usage_error(d->usage, "'--emit=%s': there are", name);
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        text_printf(d->errors, " %s", kinds[k].name);
+        text_printf(&d->usage->message, " %s", kinds[k].name);
     }
     for (w = d->r->target->wrappers; w != NULL && w->name != NULL; w++) {
-        text_printf(d->errors, " %s", w->name);
+        text_printf(&d->usage->message, " %s", w->name);
     }
-    text_put(d->errors, "\n");
     if (strcmp(name, "asm") == 0 || strcmp(name, "obj") == 0 || strcmp(name, "llvm") == 0) {
-        text_put(d->errors,
-                 "  = help: the C compiler makes that from the C, 'cc -S' or 'cc -c'\n");
+        usage_help(d->usage, "the C compiler makes that from the C, 'cc -S' or 'cc -c'");
     } else if (strcmp(name, "html") == 0) {
-        text_put(d->errors, "  = help: --report=html\n");
+        usage_help(d->usage, "--report=html");
     } else if (target_find(name) != NULL) {
-        text_printf(d->errors, "  = help: --target=%s\n", name);
+        usage_help(d->usage, "--target=%s", name);
     }
     return false;
 }
@@ -137,13 +145,13 @@ static Until until_stage(const Reader *d, Stage s)
 
 static bool refuse_stage(const Reader *d, OptionId id, const char *name)
 {
-    text_printf(d->errors, "tdslc: error: unknown stage '%s'; there are", name);
+    (void)usage_error(d->usage, "unknown stage '%s'; there are", name);
     for (Stage s = (Stage)0; s < STAGE_OUTPUT; s++) {
-        text_printf(d->errors, " %s", stage_name(s));
+        text_printf(&d->usage->message, " %s", stage_name(s));
     }
-    text_put(d->errors, ", and the passes that --list-passes says\n");
+    text_put(&d->usage->message, ", and the passes that --list-passes says");
     if (id == OPT_DUMP && strcmp(name, "all") == 0) {
-        text_put(d->errors, "  = help: --dump-dir=DIR writes what every pass leaves\n");
+        usage_help(d->usage, "--dump-dir=DIR writes what every pass leaves");
     }
     return false;
 }
@@ -224,7 +232,7 @@ static bool read_tune_request(const Reader *d)
     d->r->last = STAGE_NEST;
     d->r->end = passes_until(d->r->target, STAGE_NEST);
     d->r->seconds = 60;
-    if (!option_number(d->o, OPT_TUNE_TIME, 1, 1000000, &d->r->seconds, d->errors)) {
+    if (!option_number(d->o, OPT_TUNE_TIME, 1, 1000000, &d->r->seconds, d->usage)) {
         return false;
     }
     return strcmp(d->r->target->name, "c") == 0 ||
@@ -300,11 +308,10 @@ static bool place_report(const Reader *d)
     bool looks = (r->form == REPORT_HTML && ends_in(r->out, ".html")) ||
                  (r->form == REPORT_JSON && ends_in(r->out, ".json"));
     if (looks || file_descriptor(r->out) == 1) {
-        text_printf(d->errors,
-                    "tdslc: error: %s and the report are two outputs: -o names a file for "
-                    "%s, the report goes to standard output\n",
-                    wanted_names[r->wanted], wanted_names[r->wanted]);
-        return false;
+        return usage_error(d->usage,
+                           "%s and the report are two outputs: -o names a file for "
+                           "%s, the report goes to standard output",
+                           wanted_names[r->wanted], wanted_names[r->wanted]);
     }
     return true;
 }
@@ -318,11 +325,9 @@ static bool check_output(const Reader *d)
     if (cure == NULL) {
         return true;
     }
-    text_printf(
-        d->errors,
-        "tdslc: error: what is written is C, and '%s' does not look like it\n  = help: %s\n",
-        r->out, cure);
-    return false;
+    usage_help(d->usage, "%s", cure);
+    return usage_error(d->usage, "what is written is C, and '%s' does not look like it",
+                       r->out);
 }
 
 static bool place_header(const Reader *d)
@@ -390,9 +395,9 @@ static bool check_places(const Reader *d)
     return true;
 }
 
-bool request_read(Request *r, const Options *o, Arena *arena, Text *errors)
+bool request_read(Request *r, const Options *o, Arena *arena, Usage *usage)
 {
-    Reader d = {r, o, arena, errors};
+    Reader d = {r, o, arena, usage};
     *r = (Request){.plan = option_last(o, OPT_PLAN_OUT, NULL)};
     if (!read_target(&d) || !read_form(&d) || !read_prefix(&d) || !read_wanted(&d)) {
         return false;

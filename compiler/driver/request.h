@@ -41,7 +41,10 @@ typedef struct Request {
     int64_t seconds; /* of WANT_TUNED */
 } Request;
 
-/* False after a message on `errors` (exit 2). */
-bool request_read(Request *r, const Options *o, Arena *arena, Text *errors);
+/* What --emit takes, of all targets, with blanks between. */
+void request_kinds(Text *out);
+
+/* False after a message on `usage` (exit 2). */
+bool request_read(Request *r, const Options *o, Arena *arena, Usage *usage);
 
 #endif

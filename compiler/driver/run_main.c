@@ -32,8 +32,7 @@ typedef struct Run {
 
 static bool usage(ToolRun *t, const char *what)
 {
-    text_printf(&t->errors, "tdsl-run: error: %s\n", what);
-    return false;
+    return usage_error(&t->usage, "%s", what);
 }
 
 static bool given_dtype(ToolRun *t, DType *out)
@@ -129,6 +128,7 @@ static bool read_input(Run *r)
         !input_read(&r->in, r->shapes, r->n_shapes)) {
         return false;
     }
+    t->stages_are_ours = r->in.dump == NULL && !decisions_given(&t->options);
     return true;
 }
 
@@ -354,8 +354,8 @@ static bool run_input(ToolRun *t, Run *r)
     }
     int64_t repeat = option_given(&t->options, OPT_TIME) ? 1 : 0;
     int64_t threads = c_threads(THREADS_MOST);
-    if (!option_number(&t->options, OPT_REPEAT, 1, 1000000, &repeat, &t->errors) ||
-        !option_number(&t->options, OPT_THREADS, 1, THREADS_MOST, &threads, &t->errors) ||
+    if (!option_number(&t->options, OPT_REPEAT, 1, 1000000, &repeat, &t->usage) ||
+        !option_number(&t->options, OPT_THREADS, 1, THREADS_MOST, &threads, &t->usage) ||
         !read_input(r)) {
         return false;
     }

@@ -94,18 +94,30 @@ static bool set_warnings(ToolRun *t)
             }
         }
         if (!known) {
-            text_printf(&t->errors, "%s: error: unknown warning '-W%s'\n",
-                        tool_name(t->options.tool), name);
-            return false;
+            return usage_error(&t->usage, "unknown warning '-W%s'", name);
         }
     }
     return true;
 }
 
+/* The first message that a legal program must never meet; null: none. */
+static Diagnostic *own_fault(const ToolRun *t)
+{
+    for (uint32_t k = 0; t->stages_are_ours && k < t->ctx.diags.list.n; k++) {
+        if (t->ctx.diags.list.at[k]->code == E_DUMP) {
+            return t->ctx.diags.list.at[k];
+        }
+    }
+    return NULL;
+}
+
 static int exit_status(ToolRun *t, bool ok)
 {
-    if (t->errors.n > 0) {
+    if (usage_is_wrong(&t->usage)) {
         return 2;
+    }
+    if (own_fault(t) != NULL) {
+        return 70;
     }
     for (uint32_t k = 0; k < t->ctx.diags.list.n; k++) {
         const Diagnostic *d = t->ctx.diags.list.at[k];
@@ -122,7 +134,7 @@ static void write_files(ToolRun *t)
     const char *why = NULL;
     FilesStatus status = files_commit(&t->files, &why);
     if (status == FILES_REFUSED) {
-        text_printf(&t->errors, "%s: error: %s\n", tool_name(t->options.tool), why);
+        (void)usage_error(&t->usage, "%s", why);
     } else if (status == FILES_FAILED) {
         diag_error(&t->ctx.diags, E_FILE, (Span){0}, "%s", why);
     }
@@ -147,45 +159,52 @@ static bool check_color(ToolRun *t)
 {
     const char *form = option_last(&t->options, OPT_DIAGNOSTICS, "text");
     if (strcmp(form, "text") != 0 && strcmp(form, "json") != 0) {
-        text_printf(&t->errors, "%s: error: '--diagnostics=%s': text or json\n",
-                    tool_name(t->options.tool), form);
-        return false;
+        return usage_error(&t->usage, "'--diagnostics=%s': text or json", form);
     }
     const char *color = option_last(&t->options, OPT_COLOR, "auto");
     bool ok = strcmp(color, "auto") == 0 || strcmp(color, "always") == 0 ||
               strcmp(color, "never") == 0;
     if (!ok) {
-        text_printf(&t->errors, "%s: error: '--color=%s': auto, always or never\n",
-                    tool_name(t->options.tool), color);
+        return usage_error(&t->usage, "'--color=%s': auto, always or never", color);
     }
-    return ok;
+    return true;
+}
+
+static void print_messages(ToolRun *t)
+{
+    Text messages;
+    text_init(&messages, &t->arena);
+    if (strcmp(option_last(&t->options, OPT_DIAGNOSTICS, "text"), "json") == 0) {
+        diags_render_json(&t->ctx.diags, &messages);
+        usage_render_json(&t->usage, &messages);
+    } else {
+        diags_render(&t->ctx.diags, &messages, wants_color(t));
+        usage_render(&t->usage, &messages);
+    }
+    flush(stderr, &messages);
 }
 
 static int answer(ToolRun *t, bool (*run)(ToolRun *))
 {
     bool ok = check_color(t) && set_warnings(t) && run(t);
     const char *reproducer = option_last(&t->options, OPT_REPRODUCER, NULL);
-    ok = (reproducer == NULL || t->errors.n > 0 || reproducer_write(t, reproducer)) && ok;
+    ok = (reproducer == NULL || usage_is_wrong(&t->usage) || reproducer_write(t, reproducer)) &&
+         ok;
     if (exit_status(t, ok) == 0) { /* nothing is written by a command that fails */
         write_files(t);
     }
-    Text messages;
-    text_init(&messages, &t->arena);
-    if (strcmp(option_last(&t->options, OPT_DIAGNOSTICS, "text"), "json") == 0) {
-        diags_render_json(&t->ctx.diags, &messages);
-        if (t->errors.n > 0) { /* of the command line */
-            text_put(
-                &messages,
-                "{\"level\": \"error\", \"kind\": \"usage\", \"code\": null, \"message\": ");
-            text_json(&messages, t->errors.at);
-            text_put(&messages, ", \"place\": null, \"marks\": [], \"rows\": [], \"note\": "
-                                "null, \"help\": null}\n");
+    Diagnostic *fault = own_fault(t);
+    if (fault != NULL) {
+        diag_because(fault,
+                     "this is a defect of the compiler, not of your program; please report it");
+        if (t->options.tool == TOOL_RUN) {
+            diag_help(fault, "tdslc --reproducer=FILE, with the same file and options, writes "
+                             "what repeats it");
         }
-        flush(stderr, &messages);
-    } else {
-        diags_render(&t->ctx.diags, &messages, wants_color(t));
-        flush(stderr, &messages);
-        flush(stderr, &t->errors);
+    }
+    print_messages(t);
+    if (fault != NULL && t->options.tool == TOOL_TDSLC && reproducer == NULL) {
+        reproducer_on_failure(t);
     }
     return exit_status(t, ok);
 }
@@ -207,7 +226,7 @@ static void print_version(ToolRun *t, Text *out)
     } else if (form[0] == '\0') {
         text_printf(out, "%s %s\n", name, TDSL_VERSION);
     } else {
-        text_printf(&t->errors, "%s: error: '--version=%s': json, or nothing\n", name, form);
+        (void)usage_error(&t->usage, "'--version=%s': json, or nothing", form);
     }
 }
 
@@ -219,9 +238,8 @@ static void print_help(ToolRun *t, Text *out)
     } else if (what[0] == '\0') {
         options_help(t->options.tool, out);
     } else if (!manual_print(t->options.tool, what, TDSL_VERSION, out)) {
-        text_printf(&t->errors,
-                    "%s: error: '--help=%s': env, man, bash, zsh, fish, or nothing\n",
-                    tool_name(t->options.tool), what);
+        (void)usage_error(&t->usage, "'--help=%s': env, man, bash, zsh, fish, or nothing",
+                          what);
     }
 }
 
@@ -235,7 +253,7 @@ static bool answer_alone(ToolRun *t, Text *out)
     } else if (option_given(&t->options, OPT_EXPLAIN)) {
         const char *code = option_last(&t->options, OPT_EXPLAIN, "");
         if (!explain_code(code, out)) {
-            text_printf(&t->errors, "tdslc: error: no message has the code '%s'\n", code);
+            (void)usage_error(&t->usage, "no message has the code '%s'", code);
         }
     } else {
         return false;
@@ -254,17 +272,17 @@ int tool_main(Tool tool, int argc, char **argv, bool (*run)(ToolRun *))
     t.ctx.diags.tool = tool_name(tool);
     check_on_failure(tool_name(tool), NULL, NULL);
     arena_init(&t.arena, &t.ctx.budget);
-    text_init(&t.errors, &t.arena);
+    usage_init(&t.usage, &t.arena, tool_name(tool));
     t.files.arena = &t.arena;
     Text out;
     text_init(&out, &t.arena);
     int status = 2;
-    if (!options_parse(&t.options, &t.arena, tool, argc, argv, &t.errors)) {
-        flush(stderr, &t.errors);
+    if (!options_parse(&t.options, &t.arena, tool, argc, argv, &t.usage)) {
+        print_messages(&t);
     } else if (answer_alone(&t, &out)) {
-        status = t.errors.n > 0 ? 2 : 0;
+        status = usage_is_wrong(&t.usage) ? 2 : 0;
         flush(stdout, &out);
-        flush(stderr, &t.errors);
+        print_messages(&t);
     } else {
         check_on_failure(tool_name(tool), tool == TOOL_TDSLC ? reproducer_on_failure : NULL,
                          &t);

@@ -13,8 +13,11 @@ typedef struct ToolRun {
     Ctx ctx;
     Arena arena;
     Options options;
-    Text errors; /* wrong use of the command line: exit 2 when it is not empty */
+    Usage usage; /* wrong use of the command line: exit 2 */
     Files files; /* written when the run has succeeded */
+    /* The input is a program and no stage was read from a file, so a stage that breaks an invariant of its form (E_DUMP)
+     * is a defect of the compiler: exit 70. */
+    bool stages_are_ours;
 } ToolRun;
 
 /* Parses arguments, answers --help, --version and --explain, runs `run`, writes files and messages. Returns the exit status. */

@@ -128,6 +128,15 @@ def every_message_is_a_json_object_for_programs():
     tdslc("t.tdsl", "--diagnostics=xml", status=2)
 
 
+@test
+def a_wrong_command_line_is_a_json_object_without_the_tools_name():
+    for args, message, help in ((["--repot", "--diagnostics=json"], "unknown option '--repot'", "did you mean '--report'?"),
+                                (["--diagnostics=json", "-D", "n", "5"], "'-D n': DIM=N is expected", "-D n=5"),
+                                (["--diagnostics=json", "--explain=E9999"], "no message has the code 'E9999'", None)):
+        found = json.loads(tdslc(*args, status=2).messages)
+        equal((found["kind"], found["message"], found["help"]), ("usage", message, help))
+
+
 # ---- all dumps
 
 @test
@@ -181,8 +190,11 @@ def manual_pages_and_completions_have_every_option():
             if form == "bash":
                 write("c.bash", text)
                 run("bash", "-n", "c.bash")
-                said = run("bash", "-c", f". ./c.bash; COMP_WORDS=(x --he); COMP_CWORD=1; _{words[0].replace('-', '_')} 2> /dev/null; echo ${{COMPREPLY[@]}}").text
-                assert "--help" in said.split(), said
+                for line, want in (("--he", "--help"), ("-w --target=", "c"), ("--color=al", "always"), ("-o c.b", "c.bash"), ("--cc=c.b", "c.bash")):
+                    for breaks, before in (("=", ""), (":", line.split(" ")[-1].partition("=")[0] + "=" if "=" in line else "")):
+                        said = run("bash", "-c", f". ./c.bash; COMP_WORDBREAKS='{breaks}'; COMP_LINE='x {line}'; COMP_POINT=${{#COMP_LINE}}; "
+                                   f"_{words[0].replace('-', '_')} 2> /dev/null; echo ${{COMPREPLY[@]}}").text
+                        assert before + want in said.split(), (line, breaks, said)
 
 
 # ---- @file
