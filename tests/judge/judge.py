@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The second judge: printed kernels through klr-lang 0.0.9, an independent parser and tracer.
 
-    judge.py --build-dir DIR [--no-planted] [MANIFEST.json ...]
+    judge.py [--no-planted] [MANIFEST.json ...]
 
 For each manifest (see runtime/nki_emulator/manifest.py; `file` names the kernel) four things
 must hold: the tracer accepts the text; every operation it met is one we know; its trace equals
@@ -10,14 +10,13 @@ in NumPy gives the emulator's results. Rows of `args` may carry "data": FILE.npy
 results to expect); otherwise inputs are small integers. Then planted errors must be refused.
 Without manifests the example kernels of tests/emulator/kernels are judged.
 
-The tracer lives in a virtual environment in DIR, made once and kept. TDSL_KLR_PYTHON may name
-an interpreter that has klr-lang 0.0.9 instead. Where it cannot be had, the reason is printed
+The tracer lives in the virtual environment that `.ci/setup test` makes. TDSL_KLR_PYTHON may name
+another interpreter that has klr-lang 0.0.9. Where it cannot be had, the reason is printed
 and the exit status is 77 (skipped); 0 all held, 1 something did not, 2 usage. A kernel whose
 spelling the tracer does not take (reshapes) is reported as skipped, by name.
 """
 
 import argparse
-import fcntl
 import glob
 import json
 import os
@@ -57,35 +56,18 @@ def _version_of(python):
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def _make_environment(folder):
-    if not (3, 10) <= sys.version_info[:2] <= (3, 13):
-        raise Skip(f"{PACKAGE} {VERSION} needs Python 3.10 to 3.13, this is "
-                   f"{sys.version_info[0]}.{sys.version_info[1]}")
-    done = _run([sys.executable, "-m", "venv", "--clear", folder], 120)
-    if done.returncode != 0:
-        raise Skip(f"no virtual environment: {_last_line(done.stdout + done.stderr)}")
-    python = os.path.join(folder, "bin", "python")
-    done = _run([python, "-m", "pip", "install", "--disable-pip-version-check", "-q",
-                 f"{PACKAGE}=={VERSION}"], 400)
-    if done.returncode != 0:
-        raise Skip(f"{PACKAGE} {VERSION} not installable: {_last_line(done.stderr)}")
-
-
-def judge_python(build):
+def judge_python():
     """An interpreter with the tracer installed; Skip says why there is none."""
     given = os.environ.get("TDSL_KLR_PYTHON")
     if given:
         if _version_of(given) != VERSION:
             raise Skip(f"TDSL_KLR_PYTHON={given} has no {PACKAGE} {VERSION}")
         return given
-    os.makedirs(build, exist_ok=True)
-    folder = os.path.join(build, "klr-" + VERSION)
-    python = os.path.join(folder, "bin", "python")
-    with open(folder + ".lock", "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not os.path.exists(python) or _version_of(python) != VERSION:
-            _make_environment(folder)
-    return python
+    folder = os.environ.get("TDSL_TESTS_ENVIRONMENT") or os.path.expanduser("~/.cache/tdsl-tests")
+    for python in (sys.executable, os.path.join(folder, "bin", "python")):
+        if os.path.exists(python) and _version_of(python) == VERSION:
+            return python
+    raise Skip(f"no {PACKAGE} {VERSION} in {folder}, where `.ci/setup test` puts it")
 
 
 def trace_all(python, requests, scratch):
@@ -324,7 +306,6 @@ def judge_planted(python, scratch):
 
 def main():
     parser = argparse.ArgumentParser(description="Judge kernels with klr-lang " + VERSION)
-    parser.add_argument("--build-dir", required=True)
     parser.add_argument("--no-planted", action="store_true")
     parser.add_argument("manifests", nargs="*", metavar="MANIFEST.json")
     options = parser.parse_args()
@@ -339,7 +320,7 @@ def main():
     paths = options.manifests or sorted(glob.glob(
         os.path.join(ROOT, "tests", "emulator", "kernels", "*.json")))
     try:
-        python = judge_python(os.path.abspath(options.build_dir))
+        python = judge_python()
         with tempfile.TemporaryDirectory() as scratch:
             passed, failed, skipped = judge_kernels(python, paths, scratch)
             if not options.no_planted:

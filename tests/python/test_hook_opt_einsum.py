@@ -9,7 +9,8 @@ import tdsl
 
 try:
     import opt_einsum
-except ImportError:
+except ImportError as error:
+    print(f"skipped: {error}: `.ci/setup test` puts it into ~/.cache/tdsl-tests")
     sys.exit(77)
 import tdsl.opt_einsum
 from opt_einsum.testing import rand_equation

@@ -1,30 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tdsl.pyscf beside PySCF: energies, and times on one thread. Exits 77 without PySCF."""
+"""tdsl.pyscf beside PySCF. Exits 77 without PySCF."""
 import sys
-import time
 import unittest
 
 import numpy as np
 
 try:
     from pyscf import cc, df, gto, lib, mp, scf
-except ImportError:
+except ImportError as error:
+    print(f"skipped: {error}: `.ci/setup test` puts it into ~/.cache/tdsl-tests")
     sys.exit(77)
 import tdsl
 import tdsl.pyscf
 
 WATER = "O 0 0 0; H 0 -0.757 0.587; H 0 0.757 0.587"
-BENZENE = "".join(f"{a} {r * np.cos(t)} {r * np.sin(t)} 0;" for k in range(6) for t in [k * np.pi / 3] for a, r in (("C", 1.395), ("H", 2.481)))
-
-
-def best(function, count=3):
-    """(shortest seconds, result)."""
-    times = []
-    for _ in range(count):
-        start = time.perf_counter()
-        result = function()
-        times.append(time.perf_counter() - start)
-    return min(times), result
 
 
 class Mp2(unittest.TestCase):
@@ -53,20 +42,6 @@ class Mp2(unittest.TestCase):
         for mf in (scf.ROHF(gto.M(atom="O", spin=2, verbose=0)), None):
             with self.assertRaises(ValueError):
                 tdsl.pyscf.dfmp2(mf)
-
-    def test_it_is_faster(self):
-        with lib.with_omp_threads(1):
-            for basis in ("cc-pvdz", "cc-pvtz"):
-                mf = scf.RHF(gto.M(atom=BENZENE, basis=basis, verbose=0)).density_fit().run()
-                mf.with_df.build()
-                theirs = lambda: mp.dfmp2.DFMP2(mf).kernel(with_t2=False)[0]
-                tdsl.pyscf.dfmp2(mf)
-                ours_time, ours = best(lambda: tdsl.pyscf.dfmp2(mf))
-                time_, energy = best(theirs)
-                held_time, _ = best(lambda: mp.dfmp2.DFMP2(mf).kernel()[0])
-                self.assertAlmostEqual(ours, energy, delta=1e-9)
-                print(f"benzene, {basis}: {ours_time:.3f} s; PySCF {time_:.3f} s without amplitudes, {held_time:.3f} s with; difference {abs(ours - energy):.1e}")
-                self.assertLess(ours_time, time_)
 
 
 class Patch(unittest.TestCase):

@@ -5,7 +5,8 @@ import unittest
 
 try:
     import torch
-except ImportError:
+except ImportError as error:
+    print(f"skipped: {error}: `.ci/setup test` puts it into ~/.cache/tdsl-tests")
     sys.exit(77)
 import tdsl
 import tdsl.torch

@@ -205,7 +205,7 @@ def _evict(top, keep):
             total -= size
 
 
-_no_openmp = set()  # C compilers
+_no_openmp: set[tuple[str, ...]] = set()  # C compilers
 
 
 def library(text, cc, openmp):

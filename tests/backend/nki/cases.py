@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cases of the test data through the device's back end: compiled, emulated, compared, judged.
 
-    cases.py run   --bin DIR --build-dir DIR [--all] [--judge] [--only TEXT] [--dtype T] [--target T] [--part K/N]
+    cases.py run   --bin DIR [--all] [--judge] [--only TEXT] [--dtype T] [--target T] [--part K/N]
     cases.py table --bin DIR [--check docs/trainium.md | --write docs/trainium.md]
 
 run    einsum cases (tests/data/einsum.json), seed cases (tests/data/seed.json, seed.tdsl) and the programs of tests/programs, in
@@ -413,8 +413,7 @@ def expected_refusal(case, no):
 def judge(options, manifests):
     if not manifests:
         return 0
-    command = [sys.executable, "-B", os.path.join(ROOT, "tests/judge/judge.py"), "--build-dir",
-               os.path.join(options.build_dir, "judge"), "--no-planted", *manifests]
+    command = [sys.executable, "-B", os.path.join(ROOT, "tests/judge/judge.py"), "--no-planted", *manifests]
     done = harness.subprocess.run(command, timeout=3000, check=False, capture_output=True, text=True)
     lines = [x for x in done.stdout.splitlines() if not x.startswith("passed") and (options.verbose or not x.startswith("skipped "))]
     print("\n".join(lines[-200:]), done.stderr, sep="\n")
@@ -425,7 +424,6 @@ def main():
     parser = argparse.ArgumentParser(description="The cases of the test data on the device's back end.")
     parser.add_argument("what", choices=("run", "table"))
     parser.add_argument("--bin", required=True)
-    parser.add_argument("--build-dir", default=".")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--judge", action="store_true")
     parser.add_argument("--verbose", action="store_true")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Complex kernels on the device: compiled, run as text in the emulator, compared.
 
-    complex.py programs|einsum|judge --bin DIR --build-dir DIR [--only NAME]
+    complex.py programs|einsum|judge --bin DIR [--only NAME]
 
 programs  tests/backend/nki/complex.tdsl against the interpreter, for each generation: exactly, unless marked `close`;
           every array is read and written once, with long runs
@@ -125,8 +125,7 @@ def judge(options):
             out = os.path.join(folder, kernel.name)
             compile_for(options.bin, "trn2", out, words_of(kernel, dims))
             paths.append(os.path.join(out, kernel.name + ".json"))
-        command = [sys.executable, "-B", os.path.join(ROOT, "tests/judge/judge.py"), "--build-dir",
-                   os.path.join(options.build_dir, "judge"), "--no-planted", *paths]
+        command = [sys.executable, "-B", os.path.join(ROOT, "tests/judge/judge.py"), "--no-planted", *paths]
         return subprocess.run(command, timeout=800, check=False).returncode
 
 
@@ -134,7 +133,6 @@ def main():
     parser = argparse.ArgumentParser(description="Complex kernels in the emulator.")
     parser.add_argument("part", choices=("programs", "einsum", "judge"))
     parser.add_argument("--bin", required=True)
-    parser.add_argument("--build-dir", required=True)
     parser.add_argument("--only")
     parser.add_argument("--space", type=int, default=4000)
     options = parser.parse_args()

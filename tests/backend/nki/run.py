@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels printed for the device: compiled, run as text in the emulator, compared.
 
-    run.py programs|split|cores|einsum|refused|golden|judge --bin DIR --build-dir DIR [--only NAME] [--bless]
+    run.py programs|split|cores|einsum|refused|golden|judge --bin DIR [--only NAME] [--bless]
 
 programs  tests/backend/nki/programs.tdsl against `tdsl-run --target=interp`, for each generation
 einsum    cases of tests/data/einsum.json against NumPy, exactly
@@ -328,8 +328,7 @@ def judge(options):
         for name, dims, _, _ in cases():
             compile_kernel(options, name, dims, "trn2", os.path.join(folder, name))
             paths.append(os.path.join(folder, name, name + ".json"))
-        command = [sys.executable, "-B", os.path.join(ROOT, "tests/judge/judge.py"), "--build-dir",
-                   os.path.join(options.build_dir, "judge"), "--no-planted", *paths]
+        command = [sys.executable, "-B", os.path.join(ROOT, "tests/judge/judge.py"), "--no-planted", *paths]
         return subprocess.run(command, timeout=800, check=False).returncode
 
 
@@ -337,7 +336,6 @@ def main():
     parser = argparse.ArgumentParser(description="Printed kernels in the emulator.")
     parser.add_argument("part", choices=("programs", "split", "cores", "einsum", "refused", "golden", "judge"))
     parser.add_argument("--bin", required=True)
-    parser.add_argument("--build-dir", required=True)
     parser.add_argument("--only")
     parser.add_argument("--bless", action="store_true")
     parser.add_argument("--space", type=int, default=20000)
