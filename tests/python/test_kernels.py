@@ -32,6 +32,9 @@ class Kernels(unittest.TestCase):
 
     def test_arguments_by_position_and_name_and_inout_in_place(self):
         a, b = np.ones((2, 3), "f4"), np.ones((3, 4), "f4")
+        nothing = np.full((40, 50), 3, "f4")  # an extent of 0: a sum of no terms, which needs a workspace all the same
+        self.assertIsNone(self.p.gemm(np.ones((40, 0), "f4"), np.ones((0, 50), "f4"), nothing, alpha=2, beta=1))
+        self.assertTrue((nothing == 3).all())
         for order in "CF":
             c = np.full((2, 4), 5, "f4", order=order)
             with warnings.catch_warnings(record=True) as told:

@@ -233,7 +233,7 @@ static void raise_need(Emitter *e, Height h)
                 e->own.need);
 }
 
-static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h);
+static bool count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h);
 
 /* What each further thread needs: the most of all parallel loops. */
 static void count_each(Emitter *e, const Stmt *s)
@@ -241,15 +241,16 @@ static void count_each(Emitter *e, const Stmt *s)
     if (s->threads != NULL && needs_workspace(e->w.k, s->body, s->n_body)) {
         const char *need = e->own.need;
         e->own.need = e->own.each;
-        count_block(e, s->body, s->n_body, (Height){NULL, 0});
+        (void)count_block(e, s->body, s->n_body, (Height){NULL, 0});
         e->own.need = need;
     }
 }
 
-/* Prints the counting of one block's buffers; the highest point of each run of fixed sizes is compared once. */
-static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
+/* Prints the counting of one block's buffers, which stand above `h`: the highest point of each run of fixed sizes is compared
+ * once. Returns whether the need is `h` or more then, whichever sizes blocks inside are run for. */
+static bool count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
 {
-    bool raised = true;
+    bool grown = false, raised = false;
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
         count_each(e, s);
@@ -258,11 +259,11 @@ static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
             if (tested) {
                 test_begin(e, s->when);
             }
-            count_block(e, s->body, s->n_body, h);
+            bool inner = count_block(e, s->body, s->n_body, h);
             if (tested) {
                 scope_end(&e->w);
             }
-            raised = raised || !tested;
+            raised = raised || (inner && !tested);
         } else if (needs_workspace(e->w.k, body + i, 1)) {
             Room room = room_of(e, body + i, n - i);
             if (room.text == NULL) {
@@ -274,12 +275,14 @@ static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
                             help_fixed(e->w.help, "tdsl_plus"), top, room.text);
                 h = (Height){name, 0};
             }
+            grown = true;
             raised = false;
         }
     }
-    if (!raised) {
+    if (grown && !raised) {
         raise_need(e, h);
     }
+    return grown || raised;
 }
 
 /* Is a function printed that says how much workspace there must be? */
@@ -311,7 +314,7 @@ static void sizes_body_emit(Emitter *e)
             }
         }
     }
-    count_block(e, k->body, k->n_body, (Height){NULL, 0});
+    (void)count_block(e, k->body, k->n_body, (Height){NULL, 0});
 }
 
 void kernel_sizes_emit(Emitter *e)

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls every kernel of a file with extents of 0, 1 and 2 on arrays and a workspace of exactly the bytes that were asked for, in one thread and
+ * in three; what the sanitizers say is the test. For exact.py, which defines HEADER and KERNELS. */
+#include HEADER
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_DIMS 32
+#define MOST_ARGS 256
+
+static int64_t extent_of(const tdsl_kernel_info *k, const int64_t *dims, int64_t dim)
+{
+    if (dim < k->n_dims) {
+        return dims[dim];
+    }
+    const tdsl_computed *c = &k->computed[dim - k->n_dims];
+    int64_t value = c->base;
+    for (int32_t t = 0; t < c->n_terms; t++) {
+        int64_t extent = extent_of(k, dims, c->terms[t].dim);
+        value = c->product != 0 ? value * extent : value + c->terms[t].coefficient * extent;
+    }
+    return c->product != 0 ? value : value / c->divisor;
+}
+
+static void *array_of(const tdsl_kernel_info *k, const tdsl_arg_info *a, const int64_t *dims)
+{
+    static const size_t bytes[] = {0, 8, 4, 2, 2, 4, 8, 1, 8, 16};
+    size_t size = bytes[a->dtype];
+    for (int32_t d = 0; d < a->rank; d++) {
+        const tdsl_extent *e = &a->extents[d];
+        size *= (size_t)(e->dim < 0 ? e->fixed : extent_of(k, dims, e->dim));
+    }
+    void *array = malloc(size);
+    if (array != NULL) {
+        memset(array, 0, size);
+    }
+    return array;
+}
+
+static void run_in_turn(void *pool, void (*part)(void *, int32_t), void *work, int32_t parts)
+{
+    (void)pool;
+    for (int32_t i = parts; i-- > 0;) {
+        part(work, i);
+    }
+}
+
+/* Are these extents refused? */
+static int call(const tdsl_kernel_info *k, const int64_t *dims, int32_t threads)
+{
+    void *args[MOST_ARGS];
+    const tdsl_threads pool = {threads, 0, run_in_turn, NULL};
+    size_t need =
+        threads == 1 ? k->workspace_bytes(dims) : k->workspace_bytes_threads(dims, threads);
+    if (need == SIZE_MAX) {
+        return 1;
+    }
+    for (int32_t i = 0; i < k->n_args; i++) {
+        args[i] = array_of(k, &k->args[i], dims);
+    }
+    /* Wherever it begins. */
+    for (size_t shift = 0; shift < 3; shift++) {
+        unsigned char *workspace = malloc(need + shift);
+        tdsl_status status = threads == 1
+                                 ? k->call(dims, args, workspace + shift, need)
+                                 : k->call_threads(dims, args, workspace + shift, need, &pool);
+        if (status != TDSL_OK) {
+            fprintf(stderr, "status %d\n", status);
+            exit(1);
+        }
+        free(workspace);
+    }
+    for (int32_t i = 0; i < k->n_args; i++) {
+        free(args[i]);
+    }
+    return 0;
+}
+
+static long try_dims(const tdsl_kernel_info *k, const int64_t *dims)
+{
+    /* Said first: a sanitizer ends the program. */
+    fprintf(stderr, "%s at", k->name);
+    for (int32_t d = 0; d < k->n_dims; d++) {
+        fprintf(stderr, " %s = %lld", k->dims[d].name, (long long)dims[d]);
+    }
+    fprintf(stderr, "\n");
+    return call(k, dims, 1) + call(k, dims, 3) == 0;
+}
+
+int main(void)
+{
+    long calls = 0;
+    for (int32_t i = 0; KERNELS[i] != NULL; i++) {
+        const tdsl_kernel_info *k = KERNELS[i];
+        int64_t dims[MOST_DIMS];
+        if (k->n_dims == 0 || k->n_dims > MOST_DIMS || k->n_args > MOST_ARGS) {
+            continue;
+        }
+        for (int64_t all = 0; all <= 2; all++) {
+            for (int32_t d = 0; d < k->n_dims; d++) {
+                dims[d] = all;
+            }
+            calls += try_dims(k, dims);
+        }
+        /* One is 0 or 1, the others are more than the rows of most register tiles. */
+        for (int32_t one = 0; one < 2 * k->n_dims; one++) {
+            for (int32_t d = 0; d < k->n_dims; d++) {
+                dims[d] = d == one / 2 ? one % 2 : 5;
+            }
+            calls += try_dims(k, dims);
+        }
+    }
+    printf("%ld\n", calls);
+    return 0;
+}
