@@ -339,7 +339,9 @@ static void source_text(File *f, const KernelModule *m, const ExportedName *name
     text_put(out, "\n#include <stddef.h>\n#include <stdint.h>\n");
     text_put(out, f->help.complex ? "#include <complex.h>\n" : "");
     text_put(out, f->help.math ? "#include <math.h>\n" : "");
-    text_put(out, strstr(all.at, "TDSL_HELPER") != NULL ? about_helpers : "");
+    bool helpers =
+        strstr(all.at, "TDSL_HELPER") != NULL || strstr(all.at, "TDSL_ALIGNED") != NULL;
+    text_put(out, helpers ? about_helpers : "");
     text_put(out, f->help.types.at);
     tiles_type_emit(&f->tiles, out);
     text_put(out, "\n"); /* what kernels call, defined below */

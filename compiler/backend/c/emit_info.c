@@ -63,12 +63,12 @@ static const char *work_emit(Emitter *e)
         }
         text_printf(&t, "%u, %lld%s, ", n, (long long)fixed, dims.at);
     }
-    line_printf(&e->w, "static const int64_t tdsl_work_%s[] = {%s-1};", e->symbol, t.at);
+    line_printf(&e->w, "static const int64_t tdsl_products_%s[] = {%s-1};", e->symbol, t.at);
     if (e->n_computed > 0) {
-        return str_format(e->w.arena, "tdsl_work_of(&tdsl_table_%s, tdsl_work_%s, dims)",
+        return str_format(e->w.arena, "tdsl_work_of(&tdsl_table_%s, tdsl_products_%s, dims)",
                           e->symbol, e->symbol);
     }
-    return str_format(e->w.arena, "tdsl_multiply_adds(tdsl_work_%s, dims)", e->symbol);
+    return str_format(e->w.arena, "tdsl_multiply_adds(tdsl_products_%s, dims)", e->symbol);
 }
 
 static const char *role_text(ArgRole role)

@@ -267,6 +267,7 @@ static const char cut_type[] =
     "typedef struct tdsl_cut {\n    int64_t count;\n    int32_t pieces;\n"
     "    unsigned char *memory;\n    size_t each;\n} tdsl_cut;\n";
 
+/* Function tdsl_part1_NAME, and the structure tdsl_captured1_NAME of what it reads from outside. */
 static void function_emit(Emitter *e, const char *name, bool buffers)
 {
     Text *out = &e->parts;
@@ -275,16 +276,17 @@ static void function_emit(Emitter *e, const char *name, bool buffers)
     if (helper_new(e->w.help, "tdsl_cut")) {
         helper_type_put(e->w.help, cut_type);
     }
-    text_printf(out, "\nstruct tdsl_%s {\n    tdsl_cut tdsl_cut;\n", name);
+    text_printf(out, "\nstruct tdsl_captured%s {\n    tdsl_cut tdsl_cut;\n", name);
     out->indent_width = 4;
     out->indent = 1;
     if (numbers) {
         line_put(out, str_format(e->w.arena, "int64_t %s;", e->part.numbers.at));
     }
     out->indent = 0;
-    text_printf(out, "%s};\n\nstatic void tdsl_%s(void *%s, int32_t %s)\n{\n",
+    text_printf(out, "%s};\n\nstatic void tdsl_part%s(void *%s, int32_t %s)\n{\n",
                 e->part.members.at, name, e->own.work, e->own.number);
-    text_printf(out, "    const struct tdsl_%s *const %s = %s;\n", name, common, e->own.work);
+    text_printf(out, "    const struct tdsl_captured%s *const %s = %s;\n", name, common,
+                e->own.work);
     out->indent = 1;
     if (numbers) {
         line_put(out, str_format(e->w.arena, "const int64_t %s;", e->part.number_locals.at));
@@ -306,7 +308,7 @@ void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws)
     Arena *a = e->w.arena;
     bool buffers = needs_workspace(e->w.k, s->body, s->n_body);
     part_begin(e);
-    const char *name = str_format(a, "part%u_%s", e->n_parts, e->symbol);
+    const char *name = str_format(a, "%u_%s", e->n_parts, e->symbol);
     body_emit(e, s);
     hand_over_all(e, s);
     function_emit(e, name, buffers);
@@ -327,11 +329,11 @@ void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws)
                              ? ws.base
                              : str_format(a, "%s + %lld", ws.base, (long long)ws.offset);
     line_printf(&e->w, "const double %s = %s;", e->own.worth, worth_text(e, s->threads));
-    line_printf(&e->w, "struct tdsl_%s %s = {{%s, %s(%s, %s, %s), %s, %s}%s%s%s};", name,
-                e->own.common, count, help_fixed(e->w.help, "tdsl_pieces"), e->own.crew, count,
-                e->own.worth, memory, buffers ? e->own.each : "0",
+    line_printf(&e->w, "struct tdsl_captured%s %s = {{%s, %s(%s, %s, %s), %s, %s}%s%s%s};",
+                name, e->own.common, count, help_fixed(e->w.help, "tdsl_pieces"), e->own.crew,
+                count, e->own.worth, memory, buffers ? e->own.each : "0",
                 e->part.numbers.n > 0 ? ", " : "", e->part.numbers.at, e->part.values.at);
-    line_printf(&e->w, "%s(threads, tdsl_%s, &%s, %s.tdsl_cut.pieces);",
+    line_printf(&e->w, "%s(threads, tdsl_part%s, &%s, %s.tdsl_cut.pieces);",
                 help_fixed(e->w.help, "tdsl_run"), name, e->own.common, e->own.common);
     e->w.out->indent--;
     line_put(e->w.out, "}");
