@@ -111,6 +111,16 @@ static uint32_t full_operands(const Counter *c, const Node *n, const double *lab
     return count;
 }
 
+/* Are both operands of the product the same elements? */
+static bool multiplies_itself(const Node *n)
+{
+    bool same = n->operand[0] == n->operand[1];
+    for (uint32_t d = 0; d < n->access[0].rank && same; d++) {
+        same = n->access[0].index[d].label == n->access[1].index[d].label;
+    }
+    return same;
+}
+
 /* Is an operand read where matmuls leave it, in one order alone? The other one then comes from elsewhere, and both are read at once. */
 static bool reads_product(const Counter *c, const Node *n)
 {
@@ -438,13 +448,17 @@ void engines_of_leaf(const NestFacts *f, const Machine *machine, const Nest *nes
         bool spread = product && n->n_labels == 2 && n->rank == 1 && /* a vector, in PSUM */
                       n->operand[0] != n->operand[1] &&
                       full_operands(&c, n, extent, columns) < 2;
-        out->vector += product ? (spread ? 1.0 : 2.0) * columns
-                               : (n->op == OP_SUM ? 0.0
-                                  : halves        ? 0.5
-                                                  : 1.0) *
-                                     columns;
-        out->copies +=
-            (product && !spread) || n->op == OP_SUM ? columns : 0.0; /* a sum: either engine */
+        bool squares = product && multiplies_itself(n);
+        double passes = squares           ? 0.0
+                        : spread          ? 1.0
+                        : product         ? 2.0
+                        : n->op == OP_SUM ? 0.0
+                        : halves          ? 0.5
+                                          : 1.0;
+        out->vector += passes * columns;
+        out->scalar += squares ? columns : 0.0; /* with their sums */
+        bool adds = (product && !spread && !squares) || n->op == OP_SUM;
+        out->copies += adds ? columns : 0.0; /* either engine */
         bool across =
             label >= 0 && node_reduces(n, label); /* partitions, which are turned for it */
         out->copies += across ? (n->op == OP_SUM ? 2.0 : ACROSS) * columns : 0.0;

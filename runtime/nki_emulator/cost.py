@@ -30,6 +30,7 @@ DESCRIPTORS = 2 ** 24 - 16      # of a program: what a queue of the public Neuro
 DMA_LATENCY_US = 1.3
 SEMAPHORE_CYCLES = 64
 TABLE_SWITCH_US = 1.283
+NO_TABLE = ("nl.copy", "nl.square", "nl.relu")  # functions that leave the loaded table as it is
 PARTITION_REDUCE_US = 110.0
 LAUNCH_US = 16.0
 ENGINES = ("tensor", "vector", "scalar", "gpsimd")
@@ -326,7 +327,7 @@ def cost_report(records, machine, compulsory_bytes=0):
         us = cycles / (_ghz(machine, record["engine"]) * 1000)
         if record["engine"] == "scalar":
             function = record["constants"].get("op", "nl.copy")
-            if function not in ("nl.copy", table):
+            if function not in (*NO_TABLE, table):
                 table, switches, us = function, switches + 1, us + TABLE_SWITCH_US
         row["instructions"] += 1
         row["cycles"] += cycles

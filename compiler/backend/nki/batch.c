@@ -53,9 +53,23 @@ bool batch_is_tiny(const Lower *l, const Stmt *s)
     return each <= TINY;
 }
 
+bool batch_is_all(const Lower *l, const Stmt *s)
+{
+    bool levels = s->schedule != NULL && s->schedule->n_levels > 0;
+    bool all = s->fold != OP_COPY && !levels && tile_kind(s) == TILE_MATMUL;
+    for (uint32_t i = 0; i < s->n_index && all; i++) {
+        const Range *r = &s->index[i].range;
+        VarRef v = s->index[i].var;
+        bool one = r->span == 1 || (r->start.n == 0 && r->limit.n - r->start.base == 1);
+        all = one || !access_uses(l->from, s->dst, s->at, v) || is_batch(l, s, v);
+    }
+    return all;
+}
+
 static void mark_stmt(Lower *l, const Stmt *s)
 {
-    bool matmul = s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL && !batch_is_tiny(l, s);
+    bool matmul = s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL && !batch_is_tiny(l, s) &&
+                  !batch_is_all(l, s);
     for (uint32_t i = 0; i < s->n_index; i++) {
         VarRef v = s->index[i].var;
         bool here = meet_at(l, s->dst, s->at, v, false) || meet(l, s->value, v, false);

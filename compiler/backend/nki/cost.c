@@ -78,8 +78,8 @@ bool nki_vector_reciprocal(const Instr *i)
     return i->kind == INSTR_ACTIVATION && i->recip && plain && i->dst.nf <= RECIPROCAL_MOST;
 }
 
-/* May either engine run it, so that the one with less to do does? A copy, plain or times a factor, and a sum of rows, which the
- * Scalar engine makes beside a copy of these onto themselves. */
+/* May either engine run it, so that the one with less to do does? A copy, plain or times a factor, a square, and a sum of rows, which
+ * the Scalar engine makes beside a copy of these onto themselves. */
 static bool may_choose(const Kernel *k, const Instr *i)
 {
     bool sum = i->kind == INSTR_REDUCE && i->op == OP_SUM && !in_psum(k, &i->a) &&
@@ -87,7 +87,9 @@ static bool may_choose(const Kernel *k, const Instr *i)
                i->dst.nf == 1 && i->a.nf > NKI_LEAST_CYCLES;
     bool scaled = i->kind == INSTR_SCALAR && i->s0.op == OP_MUL && !i->s1.given &&
                   dtype_of(k, &i->a) == DTYPE_F32 && i->dst.nf > NKI_LEAST_CYCLES;
-    return i->kind == INSTR_COPY || sum || scaled;
+    bool square =
+        instr_squares(i) && dtype_of(k, &i->dst) == DTYPE_F32 && i->dst.nf > NKI_LEAST_CYCLES;
+    return i->kind == INSTR_COPY || sum || scaled || square;
 }
 
 int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar, int64_t *cycles)
@@ -124,8 +126,8 @@ int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar, int64_t *cycl
         *cycles = at_least(n);
         return scalar ? NKI_SCALAR : power ? NKI_GPSIMD : NKI_VECTOR;
     case INSTR_TENSOR:
-        *cycles = tensor_cycles(k, i);
-        return power ? NKI_GPSIMD : NKI_VECTOR;
+        *cycles = scalar ? at_least(n) : tensor_cycles(k, i);
+        return scalar ? NKI_SCALAR : power ? NKI_GPSIMD : NKI_VECTOR;
     case INSTR_BOTH:
     case INSTR_SCAN:
         *cycles = at_least(2 * n);
@@ -159,7 +161,7 @@ double nki_table_us(int *table, const Instr *i)
 {
     int function = i->recip ? -1 : (int)i->op + 1;
     if (i->kind != INSTR_ACTIVATION || nki_vector_reciprocal(i) || function == *table ||
-        (!i->recip && i->op == OP_COPY)) {
+        (!i->recip && (i->op == OP_COPY || i->op == OP_MUL || i->op == OP_RELU))) {
         return 0.0;
     }
     *table = function;

@@ -597,7 +597,12 @@ static bool same_operand(const Operand *x, const Operand *y)
            x->np == y->np && x->nf == y->nf && x->step == y->step;
 }
 
-/* Are the statement at a place and the two after it a function that adds up its rows? Or the one after it, which adds them to what
+bool instr_squares(const Instr *i)
+{
+    return i->kind == INSTR_TENSOR && i->op == OP_MUL && same_operand(&i->a, &i->b);
+}
+
+/* Are the statement at a place and the two after it a function, or a square, that adds up its rows? Or the one after it, which adds them to what
  * is there? The rows are those of an f32 tile, or the same values before they are rounded to what the tile has. `next`: of the statement after
  * those. */
 static bool decode_sums(const Kernel *k, StmtPlace place, const int64_t *env, Instr *out,
@@ -613,7 +618,11 @@ static bool decode_sums(const Kernel *k, StmtPlace place, const int64_t *env, In
     bool adds = out->adds;
     if (!tiles || after.at >= place.n || place.body[after.at]->kind != STMT_TILE ||
         place.body[after.at]->fold != OP_SUM ||
-        !decode_alone(k, place, env, false, NULL, out, &why) || out->kind != INSTR_ACTIVATION) {
+        !decode_alone(k, place, env, false, NULL, out, &why)) {
+        return false;
+    }
+    out->kind = instr_squares(out) ? INSTR_ACTIVATION : out->kind;
+    if (out->kind != INSTR_ACTIVATION) {
         return false;
     }
     Instr sum;

@@ -41,18 +41,6 @@ static bool makes_nothing(const Lower *l, const Stmt *s)
     return none;
 }
 
-/* Is its result one number, of more terms than a matmul's partitions hold? Multiplied element by element, rows are read as they lie. */
-static bool is_long_dot(Lower *l, const Stmt *s)
-{
-    int64_t terms = 1, kept = 1;
-    Place dst = place_of(l, s->dst, s->at);
-    for (uint32_t i = 0; i < l->now.n_labels; i++) {
-        int64_t n = l->now.full.n[i];
-        *(place_has(&dst, i) ? &kept : &terms) = sat_mul(place_has(&dst, i) ? kept : terms, n);
-    }
-    return kept == 1 && terms > (int64_t)NKI_PARTITIONS * NKI_PARTITIONS && l->now.part < 0;
-}
-
 /* Is all that the statement reads but that result an argument, and what it stores in memory? */
 static bool in_memory(const Lower *l, const Stmt *s, BufRef result)
 {
@@ -98,7 +86,7 @@ static void lower_tile(Lower *l, const Stmt *s, const Stmt *next, bool *took)
     if (lower_next_value(l, s) != NULL && !lower_is_cut(l, s)) {
         l->now.next = NULL; /* rows of its own suit it better */
     }
-    if (s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL && !is_long_dot(l, s)) {
+    if (s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL && !batch_is_all(l, s)) {
         bool epilogue = s->begins && next != NULL && lower_is_epilogue(l, s, next);
         uint32_t staged = LABELS;
         s = lower_roles(l, s, epilogue ? next : NULL, &staged);

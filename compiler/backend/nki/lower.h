@@ -341,6 +341,8 @@ double lower_price(const Lowered *w);
 void batch_mark(Lower *l);
 /* Are the products of a contraction's batches so small that it is better on the Vector engine? */
 bool batch_is_tiny(const Lower *l, const Stmt *s);
+/* Does the product keep no index but batches? Each of its matmuls would make one element: it is an elementwise product with sums of rows. */
+bool batch_is_all(const Lower *l, const Stmt *s);
 /* ---- split.c ---- */
 /* The kernel as device programs of at most l->task.most instructions each. */
 Kernel *lower_split(const Lower *l, bool last); /* false: says nothing where it cannot */

@@ -51,7 +51,7 @@ typedef enum InstrKind {
     INSTR_MEMSET,
     INSTR_MATMUL,
     INSTR_TRANSPOSE,
-    INSTR_ACTIVATION, /* fn(data * scale + bias) */
+    INSTR_ACTIVATION, /* fn(data * scale + bias); of OP_MUL: the square of the data */
     INSTR_SCALAR,     /* (data op0 operand0) op1 operand1 */
     INSTR_TENSOR,     /* a op b */
     INSTR_BOTH,       /* (data op0 operand0) op1 tensor */
@@ -122,6 +122,9 @@ static inline bool instr_reads_two(const Instr *i)
     return i->kind == INSTR_MATMUL || i->kind == INSTR_TENSOR || i->kind == INSTR_BOTH ||
            i->kind == INSTR_PREDICATED || i->kind == INSTR_SCAN;
 }
+
+/* Does it multiply a tile by itself? Either engine may. */
+bool instr_squares(const Instr *i);
 
 /* Which instruction the statement at a place of a LEGAL kernel is, with loop variables at the
  * values in `env` (by variable). False: none; *why is then a phrase. */

@@ -91,7 +91,10 @@ static void put_activation(Printer *p, const Instr *i)
     }
     text_put(p->out, "nisa.activation(");
     print_key(p, "dst", ROLE_DST);
-    text_printf(p->out, ", op=nl.%s, ", i->recip ? "reciprocal" : nki_word(i->op));
+    text_printf(p->out, ", op=nl.%s, ",
+                i->recip          ? "reciprocal"
+                : i->op == OP_MUL ? "square"
+                                  : nki_word(i->op));
     print_key(p, "data", ROLE_A);
     if (i->s0.given) {
         text_put(p->out, ", scale=");
@@ -233,6 +236,10 @@ static void put_instr(Printer *p)
         put_tensor_scalar(p, i);
         break;
     case INSTR_TENSOR:
+        if (scalar) {
+            put_activation(p, i);
+            break;
+        }
         put_two(p, "tensor_tensor", ", data1", ", data2");
         text_printf(p->out, ", op=nl.%s", nki_word(i->op));
         break;

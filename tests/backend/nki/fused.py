@@ -18,6 +18,8 @@ CASES = [
     ("attention of many keys", ATTENTION % ("256", "32768", "32768", "256", *[""] * 10), 225, 200),
     ("softmax", "kernel k(X: bf16[4096,4096]) -> (Y: bf16[4096,4096]) "
      "{ E[i,j] = exp(X[i,j] - max[l](X[i,l])); Y[i,j] = E[i,j] / sum[l](E[i,l]); }", 300, 90),
+    ("norms of sums of rows", "kernel k(X: f32[512,1024], Z: f32[512,1024]) -> (Y: f32[512,1024]) "
+     "{ S[i,j] = X[i,j] + Z[i,j]; R[i] = rsqrt(sum[j](S[i,j] * S[i,j]) / 1024); Y[i,j] = S[i,j] * R[i]; }", 30, 45),
     ("layer norm and product", "kernel k(X: bf16[2048,1024], g: bf16[1024], b: bf16[1024], W: bf16[1024,4096]) -> (Y: bf16[2048,4096]) "
      "{ m[i] = sum[k](X[i,k]) / 1024; v[i] = sum[k]((X[i,k] - m[i]) * (X[i,k] - m[i])) / 1024; "
      "N: bf16[i,k] = (X[i,k] - m[i]) / sqrt(v[i] + 1e-5) * g[k] + b[k]; Y[i,j] = N[i,k] * W[k,j]; }", 285, 110),
