@@ -123,9 +123,10 @@ static bool walk(Halving *h, Stmt *const *body, uint32_t n, ItemVisit *visit)
                 Item *before = h->open[s->var];
                 h->open[s->var] = item;
                 h->around[h->n_around] = item;
-                h->n_around += item->loop;
+                bool halved = item->loop; /* the body may mark it */
+                h->n_around += halved;
                 bool ok = walk(h, s->body, s->n_body, visit);
-                h->n_around -= item->loop;
+                h->n_around -= halved;
                 h->open[s->var] = before;
                 if (!ok) {
                     return false;

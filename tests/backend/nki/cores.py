@@ -25,6 +25,8 @@ BATCHES = "kernel k(A: bf16[32,1024,1024], B: bf16[32,1024,1024]) -> (C: bf16[32
 HEADS = ("kernel k(Q: f32[4,256,64], K: f32[4,256,64], V: f32[4,256,64]) -> (O: f32[4,256,64]) "
          "{ S[h,q,k] = Q[h,q,e] * K[h,k,e] / 8.0; W[h,q,k] = exp(S[h,q,k] - max[l](S[h,q,l])); "
          "O[h,q,e] = W[h,q,k] * V[h,k,e] / sum[k](W[h,q,k]); }")
+SOFTMAXES = ("kernel k(X: f32[64,48]) -> (P: f32[64,48], Q: f32[64,48]) { E[i,j] = exp(X[i,j] - max[k](X[i,k])); P[i,j] = E[i,j] / sum[k](E[i,k]); "
+             "F[i,j] = exp(2*X[i,j] - max[k](2*X[i,k])); Q[i,j] = F[i,j] / sum[k](F[i,k]); }")
 
 
 def with_numbers(text):
@@ -34,6 +36,11 @@ def with_numbers(text):
         for name, size in zip(found[1].split(", "), found[2].split(", "), strict=True):
             text = re.sub(rf"\b{name}\b", size, text)
     return text
+
+
+def softmax(x):
+    w = np.exp(x - x.max(1, keepdims=True))
+    return w / w.sum(1, keepdims=True)
 
 
 def attention(q, k, v):
@@ -60,6 +67,7 @@ HALVES = [
     ("epilogue", "kernel k(A: f32[300,90], B: f32[90,520]) -> (C: f32[300,520]) { T[i,j] = A[i,l] * B[l,j]; C[i,j] = 2*T[i,j] + A[i,0]; }",
      lambda a, b: 2 * (a @ b) + a[:, :1], [(300, 90), (90, 520)], [], 1, r"core = nl"),
     ("attention", HEADS, attention, [(4, 256, 64)] * 3, [], 1, r"O\[2 \* core"),
+    ("two softmaxes", SOFTMAXES, lambda x: [softmax(x), softmax(2 * x)], [(64, 48)], [], 1, r"core = nl"),
     ("two products", "kernel k(A: f32[64,48], B: f32[48,80], D: f32[80,96]) -> (C: f32[64,96]) { T[i,j] = A[i,l] * B[l,j]; C[i,m] = T[i,j] * D[j,m]; }",
      lambda a, b, d: a @ b @ d, [(64, 48), (48, 80), (80, 96)], [], 1, r"core = nl"),
     ("two results", "kernel k(A: f32[64,48], B: f32[64,50]) -> (C: f32[64,48], D: f32[64]) { C[i,j] = 2*A[i,j]; D[i] = sum[j](B[i,j]); }",
