@@ -543,6 +543,12 @@ static void open_kept(Words *w, Indices *kept)
 
 static void sum_terms(Words *w, Terms *t, Sum *sum)
 {
+    if (count_all(&t->folded) < 1) { /* no terms */
+        if (sum->empty) {
+            words_zero(w, sum->kept.n, sum->kept.at, sum->x);
+        }
+        return;
+    }
     const Expr *value = t->value;
     bool load = value->kind == EXPR_LOAD && w->wide[value->buf] && !w->direct[value->buf];
     if (load) {
@@ -571,6 +577,9 @@ void words_sum(Words *w)
     for (uint32_t i = 0; i < s->n_index; i++) {
         bool kept = access_uses(w->from, s->dst, s->at, s->index[i].var);
         push(kept ? &t.kept : &t.folded, s->index[i]);
+    }
+    if (count_all(&t.kept) < 1) { /* no position of the result */
+        return;
     }
     if (s->begins) {
         open_kept(w, &t.kept);

@@ -339,6 +339,9 @@ static Kernel *legalise_one(const Target *target, Ctx *ctx, Arena *arena, const 
 
 Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
+    if (!lower_check_extents(ctx, target, k)) {
+        return NULL;
+    }
     return target->machine->cores > 1 ? lower_cores(target, ctx, arena, k, legalise_one)
                                       : legalise_one(target, ctx, arena, k);
 }

@@ -239,6 +239,8 @@ typedef struct Lower {
 /* ---- supported.c ---- */
 /* Says what the target lacks, once. */
 bool lower_refuse(Lower *l, Span span, const char *what);
+/* Are all extents numbers, and none of a tensor 0? Says which are not. The first of all checks: what is lowered counts on it. */
+bool lower_check_extents(Ctx *ctx, const Target *target, const Kernel *k);
 bool lower_check(Lower *l);
 
 /* ---- place.c ---- */

@@ -106,35 +106,51 @@ static bool check_size(Lower *l, const Buffer *b)
     return false;
 }
 
+static bool check_open(Ctx *ctx, const Target *target, const Kernel *k)
+{
+    if (k->dims.list.n == 0) {
+        return true;
+    }
+    Text names;
+    text_init(&names, &ctx->arena);
+    for (uint32_t d = 0; d < dims_given(&k->dims); d++) {
+        text_printf(&names, "%s'%s'", d == 0 ? "" : ", ", k->dims.list.at[d].name->text);
+    }
+    Diagnostic *d = diag_unsupported(
+        &ctx->diags, E_TARGET, k->span,
+        "target '%s' needs every extent as a number; open here: %s", target->name, names.at);
+    diag_help(d, "bind them: -D %s=...", k->dims.list.at[0].name->text);
+    return false;
+}
+
+bool lower_check_extents(Ctx *ctx, const Target *target, const Kernel *k)
+{
+    if (!check_open(ctx, target, k)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < k->bufs.n; i++) {
+        const Buffer *b = &k->bufs.at[i];
+        for (uint32_t d = 0; d < b->rank; d++) {
+            if (b->extent[d].n < 1) {
+                diag_unsupported(&ctx->diags, E_TARGET, b->span,
+                                 "target '%s' does not have empty tensors ('%s' has extent 0)",
+                                 target->name, b->name->text);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 bool lower_check(Lower *l)
 {
     const Kernel *k = l->from;
-    if (k->dims.list.n > 0) {
-        Text names;
-        text_init(&names, l->arena);
-        for (uint32_t d = 0; d < dims_given(&k->dims); d++) {
-            text_printf(&names, "%s'%s'", d == 0 ? "" : ", ", k->dims.list.at[d].name->text);
-        }
-        Diagnostic *d =
-            diag_unsupported(&l->ctx->diags, E_TARGET, k->span,
-                             "target '%s' needs every extent as a number; open here: %s",
-                             l->target->name, names.at);
-        diag_help(d, "bind them: -D %s=...", k->dims.list.at[0].name->text);
-        return false;
-    }
     for (uint32_t i = 0; i < k->bufs.n; i++) {
         const Buffer *b = &k->bufs.at[i];
         if (!dtype_works(b->dtype, b->space == SPACE_ARGUMENT)) {
             DType whole = b->param < 0 ? DTYPE_NONE : k->args.at[b->param].whole;
             DType t = whole == DTYPE_NONE ? b->dtype : whole;
             return refuse_type(l, b, t);
-        }
-        for (uint32_t d = 0; d < b->rank; d++) {
-            if (b->extent[d].n < 1) {
-                return lower_refuse(
-                    l, b->span,
-                    str_format(l->arena, "empty tensors ('%s' has extent 0)", b->name->text));
-            }
         }
         if (!check_size(l, b)) {
             return false;

@@ -39,6 +39,8 @@ SIZES = {
     "used": [dict(n=130, m=700)],
     "triangle": [dict(m=140)],
     "shifted": [dict(n=3000)],
+    "little": [dict(n=0), dict(n=1)],
+    "apart": [dict(n=1), dict(n=50)],
     "pairs": [dict(o=3, v=6, x=5), dict(o=4, v=130, x=9), dict(o=9, v=65, x=3)],
 }
 
@@ -47,7 +49,7 @@ def most(kernel, sizes):
     """Whole numbers up to here: terms and rows of them are exact in f32, sums of all are not."""
     if kernel == "pairs":
         return 3
-    if kernel in ("product", "chain", "dot", "squares", "linear", "shifted"):
+    if kernel in ("product", "chain", "dot", "squares", "linear", "shifted", "little"):
         return 40
     if kernel == "all":
         return 255
@@ -67,6 +69,8 @@ def wanted(kernel, a):
         "plus": lambda X, Y: [X.sum() + Y.sum()], "used": lambda X: [X.sum(1), None],
         "triangle": lambda X: [sum(X[i, j] for i in range(len(X)) for j in range(i + 1)),
                                np.array([X[i, :i].sum() for i in range(len(X))])],
+        "little": lambda X: [0, X * X[:len(X) - 90].sum(), X[:len(X) - 90].sum() - X.sum()],
+        "apart": lambda X: [X.sum(2)],
         "shifted": lambda X: [(X[:-2] * X[2:] - 2 * X[1:-1]).sum()],
     }
     if kernel == "pairs":
