@@ -85,6 +85,23 @@ static void set_tile(Lower *l, const Stmt *s, const Tiles *t, int64_t tile, uint
     l->loops.moves[s->var] = affine_add(l->arena, affine_const(0), s->step, t->by[end]);
 }
 
+/* Does a loop have fewer tiles in later iterations of one around? These are not numbered from 0 on, since the end of such a loop would
+ * be a difference. */
+static bool has_fewer(Affine last)
+{
+    bool fewer = false;
+    for (uint32_t i = 0; i < last.n; i++) {
+        fewer |= last.term[i].coef < 0;
+    }
+    return fewer;
+}
+
+/* May its tiles be numbered from the window's first to a number? */
+static bool may_begin(const Tiles *t)
+{
+    return t->by[1].n == 0 && !has_fewer(t->by[0]);
+}
+
 bool window_is_steady(Lower *l, const Stmt *s)
 {
     Tiles t;
@@ -92,7 +109,11 @@ bool window_is_steady(Lower *l, const Stmt *s)
     if (!find_tiles(l, s, &t) || goes_on(s)) {
         return false;
     }
-    stay_range(l, affine_add(l->arena, t.by[1], -1, t.by[0]), &lo, &hi);
+    Affine last = affine_add(l->arena, t.by[1], -1, t.by[0]);
+    if (s->window != NULL && has_fewer(last) && !may_begin(&t)) {
+        return false;
+    }
+    stay_range(l, last, &lo, &hi);
     set_tile(l, s, &t, t.to - 1, 1);
     bool steady =
         t.to - t.from + lo >= (s->window == NULL) && stay_steady(l, s->body, s->n_body);
@@ -124,11 +145,28 @@ static void lower_at(Lower *l, const Stmt *s, const Tiles *t, int64_t tile, uint
     l->loops.moves[s->var] = affine_const(0);
 }
 
+/* From a tile that moves with loops around on: the variable is the tile, in all iterations of these. */
+static void lower_from(Lower *l, const Stmt *s, const Tiles *t, Affine first, int64_t end)
+{
+    if (!stay_open_from(l, s, t->start, first, end)) {
+        stay_refuse(l, first);
+        return;
+    }
+    lower_block(l, s->body, s->n_body);
+    stay_close(l);
+}
+
 /* Tiles between those that stand by themselves: `last` of them, and one. */
 static void lower_between(Lower *l, const Stmt *s, const Tiles *t, int64_t from, Affine last)
 {
     Affine moves = affine_add(l->arena, affine_const(0), s->step, t->by[0]);
-    if (stay_open_window(l, s, t->start + s->step * from, moves, last)) {
+    bool fewer = has_fewer(last);
+    if (fewer && may_begin(t)) {
+        Affine first = affine_add(l->arena, affine_const(from), 1, t->by[0]);
+        lower_from(l, s, t, first, from + last.base + 1);
+        return;
+    }
+    if (!fewer && stay_open_window(l, s, t->start + s->step * from, moves, last)) {
         lower_block(l, s->body, s->n_body);
         stay_close(l);
         return;
@@ -142,17 +180,6 @@ static void lower_between(Lower *l, const Stmt *s, const Tiles *t, int64_t from,
     }
 }
 
-/* From the tile of a loop around on: its variable is the tile, in all iterations of that loop. */
-static void lower_from(Lower *l, const Stmt *s, const Tiles *t)
-{
-    if (!stay_open_from(l, s, t->start, t->by[0], t->to)) {
-        stay_refuse(l, t->by[0]);
-        return;
-    }
-    lower_block(l, s->body, s->n_body);
-    stay_close(l);
-}
-
 bool lower_window(Lower *l, const Stmt *s)
 {
     Tiles t;
@@ -161,7 +188,7 @@ bool lower_window(Lower *l, const Stmt *s)
     }
     int64_t front = 0, back = 0, lo = 0, hi = 0;
     if (s->window == NULL) {
-        lower_from(l, s, &t);
+        lower_from(l, s, &t, t.by[0], t.to);
         return true;
     }
     while (back < MASKED_MOST && is_masked(l, s, &t, t.to - 1 - back, 1)) {
