@@ -482,9 +482,11 @@ static BufRef whole_buf(Whole *w, const Buffer *b, bool shared)
     return made;
 }
 
-static VarRef whole_var(Whole *w, const Var *v)
+/* The variable of that name of an earlier part, of which there are `earlier`, or a new one. A new one may be called what another of this
+ * part is called, whose own name something else has. */
+static VarRef whole_var(Whole *w, const Var *v, uint32_t earlier)
 {
-    for (uint32_t i = 0; i < w->to->vars.n; i++) {
+    for (uint32_t i = 0; i < earlier; i++) {
         if (w->to->vars.at[i].name == v->name && w->to->vars.at[i].is_loop == v->is_loop) {
             return i;
         }
@@ -525,8 +527,9 @@ static void add_part(Whole *w, const Kernel *part)
             vec_push(a, &w->shared, t);
         }
     }
+    uint32_t earlier = w->to->vars.n;
     for (uint32_t v = 0; v < part->vars.n; v++) {
-        var[v] = whole_var(w, &part->vars.at[v]);
+        var[v] = whole_var(w, &part->vars.at[v], earlier);
     }
     StmtCopy copy = {.arena = a, .from = part, .buf = buf, .var = var};
     Stmt *block = ARENA_NEW(a, Stmt);
