@@ -290,28 +290,45 @@ uint32_t arg_rank(const Kernel *k, const Arg *arg)
     return arg->whole == DTYPE_NONE ? k->bufs.at[arg->buf].rank : arg->whole_rank;
 }
 
+void arg_set_whole(Arena *a, Arg *arg, DType whole, uint32_t rank)
+{
+    arg->whole = whole;
+    arg->whole_rank = rank;
+    if (arg->shape != NULL) {
+        Dim *shape = ARENA_ARRAY(a, arg->rank + 1, Dim);
+        for (uint32_t d = 0; d < arg->rank; d++) {
+            shape[d] = arg->shape[d];
+        }
+        shape[arg->rank] = dim_fixed(2);
+        arg->whole_rank = arg->rank++;
+        arg->shape = shape;
+    }
+}
+
 bool arg_fits(const Kernel *k, const Arg *arg)
 {
     const Buffer *b = &k->bufs.at[arg->buf];
     DType whole = arg->whole == DTYPE_NONE ? b->dtype : arg->whole;
     uint32_t rank = arg_rank(k, arg);
-    if (rank > b->rank || symmetry_problem(whole, rank, b->extent, arg->symmetry) != NULL) {
+    bool fits = arg->shape != NULL ? arg->symmetry == NULL &&
+                                         dims_same_elements(k->arena, &k->dims, arg->rank,
+                                                            arg->shape, b->rank, b->extent)
+                                   : rank <= b->rank && symmetry_problem(whole, rank, b->extent,
+                                                                         arg->symmetry) == NULL;
+    if (!fits) {
         return false;
     }
     if (arg->whole == DTYPE_NONE) {
-        return arg->whole_rank == 0 &&
-               (arg->shape == NULL ||
-                (arg->symmetry == NULL && dims_same_elements(k->arena, &k->dims, arg->rank,
-                                                             arg->shape, b->rank, b->extent)));
-    }
-    if (arg->shape != NULL) {
-        return false;
+        return arg->whole_rank == 0;
     }
     bool words = arg->whole == DTYPE_F64 && arg->role == ARG_RESULT;
     bool typed = ((arg->whole == DTYPE_C64 || words) && b->dtype == DTYPE_F32) ||
                  (arg->whole == DTYPE_C128 && b->dtype == DTYPE_F64);
     if (!typed || b->rank == 0 || !dim_is(b->extent[b->rank - 1], 2)) {
         return false;
+    }
+    if (arg->shape != NULL) {
+        return arg->whole_rank + 1 == arg->rank && dim_is(arg->shape[arg->whole_rank], 2);
     }
     return arg->whole_rank == 0 ? b->rank == 2 && dim_is(b->extent[0], 1)
                                 : arg->whole_rank + 1 == b->rank;

@@ -88,7 +88,8 @@ typedef struct Arg {
     DType whole;
     uint32_t whole_rank;
     const int32_t *symmetry; /* of what the caller has, as declared (op/symmetry.h); or null */
-    /* As the caller has it, where the buffer takes neighbouring dimensions together; null: as the buffer. */
+    /* As the caller has it, where the buffer takes neighbouring dimensions together, or one apart; null: as the buffer. Beside `whole`
+     * with the last dimension of 2. */
     uint32_t rank;
     const Dim *shape;
 } Arg;
@@ -304,6 +305,8 @@ bool tile_multiplies(const Stmt *tile);
 /* Is the buffer what `arg` says of it: the parts of larger numbers, or anything when it says nothing; of dimensions that are as
  * symmetric as is declared? */
 bool arg_fits(const Kernel *k, const Arg *arg);
+/* The caller has such numbers, of that rank unless `arg` says another; the buffer what they are made of. */
+void arg_set_whole(Arena *a, Arg *arg, DType whole, uint32_t rank);
 /* Of what the caller has. */
 uint32_t arg_rank(const Kernel *k, const Arg *arg);
 /* Does its last dimension hold the parts of complex numbers, or the two words of an f64? */

@@ -488,7 +488,8 @@ static void put_head(const Kernel *k, Text *out)
         if (k->args.at[i].whole != DTYPE_NONE) {
             text_put(out, " of ");
             dump_type(out, &k->dims, k->args.at[i].whole, k->args.at[i].whole_rank,
-                      k->bufs.at[buf].extent);
+                      k->args.at[i].shape != NULL ? k->args.at[i].shape
+                                                  : k->bufs.at[buf].extent);
         }
         if (k->args.at[i].shape != NULL) {
             text_put(out, " shaped ");

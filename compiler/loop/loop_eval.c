@@ -470,12 +470,14 @@ static Tensor *as_buffer(Interpreter *m, const Arg *arg, Tensor *t)
         t->rank != arg->whole_rank) {
         return t;
     }
-    int64_t *extent = ARENA_ARRAY(&m->scratch, b->rank, int64_t);
-    for (uint32_t d = 0; d < b->rank; d++) {
-        extent[d] = d < t->rank ? t->extent[d] : extent_of(m, b->extent[d]);
+    uint32_t rank = arg->shape != NULL ? arg->rank : b->rank;
+    int64_t *extent = ARENA_ARRAY(&m->scratch, rank, int64_t);
+    for (uint32_t d = 0; d < rank; d++) {
+        Dim all = arg->shape != NULL ? arg->shape[d] : b->extent[d];
+        extent[d] = d < t->rank ? t->extent[d] : extent_of(m, all);
     }
     Tensor *out = ARENA_NEW(&m->scratch, Tensor);
-    *out = (Tensor){b->dtype, b->rank, extent, 2 * t->count, t->data};
+    *out = (Tensor){b->dtype, rank, extent, 2 * t->count, t->data};
     return out;
 }
 
@@ -535,7 +537,7 @@ static bool bind_args(Interpreter *m, Tensor *const *args)
             continue;
         }
         const Buffer *b = &m->k->bufs.at[arg.buf];
-        Tensor *given = as_buffer(m, &arg, from_caller(m, &arg, args[i]));
+        Tensor *given = from_caller(m, &arg, as_buffer(m, &arg, args[i]));
         if (!fits(m, b, given)) {
             diag_error(&m->ctx->diags, E_ARGUMENT_VALUE, m->k->span,
                        "argument '%s' of kernel '%s' has another type or shape", b->name->text,
@@ -571,10 +573,10 @@ static bool take_results(Interpreter *m, Tensor **results)
                                           (long long)at, m->k->bufs.at[arg.buf].name->text));
             }
         }
-        Tensor *whole = as_whole(m, &arg, memory->tensor);
-        *results++ = arg.shape == NULL
-                         ? whole
-                         : tensor_as(m->arena, whole, arg.rank, arg.shape, m->dims);
+        Tensor *made = memory->tensor;
+        made =
+            arg.shape == NULL ? made : tensor_as(m->arena, made, arg.rank, arg.shape, m->dims);
+        *results++ = as_whole(m, &arg, made);
     }
     return true;
 }

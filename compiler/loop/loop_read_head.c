@@ -17,20 +17,22 @@ static bool read_form(LoopReader *r, Cursor *c)
     return cursor_expect_end(c);
 }
 
-/* ` of c64[i,j]`: what the caller has, whose parts the buffer `b` holds. */
-static bool read_whole(LoopReader *r, Cursor *c, const Buffer *b, Arg *arg)
+/* ` of c64[i,j]`: what the caller has, whose parts the buffer `b` holds; ` shaped [m]`: its shape there. */
+static bool read_caller(LoopReader *r, Cursor *c, const Buffer *b, Arg *arg)
 {
     const Dim *extent = NULL;
     Span span = reader_place(c);
-    if (!cursor_take(c, TERM_NAME, "of")) {
-        return true;
-    }
-    if (!read_type(&r->in, c, &arg->whole, &arg->whole_rank, &extent)) {
+    if (cursor_take(c, TERM_NAME, "of") &&
+        !read_type(&r->in, c, &arg->whole, &arg->whole_rank, &extent)) {
         return false;
     }
-    bool same = arg->whole_rank <= b->rank;
+    if (!read_shape_after(&r->in, c, "shaped", &arg->rank, &arg->shape)) {
+        return false;
+    }
+    const Dim *given = arg->shape != NULL ? arg->shape : b->extent;
+    bool same = arg->whole_rank <= (arg->shape != NULL ? arg->rank : b->rank);
     for (uint32_t d = 0; same && d < arg->whole_rank; d++) {
-        same = dim_eq(extent[d], b->extent[d]);
+        same = dim_eq(extent[d], given[d]);
     }
     return same ||
            reader_refuse(r, span, "the buffer does not hold the parts of such a tensor");
@@ -56,8 +58,7 @@ static bool read_arg(LoopReader *r, Cursor *c)
     }
     b.space = SPACE_ARGUMENT;
     b.param = (int32_t)r->k->args.n;
-    if (!read_whole(r, c, &b, &arg) ||
-        !read_shape_after(&r->in, c, "shaped", &arg.rank, &arg.shape)) {
+    if (!read_caller(r, c, &b, &arg)) {
         return false;
     }
     bool parts = arg.whole != DTYPE_NONE;

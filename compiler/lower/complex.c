@@ -270,8 +270,7 @@ static bool split_buffers(Splitter *s)
     for (uint32_t i = 0; i < to->args.n; i++) {
         const Buffer *b = &to->bufs.at[to->args.at[i].buf];
         if (dtype_is_complex(b->dtype)) {
-            to->args.at[i].whole = b->dtype;
-            to->args.at[i].whole_rank = b->rank;
+            arg_set_whole(s->arena, &to->args.at[i], b->dtype, b->rank);
         }
     }
     for (uint32_t i = 0; i < to->bufs.n; i++) {

@@ -457,8 +457,7 @@ static bool find_wide(Words *w)
     }
     for (uint32_t i = 0; i < k->args.n; i++) {
         const Arg *a = &k->args.at[i];
-        if (w->wide[a->buf] &&
-            (a->role != ARG_RESULT || a->whole != DTYPE_NONE || a->shape != NULL)) {
+        if (w->wide[a->buf] && (a->role != ARG_RESULT || a->whole != DTYPE_NONE)) {
             return false;
         }
         const Stmt *writer = NULL;
@@ -490,8 +489,7 @@ static void widen_results(Words *w)
             extent[d] = b->rank == 0 ? dim_fixed(1) : b->extent[d];
         }
         extent[rank] = dim_fixed(2);
-        a->whole = DTYPE_F64;
-        a->whole_rank = b->rank;
+        arg_set_whole(w->arena, a, DTYPE_F64, b->rank);
         b->rank = rank + 1;
         b->extent = extent;
     }

@@ -27,7 +27,7 @@ static void put_row(const Kernel *k, Arg arg, bool output, bool last, Text *out)
         text_printf(out, ", \"of\": {\"dtype\": \"%s\", \"shape\": [",
                     arg.whole == DTYPE_F64 ? "float64" : "complex64");
         for (uint32_t d = 0; d < arg.whole_rank; d++) {
-            text_printf(out, "%s%lld", d == 0 ? "" : ", ", (long long)b->extent[d].n);
+            text_printf(out, "%s%lld", d == 0 ? "" : ", ", (long long)extent[d].n);
         }
         text_put(out, "]}");
     }

@@ -22,6 +22,13 @@ FIXED = ["""kernel complex_numbers(A: c64[40, 50], x: c64[89]) -> (B: c64[40, 50
     C[i] = sum[j <= i](A[i,j] * x[i + j]) + index(i);
     D[i] = A[i,j] * x[i + j];
 }
+""", """kernel rows_of_complex_numbers(x: c64[60], Y: c64[4, 7]) -> (X: c64[15, 4], Z: c64[105]) {
+    X[k,j] = x[4*k + j];
+    Z[7*k + j] = sum[l](x[4*k + l] * Y[l,j]);
+}
+""", """kernel triangle_in_a_triangle_of_columns(A: f32[64, 64]) -> (s: f32[64]) { s[i] = sum[j < i, k < j](A[i,j] * A[j,k]); }
+""", """kernel triangle_in_a_triangle_of_most(x: f32[96]) -> (y: f32[96]) { y[i] = max[j <= i, l <= j](x[j] + x[l]); }
+""", """kernel triangle_in_a_triangle(A: f32[128, 128], B: f32[128, 128]) -> (s: f32) { s = sum[i, j < i, k < j](A[i,j] * B[j,k]); }
 """]
 SIZES = (1, 2, 3, 5, 8, 17, 33, 64, 127, 128, 129, 150)
 NAMES = "ijkl"
