@@ -66,6 +66,22 @@ class Jax(unittest.TestCase):
         np.testing.assert_allclose(value, ((a @ b) ** 2).sum(), rtol=1e-4)
         np.testing.assert_allclose(grad, 2 * (a @ b) @ b.T, rtol=1e-3, atol=1e-2)
 
+    def test_shapes_are_looked_at_while_tracing(self):
+        for call in (lambda: jax.eval_shape(lambda x, y: tdsl.jax.einsum("ij,jk->ik", x, y), jnp.ones((2, 3)), jnp.ones((4, 5))),
+                     lambda: jax.jit(lambda x: tdsl.jax.einsum("ii->i", x))(jnp.ones((2, 3)))):
+            with self.assertRaises(tdsl.ShapeError):
+                call()
+
+    def test_other_forms_and_keywords(self):
+        a, b = operands([(3, 4), (4, 5)], np.float32)
+        np.testing.assert_allclose(tdsl.jax.einsum(a, [0, 1], b, [1, 2], [0, 2]), a @ b, rtol=1e-5)
+        got = tdsl.jax.einsum("ij,jk->ik", a, b, optimize="optimal", precision="highest", preferred_element_type=jnp.float64)
+        self.assertEqual(got.dtype, np.float64)
+        np.testing.assert_allclose(got, np.asarray(a, np.float64) @ np.asarray(b, np.float64), rtol=1e-13)
+        self.assertEqual(tdsl.jax.einsum("ij->", a, preferred_element_type=jnp.bfloat16).dtype, jnp.bfloat16)
+        with self.assertRaises(tdsl.ArgumentError):
+            tdsl.jax.einsum("ij->", a, out=a)
+
     def test_types_promote_and_mistakes_are_told(self):
         got = tdsl.jax.einsum("i,i->i", jnp.ones(3, jnp.float32), jnp.ones(3, jnp.int32))
         self.assertEqual(got.dtype, jnp.result_type(jnp.float32, jnp.int32))

@@ -34,6 +34,58 @@ class Torch(unittest.TestCase):
         operands = [torch.randn(2, 3, dtype=torch.float64, requires_grad=True), torch.randn(3, 2, dtype=torch.float64, requires_grad=True)]
         self.assertTrue(torch.autograd.gradgradcheck(lambda *x: einsum("ij,jk->ki", *x), operands))
 
+    def test_forward_derivatives(self):
+        for text, *shapes in STRINGS:
+            with self.subTest(text):
+                operands = [torch.randn(*s, dtype=torch.float64, requires_grad=True) for s in shapes]
+                self.assertTrue(torch.autograd.gradcheck(lambda *x, t=text: einsum(t, *x), operands, check_forward_ad=True, check_backward_ad=False))
+        operands = [torch.randn(2, 3, dtype=torch.complex128, requires_grad=True), torch.randn(3, 2, dtype=torch.complex128, requires_grad=True)]
+        self.assertTrue(torch.autograd.gradcheck(lambda *x: einsum("ij,jk->ki", *x), operands, check_forward_ad=True))
+        self.assertTrue(torch.autograd.gradgradcheck(lambda *x: einsum("ij,jk->ki", *x), operands, check_fwd_over_rev=True))
+        x = torch.tensor([1.0, 2.0, 3.0])
+        with torch.autograd.forward_ad.dual_level():
+            x = torch.autograd.forward_ad.make_dual(x, x)
+            for result in einsum("i,i->", x, x), torch.ops.tdsl.einsum("i,i->", [x, x]):
+                self.assertEqual(torch.autograd.forward_ad.unpack_dual(result).tangent, 28)
+            with self.assertRaises(tdsl.DtypeError):
+                tdsl.einsum("i,i->", x, x)
+        with self.assertRaises(tdsl.DtypeError):
+            tdsl.einsum("i->", torch.ones(3, requires_grad=True))
+
+    def test_transforms_of_torch_func(self):
+        from torch.func import grad, jacfwd, jacrev, jvp, vmap
+        x, A = torch.randn(3, dtype=torch.float64), torch.randn(3, 3, 3, dtype=torch.float64)
+        cubic = lambda e: lambda y: e("ijk,i,j,k->", A, y, y.sin(), y)
+        for chain in ((grad,), (jacfwd,), (jacrev,), (jacfwd, jacfwd), (jacrev, jacfwd), (jacfwd, jacrev), (jacrev, jacrev), (jacfwd, jacfwd, jacfwd), (jacfwd, jacrev, jacfwd)):
+            with self.subTest([c.__name__ for c in chain]):
+                ours, theirs = cubic(einsum), cubic(torch.einsum)
+                for transform in chain:
+                    ours, theirs = transform(ours), transform(theirs)
+                torch.testing.assert_close(ours(x), theirs(x))
+        self.assertEqual(jvp(lambda y: einsum("i,i->", y, y), (torch.tensor([1.0, 2.0, 3.0]),), (torch.tensor([1.0, 2.0, 3.0]),))[1], 28)
+        a, b = torch.randn(5, 3, 4, dtype=torch.float64), torch.randn(4, 2, dtype=torch.float64)
+        product = lambda y: einsum("ij,jk->ik", y, b)
+        torch.testing.assert_close(vmap(product)(a), a @ b)
+        torch.testing.assert_close(vmap(product, in_dims=1, out_dims=2)(a.movedim(0, 1)), (a @ b).movedim(0, 2))
+        torch.testing.assert_close(vmap(lambda y: torch.ops.tdsl.einsum("ij,jk->ik", [y, b]))(a), a @ b)
+        torch.testing.assert_close(vmap(grad(lambda y: product(y).sum()))(a), b.sum(1).expand(5, 3, 4))
+        torch.testing.assert_close(grad(lambda y: vmap(product)(y).sum())(a), b.sum(1).expand(5, 3, 4))
+        with self.assertRaises(tdsl.Error):
+            grad(lambda y: torch.ops.tdsl.einsum("i,i->", [y, y]))(x)
+
+    def test_the_interleaved_form(self):
+        a, b = torch.randn(2, 3), torch.randn(3, 4)
+        torch.testing.assert_close(einsum(a, [0, 1], b, [1, 2], [0, 2]), a @ b)
+        torch.testing.assert_close(einsum(a, [..., 1], b, [1, 2]), a @ b)
+
+    def test_shapes_are_looked_at_while_tracing(self):
+        a, b, i = torch.ones(2, 3, device="meta"), torch.ones(4, 5, device="meta"), torch.ones(2, 3, device="meta")
+        for call in (lambda: einsum("ij,jk->ik", a, b), lambda: einsum("ii->i", i)):
+            with self.assertRaises(tdsl.ShapeError):
+                call()
+        with self.assertRaisesRegex(Exception, "'j' is 3, and 4 in operand 1"):
+            torch.compile(lambda x, y: einsum("ij,jk->ik", x, y), backend="eager", fullgraph=True)(torch.ones(2, 3), torch.ones(4, 5))
+
     def test_types_and_layouts(self):
         for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.complex64):
             a, b = (torch.ones(2, 3).to(dtype), torch.ones(4, 3).to(dtype))

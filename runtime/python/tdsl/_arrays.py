@@ -51,8 +51,10 @@ def as_array(x, argument):
     device = getattr(x, "__dlpack_device__", None)
     if hasattr(x, "__cuda_array_interface__") or (device is not None and device()[0] not in _HOST):
         raise DtypeError(f"argument {argument!r} is in the memory of a GPU or another device; kernels take arrays in the host's memory", argument)
-    if str(getattr(x, "dtype", "")) == "torch.bfloat16" and not x.requires_grad:  # which NumPy takes by no protocol
-        from .torch import to_numpy
+    if str(getattr(x, "dtype", "")).startswith("torch."):
+        from .torch import has_derivative, to_numpy
+        if has_derivative(x):
+            raise DtypeError(f"argument {argument!r} is followed for derivatives, which arrays of NumPy lose: .detach() it, or call tdsl.torch.einsum", argument)
         return to_numpy(x)
     if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
         return np.from_dlpack(x)

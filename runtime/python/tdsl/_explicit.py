@@ -9,6 +9,35 @@ def split(equation):
     return inputs.split(","), output
 
 
+def sizes_of(terms, shapes, differ=None):
+    """The extent of each label. ShapeError, which names the operand, where a label has two; `differ` may take over what is no number yet (a symbol)."""
+    sizes = {}
+    for k, (term, shape) in enumerate(zip(terms, shapes)):
+        for label, n in zip(term, shape):
+            first = sizes.setdefault(label, n)
+            if first is n or (type(first) is int and first == n):
+                continue
+            if differ is not None and not (type(first) is int and type(n) is int):
+                differ(first, n)
+            elif first != n:
+                raise ShapeError(f"einsum: {label!r} is {first}, and {n} in operand {k} ({','.join(terms)!r})", k)
+    return sizes
+
+
+def shape_of(equation, shapes, differ=None):
+    """The shape of the result of a string without ellipses and stretched dimensions."""
+    terms, output = split(equation)
+    sizes = sizes_of(terms, shapes, differ)
+    return tuple(sizes[label] for label in output)
+
+
+def batched(equation, is_batched):
+    """The string in which the operands of `is_batched`, and the result, have one more dimension, the first."""
+    terms, output = split(equation)
+    new = next(chr(0x4E00 + n) for n in range(1000) if chr(0x4E00 + n) not in equation)
+    return ",".join(new + term if more else term for term, more in zip(terms, is_batched)) + "->" + new + output
+
+
 def gradient_string(equation, k):
     """(string, labels, known): the einsum of the result's gradient and the other operands that gives the gradient of operand k, up to labels that only k
     has, which it is then stretched to, and those that k has twice; `labels` are all of k, once each, `known` those of the string's result."""

@@ -13,8 +13,9 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from ._einsum import einsum as _einsum
+from ._equation import interleaved
 from ._errors import ArgumentError
-from ._explicit import explicit, gradient_string, split
+from ._explicit import batched, explicit, gradient_string, shape_of, split
 
 __all__ = ["einsum"]
 
@@ -22,14 +23,8 @@ __all__ = ["einsum"]
 _einsum_p = Primitive("tdsl_einsum")
 
 
-def _sizes(terms, operands):
-    return {label: n for term, x in zip(terms, operands) for label, n in zip(term, x.shape)}
-
-
 def _shape(equation, operands):
-    terms, output = split(equation)
-    sizes = _sizes(terms, operands)
-    return tuple(sizes[label] for label in output)
+    return shape_of(equation, [x.shape for x in operands])
 
 
 def _on_host(equation, *operands):
@@ -71,11 +66,8 @@ def _transposed(cotangent, *operands, equation):
 
 
 def _batched(operands, dims, *, equation):
-    terms, output = split(equation)
-    new = next(chr(0x4E00 + n) for n in range(1000) if chr(0x4E00 + n) not in equation)
     moved = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(operands, dims)]
-    terms = [term if d is None else new + term for term, d in zip(terms, dims)]
-    return _einsum_p.bind(*moved, equation=",".join(terms) + "->" + new + output), 0
+    return _einsum_p.bind(*moved, equation=batched(equation, [d is not None for d in dims])), 0
 
 
 _einsum_p.def_impl(_call)
@@ -86,15 +78,24 @@ ad.primitive_transposes[_einsum_p] = _transposed
 batching.primitive_batchers[_einsum_p] = _batched
 
 
-def einsum(equation, *operands):
+def einsum(equation, *operands, out=None, optimize="auto", precision=None, preferred_element_type=None):
     """`jax.numpy.einsum` of arrays in the host's memory; other types are promoted to the common one.
 
-    Under jit it is a callback to the host; jvp, grad and vmap work, of any order. Raises ShapeError, ArgumentError, CompileError for strings.
+    Under jit it is a callback to the host; jvp, grad and vmap work, of any order. The interleaved form is taken too. preferred_element_type: of the result, and computed
+    in where it is the wider one. optimize and precision change nothing: the order is always searched for, and sums are those of full precision. out: None, as in jax.
+    Raises ShapeError, while tracing too, ArgumentError, CompileError for strings.
     """
+    del optimize, precision
+    if out is not None:
+        raise ArgumentError("einsum: arrays of jax cannot be written: there is no out=", "out")
+    if not isinstance(equation, str):
+        equation, operands = interleaved((equation, *operands))
     if not operands:
         raise ArgumentError("einsum: no operands")
     operands = [jnp.asarray(x) for x in operands]
     dtype = jnp.result_type(*operands)
+    result = dtype if preferred_element_type is None else jnp.dtype(preferred_element_type)
+    dtype = jnp.promote_types(dtype, result)
     ones = tuple(tuple(n for n, size in enumerate(x.shape) if size == 1) for x in operands)
     text, drop = explicit(equation, tuple(x.ndim for x in operands), ones)
-    return _einsum_p.bind(*(jnp.squeeze(x, gone).astype(dtype) for x, gone in zip(operands, drop)), equation=text)
+    return _einsum_p.bind(*(jnp.squeeze(x, gone).astype(dtype) for x, gone in zip(operands, drop)), equation=text).astype(result)

@@ -7,11 +7,13 @@
 import functools
 
 import torch
+from torch.autograd import forward_ad
 
 from ._arrays import dtype_of
 from ._einsum import einsum as _einsum
-from ._errors import ArgumentError, DtypeError
-from ._explicit import explicit, gradient_string, split
+from ._equation import interleaved
+from ._errors import ArgumentError, DtypeError, Error
+from ._explicit import batched, explicit, gradient_string, shape_of, split
 
 __all__ = ["einsum", "from_numpy", "to_numpy"]
 
@@ -28,6 +30,11 @@ def to_numpy(tensor):
     return tensor.numpy()
 
 
+def has_derivative(tensor):
+    """Does something follow it for derivatives, backward or forward?"""
+    return tensor.requires_grad or forward_ad.unpack_dual(tensor).tangent is not None
+
+
 def from_numpy(array):
     """The tensor that shares an array's memory; of bf16 too."""
     import numpy as np
@@ -40,25 +47,18 @@ _library = torch.library.Library("tdsl", "DEF")
 _library.define("einsum(str equation, Tensor[] operands) -> Tensor")
 
 
-def _sizes(terms, operands):
-    return {label: n for term, x in zip(terms, operands) for label, n in zip(term, x.shape)}
-
-
 def _compute(equation, operands):
     import numpy as np
     return from_numpy(np.asarray(_einsum(equation, *(to_numpy(x.contiguous()) for x in operands))))
 
 
+def _same(first, second):
+    """Two extents of a label, of which one is a symbol of torch.compile or torch.export."""
+    torch._check(first == second, lambda: f"einsum: a label is {first}, and {second}")
+
+
 def _fake(equation, operands):
-    terms, output = split(equation)
-    sizes = _sizes(terms, operands)
-    return operands[0].new_empty([sizes[label] for label in output])
-
-
-def _keep(ctx, inputs, output):
-    del output
-    ctx.equation, operands = inputs
-    ctx.save_for_backward(*operands)
+    return operands[0].new_empty(shape_of(equation, [x.shape for x in operands], _same))
 
 
 def _gradient(equation, k, grad, operands):
@@ -67,11 +67,11 @@ def _gradient(equation, k, grad, operands):
     terms, _ = split(equation)
     others = [n for n in range(len(terms)) if n != k]
     string, once, known = gradient_string(equation, k)
-    result = torch.ops.tdsl.einsum(string, [grad, *(operands[n].conj().resolve_conj() for n in others)])
+    result = _apply(string, [grad, *(operands[n].conj().resolve_conj() for n in others)])
     for place, label in enumerate(once):
         if label not in known:
             result = result.unsqueeze(place)
-    sizes = _sizes([terms[k]], [operands[k]])
+    sizes = dict(zip(terms[k], operands[k].shape))
     result = result.expand([sizes[label] for label in once])
     return result if once == terms[k] else _spread(result, once, terms[k])
 
@@ -91,17 +91,65 @@ def _spread(result, once, term):
     return result.permute(order)
 
 
-def _backward(ctx, grad):
-    operands = ctx.saved_tensors
-    needed = ctx.needs_input_grad[1]
-    needed = needed if isinstance(needed, (list, tuple)) else [needed] * len(operands)
-    grads = [_gradient(ctx.equation, k, grad, operands) if needed[k] and x.requires_grad else None for k, x in enumerate(operands)]
-    return None, grads
+class _Einsum(torch.autograd.Function):
+    """Backward and forward derivatives, and batches, of the operation. It is linear in each operand.
+
+    The transforms of torch.func look for these here, and do not find them behind an operation; torch.compile wants the operation.
+    """
+
+    @staticmethod
+    def forward(equation, *operands):
+        with torch._C._AutoDispatchBelowAutograd():
+            return torch.ops.tdsl.einsum(equation, operands)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        del output
+        ctx.equation, *operands = inputs
+        ctx.save_for_backward(*operands)
+        ctx.save_for_forward(*operands)
+
+    @staticmethod
+    def backward(ctx, grad):
+        operands = ctx.saved_tensors
+        return None, *[_gradient(ctx.equation, k, grad, operands) if ctx.needs_input_grad[k + 1] else None for k in range(len(operands))]
+
+    @staticmethod
+    def jvp(ctx, _, *tangents):
+        with forward_ad._set_fwd_grad_enabled(True):  # torch turns it off, by which second derivatives would be 0
+            operands = [forward_ad.unpack_dual(x).primal for x in ctx.saved_tensors]
+            terms = [_apply(ctx.equation, [*operands[:k], t, *operands[k + 1:]]) for k, t in enumerate(tangents) if t is not None]
+            return functools.reduce(torch.add, terms)
+
+    @staticmethod
+    def vmap(info, dims, equation, *operands):
+        del info
+        return _apply(*_in_batches(equation, operands, dims[1:])), 0
+
+
+def _in_batches(equation, operands, dims):
+    moved = [x if d is None else x.movedim(d, 0) for x, d in zip(operands, dims)]
+    return batched(equation, [d is not None for d in dims]), moved
+
+
+def _apply(equation, operands):
+    if torch.compiler.is_compiling():
+        return torch.ops.tdsl.einsum(equation, operands)
+    return _Einsum.apply(equation, *operands)
+
+
+def _differentiable(equation, operands):
+    """The operation where gradients are followed."""
+    try:
+        return _Einsum.apply(equation, *operands)
+    except NotImplementedError:
+        raise Error("transforms of torch.func inside torch.compile, and of torch.ops.tdsl.einsum itself, are not there: call tdsl.torch.einsum, and outside of it") from None
 
 
 _library.impl("einsum", _compute, "CPU")
+_library.impl("einsum", _differentiable, "Autograd")
 torch.library.register_fake("tdsl::einsum", _fake, lib=_library)
-torch.library.register_autograd("tdsl::einsum", _backward, setup_context=_keep, lib=_library)
+torch.library.register_vmap("tdsl::einsum", lambda info, dims, equation, operands: (torch.ops.tdsl.einsum(*_in_batches(equation, operands, dims[1])), 0), lib=_library)
 
 
 _explicit_kept = functools.lru_cache(maxsize=4096)(explicit)
@@ -110,9 +158,11 @@ _explicit_kept = functools.lru_cache(maxsize=4096)(explicit)
 def einsum(equation, *operands):
     """`torch.einsum` of tensors in the host's memory and of one type: f64, f32, f16, bf16, c64, c128, i64, i32, bool.
 
-    Differentiable, as often as wanted; torch.compile and torch.export take it as one operation, `torch.ops.tdsl.einsum`. Copies what is not contiguous.
-    Raises DtypeError for other tensors, ShapeError, ArgumentError, CompileError for strings.
+    Differentiable, backward and forward, as often as wanted, under torch.func and vmap too; torch.compile and torch.export take it as one operation, `torch.ops.tdsl.einsum`.
+    The interleaved form is taken too. Copies what is not contiguous. Raises DtypeError for other tensors, ShapeError, ArgumentError, CompileError for strings.
     """
+    if not isinstance(equation, str):
+        equation, operands = interleaved((equation, *operands))
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = operands[0]
     if not operands:
@@ -126,4 +176,4 @@ def einsum(equation, *operands):
     rewrite = explicit if torch.compiler.is_compiling() else _explicit_kept
     text, drop = rewrite(equation, tuple(x.dim() for x in operands), ones)
     tensors = [x.squeeze(gone) if gone else x for x, gone in zip(operands, drop)]
-    return torch.ops.tdsl.einsum(text, tensors)
+    return _apply(text, tensors)
