@@ -436,6 +436,38 @@ static void enter_args(Lower *l)
     }
 }
 
+/* Is the position that of a variable, or of an index that begins there? *from: what is added. */
+static bool begins_at(const Stmt *s, Affine at, VarRef var, int64_t *from)
+{
+    *from = at.base;
+    for (uint32_t i = 0; i < s->n_index && at.n == 1; i++) {
+        if (at.term[0].var == s->index[i].var && at.term[0].coef == 1) {
+            at = s->index[i].range.start;
+            *from += at.base;
+            break;
+        }
+    }
+    return at.n == 1 && at.term[0].var == var && at.term[0].coef == 1;
+}
+
+/* Of a buffer that a loop makes, the rows of the iterations that the program has. */
+static void take_iterations(const Lower *l, const Limit *x, BufRef buf, Box *out)
+{
+    const Buffer *b = &l->from->bufs.at[buf];
+    StmtWalk w;
+    for (const Stmt *s = tile_first(&w, x->stmt->body, x->stmt->n_body); s != NULL;
+         s = tile_next(&w)) {
+        for (uint32_t d = 0; s->dst == buf && d < b->rank; d++) {
+            int64_t from = 0;
+            if (begins_at(s, s->at[d], x->var, &from)) {
+                int64_t end = sat_add(x->hi, from), all = b->extent[d].n;
+                out->s[d] = x->lo + from;
+                out->n[d] = (end < all ? end : all) - out->s[d];
+            }
+        }
+    }
+}
+
 /* What the program makes of a buffer: all of it, or rows. */
 static Box rows_of_part(const Lower *l, BufRef buf)
 {
@@ -443,10 +475,15 @@ static Box rows_of_part(const Lower *l, BufRef buf)
     Box out = {.s = {0}, .n = {0}};
     for (uint32_t d = 0; d < b->rank; d++) {
         out.n[d] = b->extent[d].n;
-        for (uint32_t i = 0; i < l->task.n_limits; i++) {
-            const Limit *x = &l->task.limits[i];
-            bool here = x->stmt->kind == STMT_TILE && x->stmt->dst == buf;
-            if (here && affine_uses(x->stmt->at[d], x->var)) {
+    }
+    for (uint32_t i = 0; i < l->task.n_limits; i++) {
+        const Limit *x = &l->task.limits[i];
+        if (x->stmt->kind == STMT_FOR) {
+            take_iterations(l, x, buf, &out);
+            continue;
+        }
+        for (uint32_t d = 0; d < b->rank && x->stmt->dst == buf; d++) {
+            if (affine_uses(x->stmt->at[d], x->var)) {
                 out.s[d] = x->lo;
                 out.n[d] = (x->hi < b->extent[d].n ? x->hi : b->extent[d].n) - x->lo;
             }

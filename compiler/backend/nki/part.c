@@ -175,21 +175,42 @@ static bool reads_own_rows(const Kernel *k, BufRef buf, const Reach *r)
            read->hi / row <= written->hi / row;
 }
 
+/* The rows that a part writes of a tensor; none: hi < 0. */
+static Extent written_rows(const Kernel *k, BufRef buf, const Reach *r)
+{
+    int64_t row = flat_size(&k->bufs.at[buf], nki_row_dim(&k->bufs.at[buf]) + 1);
+    Extent w = r->written[buf];
+    return w.hi < 0 ? w : (Extent){w.lo / row, w.hi / row};
+}
+
+static bool meet(Extent x, Extent y)
+{
+    return x.hi >= 0 && y.hi >= 0 && x.lo <= y.hi && y.lo <= x.hi;
+}
+
 bool nki_parts_sound(const Kernel *k)
 {
+    uint32_t parts = nki_parts(k);
+    Extent *rows = ARENA_ARRAY(k->arena, (size_t)parts * k->bufs.n + 1, Extent);
     bool *shared = ARENA_ARRAY(k->arena, k->bufs.n, bool);
     bool *written = ARENA_ARRAY(k->arena, k->bufs.n, bool);
     BufRef temporary = 0;
     for (uint32_t i = 0; nki_temporary(k, i, &temporary); i++) {
         shared[temporary] = true;
     }
-    for (uint32_t p = 0; p < nki_parts(k); p++) {
+    for (uint32_t p = 0; p < parts; p++) {
         Reach r;
         if (!walk_reach(k, part_block(k, p), &r)) {
             return false;
         }
         for (uint32_t b = 0; b < k->bufs.n; b++) {
             bool whole = shared[b] || k->bufs.at[b].space == SPACE_ARGUMENT;
+            rows[p * k->bufs.n + b] = written_rows(k, b, &r);
+            for (uint32_t q = 0; q < p && whole; q++) {
+                if (meet(rows[p * k->bufs.n + b], rows[q * k->bufs.n + b])) {
+                    return false;
+                }
+            }
             if (whole && !reads_own_rows(k, b, &r)) {
                 return false;
             }

@@ -26,7 +26,7 @@ void nki_part(Arena *arena, SymTable *syms, const Kernel *k, uint32_t number, Nk
 /* The dimension of which a part has consecutive rows. */
 uint32_t nki_row_dim(const Buffer *b);
 /* Does each part read, of a tensor that it writes and of inout arguments, only the rows that are
- * its own? */
+ * its own, and write none that another writes? */
 bool nki_parts_sound(const Kernel *k);
 /* The temporaries that parts hand to each other, in order; false past the last. */
 bool nki_temporary(const Kernel *k, uint32_t i, BufRef *out);

@@ -642,7 +642,8 @@ Kernel *lower_split(const Lower *l, bool last)
     if (plan(&s) && find_crossing(&s)) {
         made = whole_kernel(&s);
         if (made != NULL && s.parts.n > 1 && !nki_parts_sound(made)) {
-            s.why = "a part reads of an inout argument what another has changed";
+            s.why = "a part reads what another has changed, or writes rows that another has "
+                    "written";
             made = NULL;
         }
     }

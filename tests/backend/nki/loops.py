@@ -61,6 +61,19 @@ TILES = """nest {
 }
 """
 
+ROWS = """nest {
+  axis i [%3[a], %5[a], %6[a]]
+  axis j [%5[b], %6[b]]
+  for i step 256 parallel {
+    %3 tile
+    for j step 256 {
+      %5 tile
+      %6 result 0
+    }
+  }
+}
+"""
+
 
 def product(a, b, c, *extents):
     return "kernel k(A: f32[%s], B: f32[%s]) -> (C: f32[%s]) { C[%s] = A[%s] * B[%s]; }" % (*extents, c, a, b)
@@ -135,6 +148,10 @@ CASES = [
      [(16, 16, 257), (257, 16, 8)], [], ""),
     # Loops around two statements, of which the second adds to the result: each in its own, and the result is stored once.
     ("apart", TRANSFORM, "mnP,mi,na->iaP", [(144, 144, 384), (144, 16), (144, 128)], [], ""),
+    # A result that a loop inside of the programs' own adds to in memory: each program stores its rows.
+    ("rows added up in programs", 'kernel k(A: f32[1024,130], B: f32[130,768], C: f32[768,260]) -> (D: f32[1024,260]) '
+     '{ T[i,k] = A[i,j] * B[j,k]; R[i,k] = relu(T[i,k]) * T[i,k]; D[i,l] = R[i,k] * C[k,l]; }',
+     lambda a, b, c: np.maximum(a @ b, 0) * (a @ b) @ c, [(1024, 130), (130, 768), (768, 260)], ["--max-instructions=160", ROWS], "(j|k)"),
     ("apart in programs", TRANSFORM, "mnP,mi,na->iaP", [(144, 144, 384), (144, 16), (144, 128)], ["--max-instructions=900"], ""),
 ]
 
