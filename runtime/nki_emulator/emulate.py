@@ -24,7 +24,7 @@ from .guard import guarded_tree, guards
 from .subset import check_module
 from .trace import normal_form
 
-_MODULES = ("nki", "nki.isa", "nki.language")
+_MODULES = ("nki", "nki.isa", "nki.language", "numpy")
 
 
 class Result:
@@ -72,7 +72,7 @@ def _line_in(error, path):
 def _load(checked, path):
     """Run the module's top level; the result is its namespace."""
     space = {"__name__": "kernel", "__builtins__": {
-        "range": range, "__import__": _import, "AssertionError": AssertionError, **guards()}}
+        "range": range, "float": float, "__import__": _import, "AssertionError": AssertionError, **guards()}}
     with installed(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exec(compile(guarded_tree(checked.tree), path, "exec"), space)  # checked: subset.py

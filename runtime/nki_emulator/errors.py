@@ -72,7 +72,7 @@ RULES = {
     "P5": "no operators, truth values or iteration on tensors",
     "P6": "no assignment into a tile: pass dst=",
     "P7": "loops are `for NAME in range(...)` or over a tuple, without else",
-    "P8": "integers fit int32, floats are finite float32",
+    "P8": "integers fit int32, floats are finite float32; infinities are float('inf') or np.inf, as fillers alone",
     "P9": "no formatted strings",
     "P10": "range takes 1 to 3 positional arguments",
     "P11": "arguments of nki calls are given by keyword",

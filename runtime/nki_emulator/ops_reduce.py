@@ -66,7 +66,7 @@ def tensor_partition_reduce(session, a):
 
 
 @operation("tensor_tensor_scan", ("dst", "out"), ("data0", "in"), ("data1", "in"),
-           ("initial", "num|in"), ("op0", "alu"), ("op1", "alu"), ("reverse0", "bool", False),
+           ("initial", "value|in"), ("op0", "alu"), ("op1", "alu"), ("reverse0", "bool", False),
            ("reverse1", "bool", False))
 def tensor_tensor_scan(session, a):
     op = "nisa.tensor_tensor_scan"
@@ -106,7 +106,7 @@ def memset(session, a):
     if a.dst.dtype.is_int != isinstance(a.value, int):
         broken("E12", f"value {a.value!r} for a tile of {a.dst.dtype.name}", op=op)
     held = cast(np.asarray([a.value]), a.dst.dtype)[0]
-    fits = held == a.value if a.dst.dtype.is_int else bool(np.isfinite(held))
+    fits = held == a.value if a.dst.dtype.is_int else np.isfinite(held) or np.isinf(a.value)
     if not fits:
         broken("E12", f"value {a.value!r} does not fit {a.dst.dtype.name}", op=op)
     write(a.dst, np.full(a.dst.shape, held), op)
@@ -145,7 +145,7 @@ def iota(session, a):
 
 
 @operation("affine_select", ("dst", "out"), ("pattern", "pairs"),
-           ("channel_multiplier", "int"), ("on_true_tile", "in"), ("on_false_value", "num"),
+           ("channel_multiplier", "int"), ("on_true_tile", "in"), ("on_false_value", "value"),
            ("cmp_op", "alu", None), ("offset", "int", 0))
 def affine_select(session, a):
     op = "nisa.affine_select"

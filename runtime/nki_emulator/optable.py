@@ -6,7 +6,7 @@ their defaults and kinds, and a function that checks the rules, computes, and sa
 did it. The kind of a parameter is one word, checked before the function sees it (rule A4):
 
     out, in       a tensor (in? also None)        num      a number
-    num|in        a number or a tensor (num|in?)  bool     True or False (bool? also None)
+    num|in        a number or a tensor (num|in?; value|in: infinities too)  bool     True or False (bool? also None)
     alu, act      an operator, a function (alu?)  int      an integer
     ints          a tuple or list of integers     pairs    a list of [step, count] pairs
     axis          an integer or a sequence        engine, dge_mode, ...  a member of that enum
@@ -93,6 +93,11 @@ def _is_number(v):
     return _is_int(v) or (isinstance(v, float) and math.isfinite(v))
 
 
+def _is_filler(v):
+    """What fills tiles: infinities too, which have words (float('inf'), np.inf); NaN has none."""
+    return _is_number(v) or (isinstance(v, float) and math.isinf(v))
+
+
 def _is_pairs(v):
     return isinstance(v, (list, tuple)) and all(
         isinstance(p, (list, tuple)) and len(p) == 2 and all(_is_int(n) for n in p) for p in v)
@@ -112,7 +117,8 @@ _KINDS = {
                                       all(_is_int(n) for n in v)), "an axis or axes"),
     "alu": (lambda v: isinstance(v, OpName), "an operator such as nl.add"),
     "act": (lambda v: isinstance(v, OpName), "a function such as nl.exp"),
-    "value": (_is_number, "a finite number"),
+    "value": (_is_filler, "a number"),
+    "value|in": (lambda v: _is_filler(v) or isinstance(v, View), "a number or a tensor"),
     "name": (lambda v: v is None or isinstance(v, str), "a string"),
 }
 

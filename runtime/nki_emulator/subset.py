@@ -15,7 +15,7 @@ import warnings
 from .api import api_names, unknown_name
 from .errors import broken
 
-_MODULES = {"nki": "nki", "nki.language": "nl", "nki.isa": "nisa"}
+_MODULES = {"nki": "nki", "nki.language": "nl", "nki.isa": "nisa", "numpy": "np"}
 _FLOAT32_MAX = 3.4028235677973366e+38
 
 
@@ -25,7 +25,7 @@ class SubsetChecker:
     def __init__(self, text, path="<kernel>"):
         self.path, self.names = path, api_names()
         self.kernel, self.parameters, self.constants = None, [], set()
-        self.roots = {}                      # local name -> 'nki', 'nl' or 'nisa'
+        self.roots = {}                      # local name -> 'nki', 'nl', 'nisa' or 'np'
         base = os.path.basename(path)
         if base.endswith(".py") and not re.fullmatch(r"(?!nki)[A-Za-z_]\w*\.py", base):
             broken("P14", f"'{base}' cannot be imported safely", line=1, path=path)
@@ -116,8 +116,8 @@ class SubsetChecker:
             if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
                 self.bound.add(child.id)
         for name in self.bound:
-            if name in self.roots or name == "range":
-                self.fail("P13", node, f"'{name}' hides a module")
+            if name in self.roots or name in ("range", "float"):
+                self.fail("P13", node, f"'{name}' hides a module or a function")
         body = node.body
         if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and \
                 isinstance(body[0].value.value, str):
@@ -231,6 +231,14 @@ class SubsetChecker:
         else:
             self.fail("P1", node, f"a {type(value).__name__} literal")
 
+    def _is_infinity(self, node):
+        """float('inf') or np.inf: who takes one says so (optable.py)."""
+        if isinstance(node, ast.Call):
+            return isinstance(node.func, ast.Name) and node.func.id == "float" and not node.keywords and \
+                len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and node.args[0].value == "inf"
+        return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and \
+            self.roots.get(node.value.id) == "np" and node.attr == "inf"
+
     def _is_Constant(self, node):
         self._number(node, node.value)
 
@@ -248,6 +256,8 @@ class SubsetChecker:
                 self.fail("P13", node, f"attribute '{node.attr}'")
             return
         parts = dotted.split(".")
+        if self._is_infinity(node):
+            return
         if parts[0] in ("nl", "nisa", "nki"):
             self._api(node, parts)
         elif parts[0] == "neuronxcc":
@@ -320,6 +330,8 @@ class SubsetChecker:
         self._expression(node.right)
 
     def _is_UnaryOp(self, node):
+        if isinstance(node.op, ast.USub) and self._is_infinity(node.operand):
+            return
         if isinstance(node.op, ast.USub):
             if not isinstance(node.operand, ast.Constant):
                 self.fail("P1", node, "a minus sign goes before a literal only")
@@ -348,7 +360,8 @@ class SubsetChecker:
             self._expression(value)
 
     def _is_Call(self, node):
-        self._call(node, statement=False)
+        if not self._is_infinity(node):
+            self._call(node, statement=False)
 
     def _range(self, node):
         if node.keywords or not 1 <= len(node.args) <= 3:

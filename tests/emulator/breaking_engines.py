@@ -199,6 +199,9 @@ ENGINES = [
     ("E11", "another type", "", filled("t", (32, 8)) + "d = nl.ndarray(shape=(32, 8), "
      "dtype=nl.<<bfloat16||float32>>, buffer=nl.sbuf)\nnisa.nc_stream_shuffle(dst=d[...], "
      "src=t[...], shuffle_mask=[" + ", ".join(["1"] * 32) + "])  #!\n"),
+    ("A4", "a factor that is infinite", "", T + "nisa.tensor_scalar(dst=t[...], data=t[...], op0=nl.multiply, "
+     "operand0=<<float('inf')||2.0>>)\n"),
+    ("E12", "infinity into integers", "", I + "nisa.memset(dst=i[...], value=<<-float('inf')||2>>)\n"),
     ("E12", "a float into integers", "", I + "nisa.memset(dst=i[...], value=<<2.0||2>>)\n"),
     ("E12", "an integer into floats", "", T + "nisa.memset(dst=t[...], value=<<2||2.0>>)\n"),
     ("E12", "a value float16 does not hold", "", tile("h", (8, 8), "float16") +

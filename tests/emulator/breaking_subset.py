@@ -55,6 +55,9 @@ CASES = [
     ("P1", "a string times a number", "", "f = <<'ab' * 3||'ababab'>>\n"),
     ("P2", "a break outside of a loop", "", "<<break||pass>>\n"),
     ("P8", "an infinite float", "", "f = <<1e999||1e30>>\n"),
+    ("P8", "arithmetic with infinity", "", "f = float('inf')\nf <<+||= 1.0 #>>= f\n"),
+    ("P13", "a number from text", "", "f = float('<<nan||inf>>')\n"),
+    ("P1", "minus of a call", "", "f = <<-nl.program_id(axis=0)||-float('inf')>>\n"),
     ("P9", "a formatted string", "", "f = <<f'{1:3d}'||'1'>>\n"),
     ("P10", "range with a keyword", "", "for i in range(<<stop=2||2>>):\n    pass\n"),
     ("P11", "positional arguments", "", S + "nisa.memset(<<s[...], 1.0||dst=s[...], value=1.0>>"

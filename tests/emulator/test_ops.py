@@ -7,7 +7,7 @@ import re
 import unittest
 
 import numpy as np
-from support import TYPES, arrays_of, cast, run_body, tile
+from support import TYPES, arrays_of, cast, emulate, kernel_text, run_body, tile
 from nki_emulator.alu import ACTIVATIONS, ARITHMETIC, RANGES
 from nki_emulator.optable import OPERATIONS
 
@@ -291,6 +291,18 @@ class Operations(unittest.TestCase):
                 "pattern=[[-1, 8]], channel_multiplier=1, on_true_tile=xs[...], "
                 "on_false_value=-9.0, cmp_op=nl.greater_equal)\n")
         self.check(body, "x:float32:8x8", lambda x: np.where(np.tri(8) > 0, x, -9), (8, 8))
+
+    def test_tiles_are_filled_with_infinities(self):
+        for word in ("float('inf')", "np.inf"):
+            for dtype in ("float32", "bfloat16"):
+                body = (tile("r", (8, 8), dtype) + f"nisa.memset(dst=r[...], value=-{word})\n"
+                        f"nisa.affine_select(dst=r[...], pattern=[[-1, 8]], channel_multiplier=1, on_true_tile=r[...], "
+                        f"on_false_value={word}, cmp_op=nl.greater_equal)\n")
+                text = "import numpy as np\n" + kernel_text(body, "", store("r", (8, 8), dtype))
+                held = emulate(text, [], types={}, target="trn2", path="k.py").outputs[0]
+                held = (held.astype(np.uint32) << 16).view(np.float32) if dtype == "bfloat16" else held
+                with self.subTest(word=word, dtype=dtype):
+                    np.testing.assert_array_equal(held, np.where(np.tri(8) > 0, -np.inf, np.inf))
 
     def test_nc_stream_shuffle_broadcasts_and_keeps(self):
         mask = [0] * 31 + [255]

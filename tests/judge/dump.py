@@ -11,6 +11,8 @@ KNOWN = ("nc_matmul nc_transpose tensor_tensor tensor_scalar scalar_tensor_tenso
          "tensor_reduce tensor_partition_reduce tensor_tensor_scan memset iota affine_select "
          "nc_stream_shuffle dma_copy dma_transpose").split()
 
+INFINITE = 1e300                        # what klr_trace.py writes for an infinity
+
 
 class Access:
     """One operand: its tensor's name, shape, type, place, and a range for each dimension."""
@@ -55,7 +57,8 @@ class Call:
             elif "bool" in value:
                 self.constants[key] = bool(value["bool"]["value"])
             elif "int" in value or "float" in value:
-                self.constants[key] = float((value.get("int") or value.get("float"))["value"])
+                number = float((value.get("int") or value.get("float"))["value"])
+                self.constants[key] = number if abs(number) < INFINITE else number * INFINITE
             else:
                 self.constants[key] = value["var"]["x"]
         for key, access in self.operands.items():

@@ -40,6 +40,10 @@ def resolved(name):
     return ROOTS[root] + ("." + rest if rest else "") if root in ROOTS else name
 
 
+PLACE = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+INFINITE = 1e300                        # dump.py reads it as infinity
+
+
 class Rewriter:
     """Rewrites one gathered program; remembers names used and HBM tensors allocated."""
 
@@ -51,12 +55,15 @@ class Rewriter:
             return [self.rewrite(item) for item in node]
         if not isinstance(node, dict):
             return node
-        if "UnaryOp" in node and node["UnaryOp"]["op"] == "USub" and \
-                "Constant" in node["UnaryOp"]["operand"]:
-            constant = node["UnaryOp"]["operand"]["Constant"]
-            return {"Constant": dict(constant, value=-constant["value"])}
+        if "UnaryOp" in node and node["UnaryOp"]["op"] == "USub":
+            constant = self.rewrite(node["UnaryOp"]["operand"]).get("Constant")
+            if constant is not None:
+                return {"Constant": dict(constant, value=-constant["value"])}
         if "Call" in node:
             call = node["Call"]
+            if dotted(call["func"]) == "float":      # float('inf'), which JSON has no number for
+                place = {k: call[k] for k in PLACE}
+                return {"Constant": dict(place, value=INFINITE)}
             name = resolved(dotted(call["func"]) or "")
             if name == "nki.language.ndarray" and self._space(call) in HBM:
                 return self._allocation(call)
@@ -84,7 +91,7 @@ class Rewriter:
         except (KeyError, TypeError):
             raise ValueError(f"line {call['lineno']}: an HBM tensor needs a literal shape, "
                              f"dtype and buffer")
-        place = {k: call[k] for k in ("lineno", "col_offset", "end_lineno", "end_col_offset")}
+        place = {k: call[k] for k in PLACE}
         self.hbm.append((extents, dtype))
         return {"Subscript": dict(
             place, ctx="Load", value={"Name": dict(place, id="hbm_out", ctx="Load")},

@@ -148,6 +148,15 @@ class Replay:
         negate = -1 if call.constants.get("negate", False) else 1
         self.put(call.operands["dst"], negate * result)
 
+    def do_tensor_tensor_scan(self, call):
+        left, right = self.get(call.operands["data0"]), self.get(call.operands["data1"])
+        state, result = self.scalar(call, "initial"), np.empty(left.shape)
+        for j in range(left.shape[1]):
+            step = to_type(ALU[self.name(call, "op0")](left[:, j:j + 1], state), "float32")
+            state = to_type(ALU[self.name(call, "op1")](step, right[:, j:j + 1]), "float32")
+            result[:, j:j + 1] = state
+        self.put(call.operands["dst"], result)
+
     def do_activation(self, call):
         data = self.get(call.operands["data"])
         x = data * self.scalar(call, "scale", 1.0) + self.scalar(call, "bias", 0.0)

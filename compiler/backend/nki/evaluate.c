@@ -288,9 +288,7 @@ const Val *eval_out_of_psum(Evaluation *ev, const Val *v)
     return val_tile(ev, copy, v->hp, v->f);
 }
 
-#define LARGEST 0x1.fffffep127 /* of f32 */
-
-/* NKI has no name for infinities and NaN: twice the largest number is one, and that times 0 the other. As a column, before all loops. */
+/* A tile is filled with infinity; NaN, which NKI has no word for, is that times 0. As a column, before all loops. */
 static const Val *not_finite(Evaluation *ev, double number)
 {
     Lower *l = ev->l;
@@ -301,16 +299,15 @@ static const Val *not_finite(Evaluation *ev, double number)
     }
     Lift lift = lift_begin(l, 0, (int64_t)sizeof(float));
     v = tile_new(l, "number", DTYPE_F32, SPACE_TILE, eval_partitions(ev), 1);
-    make_memset(l, v, signbit(number) ? -LARGEST : LARGEST);
-    const Val *by = val_number(ev, 2.0), *x = val_tile(ev, v, true, (Labels){0});
-    for (int step = 0; step < (isnan(number) ? 2 : 1); step++) {
+    make_memset(l, v, isnan(number) ? INFINITY : number);
+    const Val *x = val_tile(ev, v, true, (Labels){0});
+    if (isnan(number)) {
         Val *product = val_new(ev, VAL_PENDING);
         product->op = OP_MUL;
         product->x = x;
-        product->y = by;
+        product->y = val_number(ev, 0.0);
         product->hp = true;
         x = eval_force(ev, product, DTYPE_F32, NULL);
-        by = val_number(ev, 0.0);
     }
     cache_put(l, key, 3, x->v);
     lift_end(l, &lift);
@@ -466,7 +463,7 @@ static Val *function(Evaluation *ev, Op fn, const Val *x, bool recip, const Tile
 TileView eval_full_tile(Evaluation *ev, const Val *v, DType t, const TileView *into)
 {
     Lower *l = ev->l;
-    v = operand(ev, v);
+    v = v->kind == VAL_NUMBER && isnan(v->number) ? operand(ev, v) : v;
     if (v->kind == VAL_PENDING) {
         v = eval_force(ev, v, t, into);
     }

@@ -2,7 +2,6 @@
 /* What positions make in an expression: numbers by iota, choices between a tile and a number by affine_select. */
 #include "backend/nki/evaluate.h"
 
-#include <float.h>
 #include <math.h>
 
 /* The only value that the box has. */
@@ -74,8 +73,7 @@ static bool all_compare(Evaluation *ev, const Expr *e, uint32_t *n, const Expr *
     return whole_compares(ev->l, e, &x) && whole_on_partitions(&x, ev->p, ev->box);
 }
 
-/* A tile where positions compare so, a number elsewhere: by an instruction each, which has finite numbers alone. Infinity is twice the
- * largest number, beside halves of what the tile holds. */
+/* A tile where positions compare so, a number elsewhere: by an instruction each. */
 static const Val *select_by_position(Evaluation *ev, const Expr *e)
 {
     Lower *l = ev->l;
@@ -86,11 +84,6 @@ static const Val *select_by_position(Evaluation *ev, const Expr *e)
         return NULL;
     }
     const Val *x = eval(ev, e->arg[1], NULL);
-    bool infinite = isinf(number);
-    if (infinite) {
-        x = eval_binary(ev, OP_MUL, x, val_number(ev, 0.5));
-        number = number < 0 ? -FLT_MAX : FLT_MAX;
-    }
     x = eval_out_of_psum(ev, eval_force(ev, x, DTYPE_F32, NULL));
     TileView src = eval_full_tile(ev, x, DTYPE_F32, NULL);
     TileView dst = tile_new(l, "t", DTYPE_F32, SPACE_TILE, src.np, src.nf);
@@ -105,8 +98,7 @@ static const Val *select_by_position(Evaluation *ev, const Expr *e)
         whole_select(l, dst, src, &w, at[i]->op, number, ev->p, ev->f, ev->box);
         src = dst;
     }
-    const Val *out = val_tile(ev, dst, eval_partitions(ev) > 1, ev->f);
-    return infinite ? eval_binary(ev, OP_MUL, out, val_number(ev, 2.0)) : out;
+    return val_tile(ev, dst, eval_partitions(ev) > 1, ev->f);
 }
 
 /* What is made of positions in ways of its own, or null. */

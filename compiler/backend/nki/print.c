@@ -3,7 +3,7 @@
  * keyword, every bound a literal or a sum of literals times loop variables. The text keeps to
  * what NKI 0.3.0 to 0.6.0 take alike. Decides nothing but the engine of plain copies and row sums, which go
  * where less is to do. */
-#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "backend/nki/print.h"
@@ -269,7 +269,7 @@ static void put_instr(Printer *p)
         print_key(p, ", data0", ROLE_A);
         print_key(p, ", data1", ROLE_B);
         text_put(p->out, ", initial=");
-        print_number(p->out, i->op == OP_SUM ? 0.0 : i->op == OP_RMAX ? -FLT_MAX : FLT_MAX);
+        print_number(p->out, i->op == OP_SUM ? 0.0 : i->op == OP_RMAX ? -INFINITY : INFINITY);
         text_printf(p->out, ", op0=nl.%s, op1=nl.%s",
                     i->op == OP_SUM ? "multiply" : fold_name(i->op), fold_name(i->op));
         break;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operands of printed instructions: slices and patterns whose bounds are literals, or sums of these times loop variables. */
+#include <math.h>
+
 #include "backend/nki/print.h"
 
 const char *print_source(const Printer *p, const Instr *i)
@@ -196,7 +198,11 @@ void print_operand(Printer *p, Role role)
 
 void print_number(Text *out, double v)
 {
-    text_f64(out, v);
+    if (isinf(v)) {
+        text_put(out, v < 0 ? "-float('inf')" : "float('inf')");
+    } else {
+        text_f64(out, v);
+    }
 }
 
 void print_scalar(Printer *p, Role role)

@@ -285,11 +285,16 @@ static bool check_positions(Verifier *v, const Instr *i)
     return most < INT32_MAX || broken(v, i, "E8", "a position that int32 does not hold");
 }
 
-/* The text has words for numbers that f32 holds alone: no infinities, no NaN. */
+/* Is it what fills a tile: a number of f32, or an infinity? */
+static bool fills(double x)
+{
+    return fabs(x) <= FLT_MAX || isinf(x);
+}
+
+/* The text has words for numbers of f32, and infinities where they fill tiles; none for NaN. */
 static bool check_numbers(Verifier *v, const Instr *i)
 {
-    bool fine =
-        (i->kind != INSTR_MEMSET && i->kind != INSTR_AFFINE) || fabs(i->value) <= FLT_MAX;
+    bool fine = (i->kind != INSTR_MEMSET && i->kind != INSTR_AFFINE) || fills(i->value);
     const ScalarOperand *s[2] = {&i->s0, &i->s1};
     for (int k = 0; k < 2; k++) {
         fine &= !s[k]->given || s[k]->is_tile || fabs(s[k]->number) <= FLT_MAX;

@@ -76,6 +76,8 @@ def make_inputs(manifest, words):
         word = words.get(a.name, "")
         low, high = {"positive": (1, 5), "negative": (-9, -4)}.get(word, (-3, 4))
         arrays.append(rng.integers(low, high, a.shape).astype(np.float32))
+        if word == "infinite":
+            arrays[-1] = np.where(np.abs(arrays[-1]) < 2, arrays[-1], np.copysign(np.inf, arrays[-1]))
     if words:                                      # energies: virtual ones above zero
         for at, a in enumerate(manifest.inputs):
             if a.name == "ev":
@@ -234,7 +236,7 @@ def split(options):
 # Of these one core does all: single numbers, and an index that meets itself.
 ALONE = {
     "dot", "mp2_energy", "mp2_loops", "weighted_pairs", "trace_and_diagonal", "update_read_in_part", "update_of_what_is_read", "diagonal_of_a_block",
-    "long_vectors", "sums", "extremes",
+    "long_vectors", "sums", "extremes", "extremes_so_far",
 }
 
 
