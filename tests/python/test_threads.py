@@ -26,6 +26,30 @@ if child == 0:
     os._exit(0 if (used(threads=2)[0] == want).all() and (used()[0] == want).all() else 3)
 assert os.waitpid(child, 0)[1] == 0
 """
+# The C compiler tells when it runs, and goes on when the child has computed: meanwhile the thread that waits for it holds the locks of what it compiles.
+FORK_WHILE_COMPILING = """
+import signal, threading, time
+folder = os.environ["COMPILES"]
+compiles = lambda: tdsl.einsum("ab,cb,dc->ad", np.ones((4, 5)), np.ones((6, 5)), np.ones((3, 6)))
+worker = threading.Thread(target=compiles)
+worker.start()
+deadline = time.time() + 100
+while not os.path.exists(folder + "/begun"):
+    assert time.time() < deadline
+    time.sleep(0.01)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    open(folder + "/go on", "w").close()
+    os._exit(0 if tdsl.einsum("ab->b", a[:4]).shape == (600,) and compiles().shape == (4, 3) else 3)
+assert os.waitpid(child, 0)[1] == 0, "the child waited for a lock"
+worker.join()
+"""
+SLOW_COMPILER = """#!/bin/sh
+touch "$COMPILES/begun"
+while [ ! -e "$COMPILES/go on" ]; do sleep 0.05; done
+exec cc "$@"
+"""
 
 
 @unittest.skipUnless(sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1, "needs two CPUs of Linux")
@@ -74,6 +98,14 @@ class Threads(unittest.TestCase):
 
     def test_a_process_that_forks(self):
         self.call(FORK)
+
+    def test_a_process_that_forks_while_a_thread_compiles(self):
+        with tempfile.TemporaryDirectory() as folder:
+            compiler = os.path.join(folder, "slow-cc")
+            with open(compiler, "w", encoding="utf-8") as f:
+                f.write(SLOW_COMPILER)
+            os.chmod(compiler, 0o755)
+            self.call(FORK_WHILE_COMPILING, COMPILES=folder, TDSL_CC=compiler, TDSL_CACHE_DIR=os.path.join(folder, "cache"))
 
 
 unittest.main()

@@ -12,16 +12,16 @@ import ctypes
 import os
 import shutil
 import stat
-import threading
 import time
 
 from . import _process
 from ._errors import CCompilerError, SlowWarning, warn
+from ._locks import Lock
 
 FORMAT = "v1"
 _LIMIT = 1 << 30
 _STALE = 3600  # seconds after which what a killed process left is removed
-_lock = threading.Lock()
+_lock = Lock()
 _private = None  # a folder of this process, where there is no other
 _counts = {"hits": 0, "compiled": 0}
 _told: set[str] = set()

@@ -3,11 +3,11 @@
 import ctypes
 import functools
 import os
-import threading
 
 from . import _tools
 from ._arrays import NAMES, dtype_of, name_of, plain, pointer
 from ._errors import DtypeError, Error
+from ._locks import Lock
 from ._nki_dispatch import DeviceError
 
 _NUMBERS = {name: number for number, name in NAMES.items()}
@@ -42,7 +42,7 @@ class _Context:
 
     def __init__(self):
         self.library = _library()
-        self.lock = threading.Lock()
+        self.lock = Lock()
         self._context = ctypes.c_void_p()
         self.call("tdsl_context_create", None, ctypes.byref(self._context))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ from . import _equation
 from ._arrays import Ready, as_array, dtype_of, is_plain, key_of, name_of, overlap, plain, scalar, to_dtype
 from ._calls import Calls, fast, run_of
 from ._errors import ArgumentError, DtypeError, ShapeError
+from ._locks import Lock
 from ._program import Source, bind, threads_of
 
 _MOST_CALLS = 4096
@@ -25,7 +25,7 @@ _calls = Calls()  # the same, in the C module
 _calls._take((), _MOST_CALLS)
 _sources: dict[Any, Source] = {}  # by what is compiled
 _seen: dict[Any, set[Any]] = {}  # sets of extents by string and types
-_lock = threading.RLock()
+_lock = Lock()
 
 # Types that the language does not have, and the one in which the same ring operations give the same bits.
 _NARROW = {"int8": "i32", "int16": "i32", "uint8": "i32", "uint16": "i32", "uint32": "i32", "uint64": "i64"}

@@ -9,10 +9,10 @@ import importlib.util
 import os
 import shutil
 import sys
-import threading
 
 from . import _tools
 from ._arrays import is_bf16
+from ._locks import Lock
 
 
 class Unavailable(Exception):
@@ -78,7 +78,7 @@ def _import_emulator():
 class Emulator(Arrays):
     """The emulator, in this process, one program at a time. bf16 is its 16 bits there."""
     name = "the NKI emulator"
-    _lock = threading.Lock()  # of all: the emulator keeps the program that runs in a global
+    _lock = Lock()  # of all: the emulator keeps the program that runs in a global
 
     def __init__(self):
         _import_emulator()
@@ -100,7 +100,7 @@ class Emulator(Arrays):
             raise RuntimeError(str(error)) from None
 
 
-_loading = threading.RLock()
+_loading = Lock()
 
 
 def kernel_of(program):

@@ -8,6 +8,7 @@ import threading
 from . import _nki_devices as devices
 from ._errors import ArgumentError, Error, ShapeError, SlowWarning, warn
 from ._extents import computed_in, sizes
+from ._locks import Lock
 
 
 class DeviceError(Error, RuntimeError):
@@ -74,7 +75,7 @@ class Devices:
     """The devices of a process, made when first asked for; what could not be had is not tried again."""
 
     def __init__(self):
-        self._lock, self._made = threading.RLock(), {}
+        self._lock, self._made = Lock(), {}
 
     def get(self, key, make):
         with self._lock:

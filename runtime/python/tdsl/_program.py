@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import os
 import re
-import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ from ._calls import Calls, fast, run_of
 from ._errors import ArgumentError, CompileError, DtypeError, OverlapError, ShapeError
 from ._extents import complete, sizes
 from ._interpreter import InterpretedKernel, heads
+from ._locks import Lock
 from ._table import kernels_of
 
 _LIST = re.compile(r"^const tdsl_kernel_info \*const (\w+)\[\] = ", re.M)
@@ -52,7 +52,7 @@ class Source:
 
     def __init__(self, arguments, text=None, described=False, warn=False):
         self.arguments, self.text = arguments, text
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._kernels = {}
         self.c = self.print("-o", "-", warn=warn)
         self.heads = self._read_heads() if described else None

@@ -9,13 +9,13 @@ import dataclasses
 import functools
 import os
 import tempfile
-import threading
 
 from . import _decompose, _equation
 from ._arrays import as_array, name_of, to_dtype
 from ._device import DeviceTensor, present
 from ._einsum import einsum as _einsum
 from ._errors import ArgumentError, DtypeError, ShapeError
+from ._locks import Lock
 from ._path import path as _path
 
 __all__ = ["HAS_NKI", "ContractionPlan", "ao_to_mo_transform", "clear_plan_cache", "cp_decompose", "cp_reconstruct", "einsum", "estimate_flops",
@@ -30,7 +30,7 @@ _MOST_PLANS = 4096
 _state = {"backend": os.environ.get("TRNTENSOR_FORCE_BACKEND", "auto"), "present": None}
 _plans = collections.OrderedDict()
 _programs = {}
-_lock = threading.RLock()
+_lock = Lock()
 if _state["backend"] not in _BACKENDS:
     raise ArgumentError(f"TRNTENSOR_FORCE_BACKEND is {_state['backend']!r}, not one of {', '.join(_BACKENDS)}")
 
