@@ -38,6 +38,18 @@ class Mp2(unittest.TestCase):
         mf = scf.UHF(gto.M(atom="O 0 0 0; O 0 0 1.2", basis="cc-pvdz", spin=2, verbose=0)).run()
         self.same(tdsl.pyscf.dfmp2(mf), mp.dfump2.DFUMP2(mf).run())
 
+    def test_nothing_to_correlate(self):
+        """No electron of one spin, or of none, no virtual orbital, all frozen."""
+        unrestricted = lambda atom, basis, spin: scf.UHF(gto.M(atom=atom, basis=basis, spin=spin, verbose=0)).run()
+        helium = scf.RHF(gto.M(atom="He 0 0 0", basis="sto-3g", verbose=0)).run()
+        water = scf.RHF(gto.M(atom=WATER, basis="sto-3g", verbose=0)).run()
+        for mf, frozen in ((unrestricted("H 0 0 0", "cc-pvdz", 1), None), (unrestricted("H 0 0 0", "sto-3g", 1), None), (unrestricted("H 0 0 0; H 0 0 1", "sto-3g", 2), None),
+                           (unrestricted("He 0 0 0", "sto-3g", 0), None), (helium, None), (water, 5)):
+            got = tdsl.pyscf.dfmp2(mf, frozen=frozen)
+            self.assertEqual((float(got), got.e_corr_os, got.e_corr_ss), (0, 0, 0))
+        for mf in unrestricted("H 0 0 0; H 0 0 1", "cc-pvdz", 2), unrestricted("Li 0 0 0", "cc-pvdz", 1):  # pairs of one spin alone; one electron of the other
+            self.assertAlmostEqual(tdsl.pyscf.dfmp2(mf), mp.dfump2.DFUMP2(mf).run().e_corr, delta=1e-9)
+
     def test_what_is_refused(self):
         for mf in (scf.ROHF(gto.M(atom="O", spin=2, verbose=0)), None):
             with self.assertRaises(ValueError):

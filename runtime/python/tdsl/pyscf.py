@@ -77,7 +77,12 @@ def dfmp2(mf, frozen=None, mo_coeff=None, mo_occ=None, mo_energy=None, with_df=N
         mp = make(mf, frozen=frozen, mo_coeff=mo_coeff, mo_occ=mo_occ, mo_energy=mo_energy)
     if with_df is not None:
         mp.with_df = with_df
-    eris, energies = mp.ao2mo(), mp.split_mo_energy()  # of each spin: frozen, occupied, virtual, frozen
+    energies = mp.split_mo_energy()  # of each spin: frozen, occupied, virtual, frozen
+    spins = energies if isinstance(mp, unrestricted.DFUMP2) else [energies]
+    pairs = [len(e[1]) * len(e[2]) for e in spins]
+    if not any(pairs):
+        return Energy(0, 0)  # and PySCF does not make integrals of nothing
+    eris = mp.ao2mo()
     count, program = _threads(threads), _program()
     whole = lambda a: np.ascontiguousarray(a, dtype=np.float64)
     if not isinstance(mp, unrestricted.DFUMP2):
@@ -85,6 +90,9 @@ def dfmp2(mf, frozen=None, mo_coeff=None, mo_occ=None, mo_energy=None, with_df=N
         B = whole(eris.ovL).reshape(len(eo), len(ev), -1)
         return Energy(*program.closed(B, whole(eo), whole(ev), threads=count))
     eo, ev = [whole(e[1]) for e in energies], [whole(e[2]) for e in energies]
+    if not all(pairs):
+        k = pairs.index(max(pairs))
+        return Energy(0, program.like(whole(eris.ovL[k]).reshape(len(eo[k]), len(ev[k]), -1), eo[k], ev[k], threads=count) / 2)
     B = [whole(b).reshape(len(o), len(v), -1) for b, o, v in zip(eris.ovL, eo, ev)]
     same = sum(program.like(b, o, v, threads=count) for b, o, v in zip(B, eo, ev)) / 2
     return Energy(program.unlike(B[0], B[1], eo[0], ev[0], eo[1], ev[1], threads=count), same)
