@@ -4,7 +4,9 @@
 After the subset check and before Python runs the text, two things are written into its tree:
 a step at the head of every loop body (rule H2 when there are too many), and a checked function
 around every arithmetic operator, so that integers stay int32 (P8, what the front ends compute
-in) and operators meet numbers only (P5 on tensors, P1 on anything else). Lines stay.
+in) and operators meet numbers only (P5 on tensors, P1 on anything else). Tuples and lists are
+weighed where they are made and compared, with what they hold: one that holds another twice, and
+so on, would take for ever to compare or to print (H2). Lines stay.
 """
 
 import ast
@@ -12,10 +14,12 @@ import math
 
 from .errors import broken
 from .memory import View
-from .session import current
+from .session import current, is_active
 
 _SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
 _FLOAT32_MAX = 3.4028235677973366e+38
+_MOST_ITEMS = 10000
+_ITEMS_PER_STEP = 64
 
 
 class _Guard(ast.NodeTransformer):
@@ -34,6 +38,29 @@ class _Guard(ast.NodeTransformer):
         name = self._at(ast.Name(node.target.id, ast.Load()), node)
         value = self._at(self._checked(node.op, name, node.value), node)
         return self._at(ast.Assign([node.target], value), node)
+
+    def visit_Tuple(self, node):
+        self.generic_visit(node)
+        return self._weighed(node) if isinstance(node.ctx, ast.Load) else node
+
+    visit_List = visit_Tuple
+
+    def visit_Subscript(self, node):
+        node.value = self.visit(node.value)
+        if isinstance(node.slice, ast.Tuple):  # which may hold slices, and is no value then
+            self.generic_visit(node.slice)
+        else:
+            node.slice = self.visit(node.slice)
+        return node
+
+    def visit_Compare(self, node):
+        self.generic_visit(node)
+        node.left = self._weighed(node.left)
+        node.comparators = [self._weighed(value) for value in node.comparators]
+        return node
+
+    def _weighed(self, node):
+        return self._at(ast.Call(ast.Name("__weighed__", ast.Load()), [node], []), node)
 
     @staticmethod
     def _checked(operator, left, right):
@@ -63,9 +90,24 @@ def _arithmetic(sign, left, right):
     return value
 
 
+def _weighed(value):
+    if isinstance(value, (tuple, list)):
+        items, rest = 0, [value]
+        while rest:
+            holder = rest.pop()
+            items += len(holder)
+            if items > _MOST_ITEMS:
+                broken("H2", f"a tuple or list of more than {_MOST_ITEMS} items, with those it holds")
+            rest += [item for item in holder if isinstance(item, (tuple, list))]
+        if items >= _ITEMS_PER_STEP and is_active():
+            current().step(items // _ITEMS_PER_STEP)
+    return value
+
+
 def guards():
     """The functions that a guarded tree calls, by name."""
-    return {"__step__": lambda: current().step(), "__arithmetic__": _arithmetic}
+    return {"__step__": lambda: current().step(), "__arithmetic__": _arithmetic,
+            "__weighed__": _weighed}
 
 
 def guarded_tree(tree):

@@ -149,11 +149,11 @@ class Session:
             broken("H2", f"more than {self.max_instructions} instructions", op=op)
         return len(self.records)
 
-    def step(self):
-        """One loop iteration: a kernel that only loops ends too."""
-        self.steps += 1
+    def step(self, count=1):
+        """One loop iteration, or work like `count` of them: a kernel that only loops ends too."""
+        self.steps += count
         if self.steps > STEPS_PER_INSTRUCTION * self.max_instructions:
-            broken("H2", f"more than {self.steps - 1} loop iterations")
+            broken("H2", f"more than {self.steps - count} loop iterations")
 
     def touch(self, view, at):
         """An instruction uses a tensor: its live range grows."""
@@ -185,6 +185,10 @@ def _located(rule, text, op, line, path):
         broken(rule, text, op=op, line=line, path=path)
     except RuleError as error:
         return error
+
+
+def is_active():
+    return bool(_active)
 
 
 def current():

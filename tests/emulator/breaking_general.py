@@ -244,6 +244,16 @@ WHOLE = [
      filled("t", (1, 1)) +
      "o = nl.ndarray(shape=(1, 1), dtype=nl.float32, buffer=nl.shared_hbm)\n"
      "nisa.dma_copy(dst=o[...], src=t[...])\nreturn o\n"),
+    ("H2", "a tuple that holds itself twice, and so on", "", {},
+     "s = (1, 2)\nt = (1, 2)\nfor i in range(<<60||6>>):\n    s = (s, s)  #!\n    t = (t, t)\nassert s == t\n" +
+     filled("t", (1, 1)) +
+     "o = nl.ndarray(shape=(1, 1), dtype=nl.float32, buffer=nl.shared_hbm)\n"
+     "nisa.dma_copy(dst=o[...], src=t[...])\nreturn o\n"),
+    ("H2", "a long tuple is compared again and again", "", {"max_instructions": 100},
+     "s = (1, 2)\nt = (1, 2)\nfor i in range(10):\n    s = (s, s)\n    t = (t, t)\n"
+     "for i in range(<<1000||9>>):\n    assert s == t  #!\n" + filled("t", (1, 1)) +
+     "o = nl.ndarray(shape=(1, 1), dtype=nl.float32, buffer=nl.shared_hbm)\n"
+     "nisa.dma_copy(dst=o[...], src=t[...])\nreturn o\n"),
     ("H3", "an assertion about shapes fails", "a:float32:8x8", {},
      "assert a.shape == (8, <<9||8>>)\n" + filled("t", (1, 1)) + "o = nl.ndarray(shape=(1, 1), "
      "dtype=nl.float32, buffer=nl.shared_hbm)\nnisa.dma_copy(dst=o[...], src=t[...])\n"
