@@ -349,6 +349,27 @@ class Nki(unittest.TestCase):
                     np.testing.assert_array_equal(got, factor * (a @ b))
         self.assertEqual(len(torch_neuronx.ops), 2)
 
+    def test_a_file_that_is_not_its_manifests_is_not_run(self):
+        folder = os.path.join(self.folder, "changed")
+        tdsl.nki.compile(self.kernels, folder, m=40, k=30, n=50)
+        file = os.path.join(folder, "product.py")
+        with open(file, encoding="utf-8") as f:
+            text = f.read()
+        with modules({"nki"}):
+            tdsl.nki.load(folder)["product"]._dispatch.forms[0].programs[0].check()
+            for changed in text + "import os\n", text.replace("\nimport nki\n", "\nimport os\nimport nki\n", 1):
+                with open(file, "w", encoding="utf-8") as f:
+                    f.write(changed)
+                program = tdsl.nki.load(folder)["product"]._dispatch.forms[0].programs[0]
+                with self.assertRaisesRegex(tdsl.Error, "SHA-256"):
+                    _nki_devices.kernel_of(program)
+        with open(os.path.join(folder, "product.json"), encoding="utf-8") as f:
+            manifest = f.read()
+        with open(os.path.join(folder, "product.json"), "w", encoding="utf-8") as f:
+            f.write(manifest.replace('"product.py"', '"../product.py"'))
+        with self.assertRaisesRegex(tdsl.Error, "beside it"):
+            tdsl.nki.load(folder)
+
     def test_folders(self):
         for wrong, kind, words in (("nowhere", FileNotFoundError, "nowhere"), (HERE, tdsl.ArgumentError, "has no manifests")):
             with self.assertRaisesRegex(kind, words):

@@ -108,6 +108,7 @@ def kernel_of(program):
     name = f"tdsl_kernel_{program.unique}"
     with _loading:
         if name not in sys.modules:
+            program.check()
             spec = importlib.util.spec_from_file_location(name, program.file)
             module = importlib.util.module_from_spec(spec)
             sys.modules[name] = module

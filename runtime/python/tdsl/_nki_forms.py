@@ -41,7 +41,10 @@ class DeviceProgram:
 
     def __init__(self, manifest, data, operands):
         self.manifest, self.function = manifest, data["function"]
+        if os.path.basename(data["file"]) != data["file"]:
+            raise Error(f"{manifest}: its program is a file beside it, not {data['file']!r}")
         self.file = os.path.join(os.path.dirname(manifest), data["file"])
+        self.digest = data.get("sha256")
         self.inputs = [o for o in operands if o.reads]
         self.outputs = [o for o in operands if not o.reads]
 
@@ -50,6 +53,20 @@ class DeviceProgram:
         """A name that no other program has, nor another text in the same place."""
         with open(self.file, "rb") as stream:
             return f"{self.function}_{hashlib.sha256(self.file.encode() + stream.read()).hexdigest()[:12]}"
+
+    def check(self):
+        """Error where the file's code is not that of the manifest's digest: for whoever is going to run it. Before its imports, where the digest begins, it
+        has a docstring only."""
+        import ast
+        with open(self.file, encoding="utf-8") as stream:
+            head, _, code = stream.read().partition("\nimport nki\n")
+        try:
+            statements = ast.parse(head).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            statements = [None]
+        is_text = all(isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in statements)
+        if not is_text or hashlib.sha256(("import nki\n" + code).encode()).hexdigest() != self.digest:
+            raise Error(f"{self.file} is not what tdslc wrote with {self.manifest}: its SHA-256 is another, and it is not run; compile the folder again")
 
 
 class Form:
