@@ -100,6 +100,48 @@ class Cache(unittest.TestCase):
             pass
         self.assertEqual(self.call(), "0 1 1")
 
+    def on_a_disk(self, options, text=CALL):
+        """What a call prints whose cache folder is a file system of its own, mounted in a namespace of its own."""
+        disk = os.path.join(self.folder, "disk")
+        os.mkdir(disk, 0o700)
+        mount = ["unshare", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs -o "$1,mode=700" none "$0" && shift && exec "$@"', disk, options]
+        if shutil.which("unshare") is None or subprocess.run([*mount, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("file systems cannot be mounted here")
+        done = subprocess.run([*mount, sys.executable, "-B", "-c", text], env={**os.environ, "TDSL_CACHE_DIR": disk}, capture_output=True, text=True, timeout=100, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.told = done.stderr
+        os.rmdir(disk)
+        return done.stdout.strip()
+
+    def test_a_full_disk_and_one_from_which_nothing_is_run(self):
+        for options, why in (("size=16k", "cannot be written"), ("nr_inodes=3", "cannot be written"), ("noexec", "cannot be loaded")):
+            with self.subTest(options):
+                self.assertRegex(self.on_a_disk(options), r"^0 \d 1$")
+                self.assertEqual(self.told.count("SlowWarning"), 1, self.told)
+                self.assertIn(why, self.told)
+                self.assertIn("kept for this process only", self.told)
+
+    def test_numbers_of_bytes(self):
+        limit = "import tdsl; print(tdsl.cache_info()['limit'])"
+        for text, bytes_ in (("1G", 1 << 30), ("512", 512), ("64 KiB", 65536), ("2mb", 2 << 20), ("", 1 << 30)):
+            self.assertEqual((self.call(limit, TDSL_CACHE_BYTES=text), self.told), (str(bytes_), ""))
+        for text in "much", "-1", "1.5G", "1e9":
+            self.assertEqual(self.call(limit, TDSL_CACHE_BYTES=text), str(1 << 30))
+            self.assertEqual(self.told.count("TDSL_CACHE_BYTES is"), 1)
+
+    def test_a_compiler_without_complex_numbers(self):
+        """Such as tcc: these kernels are interpreted, others compiled, and TDSL_REQUIRE_CC refuses."""
+        compiler = os.path.join(self.folder, "no-complex")
+        with open(compiler, "w", encoding="utf-8") as f:
+            f.write('#!/bin/sh\nfor word; do case $word in *.c) ! grep -q _Complex "$word" || { echo "error: _Complex is not supported" >&2; exit 1; } ;; esac; done\nexec cc "$@"\n')
+        os.chmod(compiler, 0o755)
+        text = "import tdsl, numpy as np; print(tdsl.einsum('ij->j', np.ones((2, 3))), tdsl.einsum('ij->j', np.full((2, 3), 1j)))"
+        self.assertEqual(self.call(text, TDSL_CC=compiler), "[2. 2. 2.] [0.+2.j 0.+2.j 0.+2.j]")
+        self.assertEqual(self.told.count("SlowWarning"), 1, self.told)
+        self.assertIn("has no complex numbers", self.told)
+        process = self.start(text, TDSL_CC=compiler, TDSL_REQUIRE_CC="1")
+        self.assertIn("CCompilerError", process.communicate(timeout=100)[1])
+
     def test_many_processes_of_which_some_are_killed(self):
         rng = random.Random(1)
         processes = [self.start(TDSL_CFLAGS=f"-O1 -DX={k % 4}") for k in range(50)]

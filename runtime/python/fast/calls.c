@@ -270,18 +270,21 @@ static bool place_named(const calls *c, given *g, PyObject *named, PyObject **ou
         return false;
     }
     while (PyDict_Next(named, &at, &name, &value)) {
-        int k = positional;
+        int k = 0;
         while (k < n_names && PyUnicode_Compare(PyTuple_GetItem(c->names, k), name) != 0) {
             k++;
         }
-        if (PyUnicode_CompareWithASCIIString(name, "out") == 0) {
-            *out = value;
-        } else if (PyUnicode_CompareWithASCIIString(name, "threads") == 0) {
-            *threads = value;
-        } else if (k < n_names && !taken[k]) {
+        if (k < n_names) { /* a parameter may be called like an option */
+            if (k < positional || taken[k]) {
+                return false;
+            }
             g->object[k] = value;
             taken[k] = true;
             g->n++;
+        } else if (PyUnicode_CompareWithASCIIString(name, "out") == 0) {
+            *out = value;
+        } else if (PyUnicode_CompareWithASCIIString(name, "threads") == 0) {
+            *threads = value;
         } else {
             return false;
         }

@@ -9,8 +9,8 @@ _PARTS = {
     "_cache": ["cache_clear", "cache_info"],
     "_contract": ["contract", "tensordot", "transpose"],
     "_einsum": ["Expression", "einsum", "expression"],
-    "_errors": ["ArgumentError", "CCompilerError", "CompileError", "CompileWarning", "CopyWarning", "DtypeError", "Error",
-                "OverlapError", "ShapeError", "SlowWarning", "WorkspaceError"],
+    "_errors": ["ArgumentError", "CCompilerError", "CallError", "CompileError", "CompileWarning", "CopyWarning", "DtypeError", "Error",
+                "FileError", "OverlapError", "ShapeError", "SlowWarning", "WorkspaceError"],
     "_path": ["Path", "path"],
     "_program": ["Kernel", "Program", "compile", "load"],
 }
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from ._cache import cache_clear as cache_clear, cache_info as cache_info
     from ._contract import contract as contract, tensordot as tensordot, transpose as transpose
     from ._einsum import Expression as Expression, einsum as einsum, expression as expression
-    from ._errors import (ArgumentError as ArgumentError, CCompilerError as CCompilerError, CompileError as CompileError,
+    from ._errors import (ArgumentError as ArgumentError, CCompilerError as CCompilerError, CallError as CallError, CompileError as CompileError,
                           CompileWarning as CompileWarning, CopyWarning as CopyWarning, DtypeError as DtypeError, Error as Error,
-                          OverlapError as OverlapError, ShapeError as ShapeError, SlowWarning as SlowWarning,
+                          FileError as FileError, OverlapError as OverlapError, ShapeError as ShapeError, SlowWarning as SlowWarning,
                           WorkspaceError as WorkspaceError)
     from ._path import Path as Path, path as path
     from ._program import Kernel as Kernel, Program as Program, compile as compile, load as load

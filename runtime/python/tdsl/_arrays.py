@@ -40,7 +40,10 @@ def to_dtype(dtype):
     import numpy as np
     if isinstance(dtype, str) and (dtype in _NUMPY or dtype == "bf16"):
         return dtype_of(dtype)
-    return np.dtype(dtype)
+    try:
+        return np.dtype(dtype)
+    except TypeError:
+        raise DtypeError(f"{dtype!r} is no element type", "dtype") from None
 
 
 def as_array(x, argument):
@@ -58,7 +61,10 @@ def as_array(x, argument):
         return to_numpy(x)
     if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
         return np.from_dlpack(x)
-    return np.asarray(x)
+    try:
+        return np.asarray(x)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"argument {argument!r} is no array: {error}", argument) from None
 
 
 def is_plain(a):

@@ -15,7 +15,7 @@ import stat
 import time
 
 from . import _process
-from ._errors import CCompilerError, SlowWarning, warn
+from ._errors import CCompilerError, Error, SlowWarning, warn
 from ._locks import Lock
 
 FORMAT = "v1"
@@ -63,7 +63,15 @@ def warn_once(what, message):
 
 
 def _limit():
-    return int(os.environ.get("TDSL_CACHE_BYTES", _LIMIT))
+    """TDSL_CACHE_BYTES, a number that may end in K, M, G or T, of 1024 each."""
+    import re
+    text = os.environ.get("TDSL_CACHE_BYTES", "").strip()
+    read = re.fullmatch(r"(\d{1,18})\s*(?:([kmgt])(?:i?b)?)?", text, re.I | re.A)
+    if read is None:
+        if text:
+            warn_once("bytes", f"TDSL_CACHE_BYTES is {text!r}, which is no number of bytes (1073741824, 1024M, 1G): it is taken as 1G")
+        return _LIMIT
+    return int(read[1]) << 10 * " kmgt".index((read[2] or " ").lower())
 
 
 def _is_ours(folder):
@@ -92,10 +100,19 @@ def folder():
         why = "is not a folder of this user alone"
     except OSError as error:
         why = error.strerror
+    return _private_folder(path, why)
+
+
+def _private_folder(path, why):
+    """A folder for this process, as `path` cannot be used: `why`. Error where that cannot be made either."""
+    global _private
     import tempfile
     with _lock:
         if _private is None or _private[1] != os.getpid():
-            _private = (tempfile.mkdtemp(prefix="tdsl-"), os.getpid())
+            try:
+                _private = (tempfile.mkdtemp(prefix="tdsl-"), os.getpid())
+            except OSError as error:
+                raise Error(f"compiled code can be kept nowhere: {path} {why}, and a temporary folder cannot be made: {error.strerror}") from None
             atexit.register(_remove, *_private)
     warn_once("folder", f"{path} {why}: what is compiled is kept for this process only")
     return _private[0]
@@ -205,6 +222,16 @@ def _evict(top, keep):
             total -= size
 
 
+def has_complex(cc):
+    """Does a C compiler have the complex numbers of C, which tcc has not?"""
+    import tempfile
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "complex.c")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("#include <complex.h>\ndouble f(double x) { double _Complex z = x; return creal(z * z); }\n")
+        return _process.run([*cc, "-w", "-c", "-o", path + ".o", path])[0] == 0
+
+
 _no_openmp: set[tuple[str, ...]] = set()  # C compilers
 
 
@@ -224,23 +251,66 @@ def _library(text, cc, openmp):
     """Compiled at most once for all processes of this user."""
     import hashlib
     import json
-    import tempfile
     program = os.stat(cc[0])
     flags = [*cc[1:], *os.environ.get("TDSL_CFLAGS", "-O2").split(), "-w"] + (["-fopenmp"] if openmp else [])
     key = json.dumps([FORMAT, os.path.realpath(cc[0]), program.st_size, program.st_mtime_ns, flags])
     name = hashlib.sha256(key.encode() + b"\0" + text.encode()).hexdigest()
     top = folder()
-    entry = os.path.join(top, name)
-    loaded = _load(entry)
+    loaded = _load(os.path.join(top, name))
     if loaded is not None:
         _counts["hits"] += 1
         return loaded
-    aside = tempfile.mkdtemp(prefix="tmp-", dir=top)
     try:
-        _compile([cc[0], *flags], text, aside)
+        return _make([cc[0], *flags], text, top, name)
+    except _Unusable as first:
+        if _private is not None and top == _private[0]:
+            raise CCompilerError(f"{top} {first}, and there is no other folder for compiled code: TDSL_CACHE_DIR may name one") from None
+        top = _private_folder(top, str(first))
+    try:
+        return _make([cc[0], *flags], text, top, name)
+    except _Unusable as second:
+        raise CCompilerError(f"{top} {second}, and there is no other folder for compiled code: TDSL_CACHE_DIR may name one") from None
+
+
+class _Unusable(Exception):
+    """A folder in which nothing can be made, or from which nothing can be loaded."""
+
+
+def _is_full(top):
+    """Can a file not be written there, or not all of it?"""
+    import tempfile
+    try:
+        with tempfile.TemporaryFile(dir=top) as f:
+            f.write(bytes(1 << 18))
+            f.flush()
+            os.fsync(f.fileno())
+    except OSError:
+        return True
+    return False
+
+
+def _make(command, text, top, name):
+    """Compiles, loads and publishes an entry. _Unusable where that is for the folder."""
+    import tempfile
+    entry = os.path.join(top, name)
+    try:
+        aside = tempfile.mkdtemp(prefix="tmp-", dir=top)
+    except OSError as error:
+        raise _Unusable(f"cannot be written ({error.strerror})") from None
+    try:
+        _compile(command, text, aside)
         _counts["compiled"] += 1
-        private = ctypes.CDLL(os.path.join(aside, "kernel.so"))  # whatever becomes of the entry
+        try:
+            private = ctypes.CDLL(os.path.join(aside, "kernel.so"))  # whatever becomes of the entry
+        except OSError as error:
+            raise _Unusable(f"has code that cannot be loaded (mounted noexec? {error})") from None
         _publish(aside, entry)
+    except OSError as error:
+        raise _Unusable(f"cannot be written ({error.strerror})") from None
+    except CCompilerError:
+        if _is_full(top):
+            raise _Unusable("cannot be written (No space left on device)") from None
+        raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     _evict(top, entry)

@@ -51,7 +51,7 @@ def _load() -> Any:
 class _PythonCalls:
     """What `_fast.Calls` is, without prepared calls."""
 
-    def __call__(self, *given, **named):
+    def __call__(self, /, *given, **named):
         return self._slow(*given, **named)
 
     def _take(self, names, most):

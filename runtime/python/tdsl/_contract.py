@@ -4,8 +4,8 @@ import functools
 
 from . import _equation
 from ._arrays import as_array
-from ._einsum import Options, einsum
-from ._errors import ArgumentError, ShapeError
+from ._einsum import Options, einsum, path_options
+from ._errors import ArgumentError, CallError, ShapeError
 
 # opt_einsum's words for searches, and cotengra's of these; other words are tdslc's own.
 _SEARCHES = {"auto": (), "auto-hq": (), "tdsl": (), "greedy": ("--search=greedy",), "eager": ("--search=greedy",),
@@ -23,8 +23,7 @@ def _options(optimize, operands):
         return () if found == ("--search=exact",) and operands > _MOST_EXACT else found
     if hasattr(optimize, "options"):  # our own Optimizer
         return tuple(f"--{name.replace('_', '-')}={value}" for name, value in optimize.options.items() if value is not None)
-    steps = list(getattr(optimize, "path", optimize))
-    return ("--path=" + "".join(f"({','.join(str(int(k)) for k in step)})" for step in steps),)
+    return path_options(optimize, lambda name: _options(name, operands))
 
 
 def _limit(memory_limit, arrays):
@@ -45,7 +44,7 @@ def _string(arguments):
     try:
         labels = sorted({label for term in terms for label in term if label is not Ellipsis})
     except TypeError:
-        raise TypeError("contract: labels of the interleaved form can be hashed and sorted: numbers, or strings") from None
+        raise CallError("contract: labels of the interleaved form can be hashed and sorted: numbers, or strings") from None
     number = {label: k for k, label in enumerate(labels)}
     numbers = [[n if n is Ellipsis else number[n] for n in term] for term in terms]
     operands = arguments[: len(arguments) // 2 * 2 : 2]
@@ -92,7 +91,7 @@ def _tensordot_string(a, b, axes):
     kept = [n for k, n in enumerate(left) if k - a not in first and k not in first]
     kept += [n for k, n in enumerate(right) if k - b not in second and k not in second]
     text = lambda labels: "".join(map(_equation.symbol, labels))
-    return f"{text(left)},{text(right)}->{text(kept)}"
+    return f"{text(left)},{text(right)}->{text(kept)}", tuple((k % a, m % b) for k, m in zip(first, second))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -108,16 +107,31 @@ def _axes(axes):
     """As a key: a number, or two tuples."""
     if hasattr(axes, "__index__"):
         return axes.__index__()
-    return tuple((k.__index__(),) if hasattr(k, "__index__") else tuple(int(n) for n in k) for k in axes)
+    try:
+        first, second = axes
+    except (TypeError, ValueError):
+        raise ArgumentError(f"tensordot: axes is a number, or two lists of axes, not {axes!r}", "axes") from None
+    try:
+        return tuple((k.__index__(),) if hasattr(k, "__index__") else tuple(n.__index__() for n in k) for k in (first, second))
+    except (TypeError, AttributeError):
+        raise ArgumentError(f"tensordot: axes are numbers, not {axes!r}", "axes") from None
 
 
 def tensordot(a, b, axes=2):
     """`numpy.tensordot`: a sum over pairs of axes, the last `axes` of a and the first of b, or `axes=((of a, ...), (of b, ...))`. Returns a new array in C order."""
     a, b = as_array(a, 0), as_array(b, 1)
-    return einsum(_tensordot_string(a.ndim, b.ndim, _axes(axes)), a, b)
+    text, pairs = _tensordot_string(a.ndim, b.ndim, _axes(axes))
+    for k, m in pairs:
+        if a.shape[k] != b.shape[m]:  # of which einsum would stretch a 1
+            raise ShapeError(f"tensordot: axis {k} of one array is {a.shape[k]}, axis {m} of the other {b.shape[m]}", "axes")
+    return einsum(text, a, b)
 
 
 def transpose(a, axes=None):
     """`numpy.transpose`, but a new array in C order. axes: where each axis of the result comes from; default the reverse."""
     a = as_array(a, 0)
-    return einsum(_transpose_string(a.ndim, None if axes is None else tuple(int(k) for k in axes)), a)
+    try:
+        axes = None if axes is None else tuple(k.__index__() for k in axes)
+    except (TypeError, AttributeError):
+        raise ArgumentError(f"transpose: axes are numbers, not {axes!r}", "axes") from None
+    return einsum(_transpose_string(a.ndim, axes), a)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 from . import _equation
 from ._arrays import Ready, as_array, dtype_of, is_plain, key_of, name_of, overlap, plain, scalar, to_dtype
 from ._calls import Calls, fast, run_of
-from ._errors import ArgumentError, DtypeError, ShapeError
+from ._errors import ArgumentError, CallError, DtypeError, ShapeError
 from ._locks import Lock
 from ._program import Source, bind, threads_of
 
@@ -38,6 +38,9 @@ def _forget():
         _calls._forget()
 
 
+_CASTINGS = "no", "equiv", "safe", "same_kind", "unsafe"
+
+
 class Options(tuple):
     """Options of tdslc, given as `optimize`."""
 
@@ -51,10 +54,21 @@ def _search(optimize):
         return optimize
     if isinstance(optimize, str):
         return tuple(words.get(optimize, [f"--search={optimize}"]))
-    steps = list(getattr(optimize, "path", optimize))
-    if steps and steps[0] == "einsum_path":
-        steps = steps[1:]
-    return ("--path=" + "".join(f"({','.join(str(int(k)) for k in step)})" for step in steps),)
+    return path_options(optimize, _search)
+
+
+def path_options(optimize, search):
+    """Options for a path: a list of steps, or what has one, or numpy's ["einsum_path", step...], or its (name, most elements of a tensor)."""
+    try:
+        steps = list(getattr(optimize, "path", optimize))
+        if len(steps) == 2 and isinstance(steps[0], (str, bool)) and not isinstance(steps[1], (tuple, list)):
+            limit = int(steps[1])
+            return (*search(steps[0]), *([f"--memory-limit={limit}"] if limit >= 0 else []))
+        if steps and steps[0] == "einsum_path":
+            steps = steps[1:]
+        return ("--path=" + "".join(f"({','.join(str(int(k)) for k in step)})" for step in steps),)
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(f"optimize is a search's name, a path, or (name, most elements of a tensor), not {optimize!r}", "optimize") from None
 
 
 class _Scaled:
@@ -191,6 +205,8 @@ def _remember(key, plan):
 
 def _common_dtype(arrays, dtype, casting):
     import numpy as np
+    if casting not in _CASTINGS:
+        raise ArgumentError(f"casting is one of {', '.join(_CASTINGS)}, not {casting!r}", "casting")
     types = [a.dtype for a in arrays]
     if dtype is not None:
         dtype = to_dtype(dtype)
@@ -295,16 +311,26 @@ def _keep(equation, arrays, out, threads, options, plan):
 _find = _calls._find if fast is not None else _find_by_python
 
 
+def _check_out(out):
+    import numpy as np
+    if out is not None and not isinstance(out, np.ndarray):
+        raise DtypeError(f"out is an array of NumPy, not {type(out).__name__}", "out")
+
+
 class Expression(Calls):
     """A contraction for given shapes: a function of arrays, as `einsum` without the string."""
 
     def __init__(self, equation: str, shapes: tuple[tuple[int | None, ...], ...], type_name: str, threads: int | None, optimize: Optimize) -> None:
         self._take(tuple(map(str, range(len(shapes)))), 256)
         self.equation, self.shapes, self.type, self._threads = equation, shapes, type_name, threads_of(threads)
+        self._asked, self._optimize = threads, optimize  # as another process is told
         options = _search(optimize) if len(shapes) > 2 else ()
         self._source = Source([*options, *_equation.arguments(equation, shapes), f"--dtype={type_name}"])
         self._plans: dict[Any, Any] = {}
         self._ready: dict[Any, Ready] = {}
+
+    def __reduce__(self):
+        return Expression, (self.equation, self.shapes, self.type, self._asked, self._optimize)
 
     def __repr__(self):
         return f"<einsum {self.equation!r} of {self.shapes}, {self.type}>"
@@ -321,7 +347,7 @@ class Expression(Calls):
         import numpy as np
         given = arrays
         if len(arrays) != len(self.shapes):
-            raise TypeError(f"the expression takes {len(self.shapes)} arrays, not {len(arrays)}")
+            raise CallError(f"the expression takes {len(self.shapes)} arrays, not {len(arrays)}")
         arrays = tuple(as_array(a, k) for k, a in enumerate(arrays))
         for k, a in enumerate(arrays):
             if name_of(a.dtype) != self.type:
@@ -337,6 +363,7 @@ class Expression(Calls):
                 self._plans.clear()
                 self._ready.clear()
             self._plans[dims] = (run, shape)
+        _check_out(out)
         self._remember(kernel, dims, given, arrays, out, run, shape)
         ready = [plain(a) for a in arrays]
         if out is not None and (out.shape != shape or name_of(out.dtype) != self.type):
@@ -380,4 +407,4 @@ def expression(equation: Any, *operands: Any, dtype: Any = None, threads: int | 
     type_name = name_of(to_dtype(dtype))
     if type_name is None:
         raise DtypeError(f"{dtype} is no element type of kernels", "dtype")
-    return Expression(equation, tuple(tuple(s) for s in shapes), type_name, threads, optimize)
+    return Expression(equation, _equation.shapes_of(shapes), type_name, threads, optimize)

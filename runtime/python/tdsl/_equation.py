@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Einsum strings, as far as Python has to read them: tdslc does all else, messages included."""
+from ._errors import ArgumentError, CallError
 
 
 def symbol(number):
     """The label of a number of the interleaved form: NumPy's 52 letters, in their order, then others in theirs."""
     if not isinstance(number, int) and not hasattr(number, "__index__"):
-        raise TypeError(f"a label of einsum's interleaved form is a number or Ellipsis, not {number!r}")
+        raise CallError(f"a label of einsum's interleaved form is a number or Ellipsis, not {number!r}")
     number = number.__index__()
     if number < 0:
-        raise ValueError(f"a label of einsum's interleaved form is negative: {number}")
+        raise ArgumentError(f"a label of einsum's interleaved form is negative: {number}")
     if number < 52:
         return chr(ord("A") + number if number < 26 else ord("a") + number - 26)
     return chr(0x4E00 + number - 52)
@@ -16,7 +17,13 @@ def symbol(number):
 
 def interleaved(arguments):
     """(string, operands) of einsum(A, [0, 1], B, [1, 2], [0, 2])."""
-    term = lambda labels: "".join("..." if n is Ellipsis else symbol(n) for n in labels)
+    def term(labels):
+        try:
+            labels = tuple(labels)
+        except TypeError:
+            raise CallError(f"einsum: a string first, or arrays with their labels in turn, not {labels!r} in the place of labels") from None
+        return "".join("..." if n is Ellipsis else symbol(n) for n in labels)
+
     operands, terms = arguments[: len(arguments) // 2 * 2 : 2], arguments[1::2]
     text = ",".join(term(t) for t in terms)
     return (text + "->" + term(arguments[-1]) if len(arguments) % 2 else text), operands
@@ -45,7 +52,16 @@ def open_shapes(equation, shapes):
     return tuple(tuple(n if name in fixed else None for name, n in zip(names, shape)) for names, shape in zip(labels, shapes))
 
 
+def shapes_of(given):
+    """Shapes as tuples of numbers and None."""
+    try:
+        return tuple(tuple(None if n is None else n.__index__() for n in shape) for shape in given)
+    except (TypeError, AttributeError):
+        raise CallError(f"a shape is a tuple of numbers, in which None leaves an extent open: {list(given)}") from None
+
+
 def arguments(equation, shapes):
     """What tdslc and tdsl-run take for it."""
     text = lambda shape: "x".join("?" if n is None else str(int(n)) for n in shape)
-    return ["-e", equation, *[f"--shape={text(shape)}" for shape in shapes]]
+    word = ["-e" + equation] if equation.startswith("@") else ["-e", equation]  # a word that begins with @ is a file of options
+    return [*word, *[f"--shape={text(shape)}" for shape in shapes]]

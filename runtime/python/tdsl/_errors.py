@@ -36,6 +36,14 @@ class OverlapError(ArgumentError):
     """A result shares memory with another argument of the kernel."""
 
 
+class CallError(Error, TypeError):
+    """Arguments of a call are missing, too many, or of names that there are not."""
+
+
+class FileError(Error, FileNotFoundError):
+    """A file cannot be read or written."""
+
+
 class DtypeError(Error, TypeError):
     """An element type that the kernel does not take; `argument` names the argument, or is None."""
 

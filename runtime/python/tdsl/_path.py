@@ -50,7 +50,7 @@ def path(equation: Any, *shapes: Any, memory_limit: int | None = None, search: s
     """
     if not isinstance(equation, str):
         equation, shapes = _equation.interleaved((equation, *shapes))
-    shapes = tuple(getattr(s, "shape", s) for s in shapes)
+    shapes = _equation.shapes_of([getattr(s, "shape", s) for s in shapes])
     options = [f"--{name.replace('_', '-')}={value}" for name, value in
                (("memory_limit", memory_limit), ("search", search), ("objective", objective), ("effort", effort), ("seed", seed))
                if value is not None]

@@ -3,6 +3,8 @@
 import os
 import signal
 
+from ._errors import CompileError, Error
+
 
 def _end(process):
     """Ends a process and those it started: they have a session of their own."""
@@ -30,12 +32,18 @@ def run(command, text=None, env=None, keeps_best=False):
     with `keeps_best` the program is told once, and gives the best that it has so far.
     """
     import subprocess
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL if text is None else subprocess.PIPE, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, env=env, start_new_session=True)
+    try:
+        given = None if text is None else text.encode()
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL if text is None else subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, env=env, start_new_session=True)
+    except ValueError as error:  # a NUL, half of a surrogate pair
+        raise CompileError(f"a text that no program can be given: {error}") from None
+    except OSError as error:
+        raise Error(f"{command[0]} cannot be run: {error.strerror}") from None
     interrupted = False
     try:
         try:
-            out, err = process.communicate(None if text is None else text.encode())
+            out, err = process.communicate(given)
         except KeyboardInterrupt:
             if not keeps_best:
                 raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import os
 import re
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 from . import _cache, _tools
 from ._arrays import Ready, as_array, is_bf16, is_plain, key_of, name_of, overlap, plain, scalar
 from ._calls import Calls, fast, run_of
-from ._errors import ArgumentError, CompileError, DtypeError, OverlapError, ShapeError
+from ._errors import ArgumentError, CallError, CCompilerError, CompileError, CompileWarning, DtypeError, FileError, OverlapError, ShapeError, warn as warn_caller
 from ._extents import complete, sizes
 from ._interpreter import InterpretedKernel, heads
 from ._locks import Lock
@@ -28,7 +29,7 @@ _MOST_THREADS = 1024
 def default_threads():
     """OMP_NUM_THREADS, or the CPUs that this process may use."""
     text = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    said = int(text) if text.isdigit() else 0
+    said = int(text) if text.isdecimal() else 0
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(said or usable, _MOST_THREADS)
 
@@ -52,6 +53,7 @@ class Source:
 
     def __init__(self, arguments, text=None, described=False, warn=False):
         self.arguments, self.text = arguments, text
+        self.made_of = tuple(arguments), text
         self._lock = Lock()
         self._kernels = {}
         self.c = self.print("-o", "-", warn=warn)
@@ -83,7 +85,12 @@ class Source:
         import json
         cc = _cache.compiler()
         if cc is not None:
-            return kernels_of(_cache.library(self.c, cc, openmp), _LIST.search(self.c)[1])
+            try:
+                return kernels_of(_cache.library(self.c, cc, openmp), _LIST.search(self.c)[1])
+            except CCompilerError:
+                if "_Complex" not in self.c or _cache.required() or _cache.has_complex(cc):
+                    raise
+            _cache.warn_once("interpreter", f"{cc[0]} has no complex numbers: kernels that have them are interpreted, which is hundreds of times slower")
         found = self.heads or heads(json.loads(self.print("--emit=json")))
         # of a file with one kernel tdsl-run takes that; an equation has no other
         choose = lambda name: [f"--kernel={name}"] if len(found) > 1 else []
@@ -92,7 +99,10 @@ class Source:
 
 def bind(kernel, arrays, given):
     """Values of the open dims, from the arrays (by name of argument) and from what the caller says."""
-    values = {name: int(n) for name, n in (given or {}).items()}
+    try:
+        values = {name: n.__index__() for name, n in (given or {}).items()}
+    except AttributeError:
+        raise DtypeError(f"{kernel.name}: dims is a dict of numbers by name, not {given!r}", "dims") from None
     for name, n in values.items():
         if not 0 <= n < 1 << 63:
             raise ShapeError(f"{kernel.name}: {name} is {n}", name)
@@ -139,6 +149,22 @@ class Report(str):
         return f'<iframe style="width:100%;height:40em;border:0" srcdoc="{html.escape(page, quote=True)}"></iframe>'
 
 
+@functools.lru_cache(maxsize=None)
+def result_type(name, fields):
+    """The named tuple of a kernel's results, of a name that Python takes. The same names have the same type, and its objects go to other processes."""
+    import keyword
+    made = collections.namedtuple(name + "_" if keyword.iskeyword(name) else name, fields, rename=True)  # type: ignore[misc]
+    made.__reduce__ = lambda self: (_result, (name, fields, tuple(self)))  # type: ignore[method-assign, assignment]
+    return made
+
+
+def _result(name, fields, values):
+    return result_type(name, fields)(*values)
+
+
+_OPTIONS = "out", "dims", "threads"
+
+
 class Kernel(Calls):
     """A kernel as a function of arrays.
 
@@ -148,7 +174,7 @@ class Kernel(Calls):
 
     out: an array for the result, or a dict of arrays by name. dims: open extents that no array gives, by name.
     threads: how many may compute where that is worth it (default OMP_NUM_THREADS, else all CPUs that the process may use); results are the
-    same bits for any number.
+    same bits for any number. A kernel with a parameter of one of these names has that by its name, and the option as `out_`, `dims_`, `threads_`.
 
     Raises ShapeError, DtypeError, OverlapError, ArgumentError, WorkspaceError, all of which name the argument. Lists and other
     things that are no arrays are converted; arrays of another element type are refused.
@@ -160,7 +186,9 @@ class Kernel(Calls):
         self.__doc__ = self.signature
         self._in = [a for a in self.args if a.role != "out"]
         self._out = [a for a in self.args if a.role == "out"]
-        self._tuple = collections.namedtuple(self.__name__, [a.name for a in self._out], rename=True) if len(self._out) > 1 else None
+        self._tuple = result_type(self.__name__, tuple(a.name for a in self._out)) if len(self._out) > 1 else None
+        names = {a.name for a in self._in}
+        self._renamed = {option: option + "_" for option in _OPTIONS if option in names}
         self._prepared, self._ready = {}, {}
         self._reads_arrays = all(a.role != "scalar" and a.shape for a in self._in)
         self._updated = tuple(k for k, a in enumerate(self._in) if a.role == "inout")
@@ -174,24 +202,38 @@ class Kernel(Calls):
     def __repr__(self):
         return f"<{self.signature}>"
 
+    def __reduce__(self):
+        return _kernel_again, (*self._source.made_of, self.name)
+
     @property
     def __signature__(self):
         from inspect import Parameter, Signature
         parameters = [Parameter(arg.name, Parameter.POSITIONAL_OR_KEYWORD) for arg in self._in]
-        return Signature([*parameters, *[Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in ("out", "dims", "threads")]])
+        options = [self._renamed.get(option, option) for option in _OPTIONS]
+        return Signature([*parameters, *[Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in options if name not in {a.name for a in self._in}]])
+
+    def _sort(self, out, dims, threads, named):
+        """What was given by the names of options, as options and arguments: parameters called so come first."""
+        given = {"out": out, "dims": dims, "threads": threads}
+        for option, other in self._renamed.items():
+            value = given[option]
+            given[option] = named.pop(other, None)
+            if value is not None:
+                named[option] = value
+        return given["out"], given["dims"], given["threads"], named
 
     def _by_name(self, given, named):
         if len(given) > len(self._in):
-            raise TypeError(f"{self.name} takes {len(self._in)} arguments, not {len(given)}")
+            raise CallError(f"{self.name} takes {len(self._in)} arguments, not {len(given)}")
         values = {arg.name: x for arg, x in zip(self._in, given)}
         known = {arg.name for arg in self._in}
         for name, x in named.items():
             if name in values or name not in known:
-                raise TypeError(f"{self.name} {'has argument ' + repr(name) + ' twice' if name in values else 'has no argument ' + repr(name)}")
+                raise CallError(f"{self.name} {'has argument ' + repr(name) + ' twice' if name in values else 'has no argument ' + repr(name)}")
             values[name] = x
         for arg in self._in:
             if arg.name not in values:
-                raise TypeError(f"{self.name}: argument {arg.name!r} is missing")
+                raise CallError(f"{self.name}: argument {arg.name!r} is missing")
         return values
 
     def _read(self, arg, x):
@@ -212,6 +254,7 @@ class Kernel(Calls):
     def _outputs(self, out):
         if out is None:
             return {}
+        import numpy as np
         if not isinstance(out, dict):
             if len(self._out) != 1:
                 raise ArgumentError(f"{self.name} has {len(self._out)} results: out is a dict of arrays by name", "out")
@@ -220,13 +263,17 @@ class Kernel(Calls):
             arg = next((r for r in self._out if r.name == name), None)
             if arg is None:
                 raise ArgumentError(f"{self.name} has no result {name!r}", name)
+            if not isinstance(a, np.ndarray):
+                raise DtypeError(f"result {name!r} of {self.name} is put into an array of NumPy, not {type(a).__name__}", name)
             _check_dtype(self, arg, a)
             if not a.flags.writeable:
                 raise ArgumentError(f"result {name!r} of {self.name} is read-only", name)
         return out
 
-    def _slow(self, *given, out=None, dims=None, threads=None, **named):
+    def _slow(self, /, *given, out=None, dims=None, threads=None, **named):
         key = None
+        if self._renamed:
+            out, dims, threads, named = self._sort(out, dims, threads, named)
         if fast is None and out is None and dims is None and not named and self._reads_arrays:
             try:
                 key = (threads, *key_of(given))
@@ -307,11 +354,27 @@ class Kernel(Calls):
                     raise OverlapError(f"{arg.name!r} of {kernel.name} shares memory with {other.name!r}", arg.name)
 
 
+@functools.lru_cache(maxsize=256)
+def _program_again(arguments, text):
+    """A program that came from another process, which has told its warnings."""
+    import warnings
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CompileWarning)
+        return Program(list(arguments), text)
+
+
+def _kernel_again(arguments, text, name):
+    return _program_again(arguments, text)[name]
+
+
 class Program:
-    """The kernels of a program: attributes of their names, or `program["name"]`."""
+    """The kernels of a program: attributes of their names, or `program["name"]`. Pickled, it is the text, or the path of a file, that is compiled again."""
 
     def __init__(self, arguments, text=None):
         self._source = Source(arguments, text, described=True, warn=True)
+        hidden = [head[0] for head in self._source.heads if hasattr(Program, head[0]) or head[0] in ("_source", "kernels")]
+        for name in hidden:
+            warn_caller(f"the kernel {name!r} is program[{name!r}]: a program has a member of that name", CompileWarning)
         self.kernels: dict[str, Kernel] = {head[0]: Kernel(self._source, head) for head in self._source.heads}
         self.__dict__.update({name: k for name, k in self.kernels.items() if not hasattr(Program, name) and name not in self.__dict__})
 
@@ -327,6 +390,9 @@ class Program:
     def __iter__(self) -> Iterator[Kernel]:
         return iter(self.kernels.values())
 
+    def __reduce__(self):
+        return _program_again, self._source.made_of
+
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.kernels]
 
@@ -336,6 +402,9 @@ class Program:
     def report(self, form: str = "text") -> Any:
         """Where every value lives, what moves through memory, the order of contractions: text, or "html", or "json" as a dict."""
         import json
+        if not isinstance(form, str) or form not in ("text", "html", "json"):
+            also = "; the kernel is program['report']" if "report" in self.kernels else ""
+            raise ArgumentError(f'report takes "text", "html" or "json", not {type(form).__name__}{also}', "form")
         text = self._source.print("--report" if form == "text" else f"--report={form}")
         return json.loads(text) if form == "json" else Report(text, self if form == "text" else None)
 
@@ -350,11 +419,16 @@ class Program:
 
 
 def _bound(dims):
-    return [f"-D{name}={int(value)}" for name, value in dims.items()]
+    try:
+        return [f"-D{name}={value.__index__()}" for name, value in dims.items()]
+    except AttributeError:
+        raise DtypeError(f"dims are numbers, not {dims}", "dims") from None
 
 
 def compile(text: str, **dims: int) -> Program:  # noqa: A001
     """The kernels of a program given as text. dims: numbers for open dims. Raises CompileError; warnings of the compiler are CompileWarning."""
+    if not isinstance(text, str):
+        raise DtypeError(f"tdsl.compile takes the text of a program, not {type(text).__name__}", "text")
     if "\n" not in text and text.endswith(".tdsl"):
         raise CompileError(f"{text!r} is the text of no program: tdsl.load reads files")
     return Program([*_bound(dims), "-"], text)
@@ -364,5 +438,5 @@ def load(path: str | os.PathLike[str], **dims: int) -> Program:
     """The kernels of a file, as `compile` gives them: `tdsl.load("mp2.tdsl", o=16)`. What it includes is looked for beside it."""
     path = os.fspath(path)
     if "{" in path and not os.path.exists(path):
-        raise FileNotFoundError(f"{path!r} is the path of no file: tdsl.compile takes the text of a program")
+        raise FileError(f"{path!r} is the path of no file: tdsl.compile takes the text of a program")
     return Program([*_bound(dims), os.path.abspath(path)])

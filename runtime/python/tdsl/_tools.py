@@ -6,7 +6,7 @@ import shutil
 import sys
 
 from . import _process
-from ._errors import CompileError, CompileWarning, Error, warn as warn_caller
+from ._errors import CompileError, CompileWarning, Error, FileError, warn as warn_caller
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 _MESSAGE = re.compile(r"^(?P<file>.*?)(?::(?P<line>\d+):(?P<column>\d+))?: (?P<kind>error|warning)(?:\[(?P<code>[^]]*)\])?: ", re.M)
@@ -77,7 +77,7 @@ def _raise(program, status, messages):
     first = next((m for m in _MESSAGE.finditer(messages) if m["kind"] == "error"), None)
     text = messages.strip() or f"{os.path.basename(program)}: exit status {status}"
     if status == 3:
-        raise FileNotFoundError(text)
+        raise FileError(text)
     if status not in (1, 2, 4):
         raise Error(text)
     number = lambda name: int(first[name]) if first and first[name] else None

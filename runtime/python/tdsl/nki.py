@@ -18,7 +18,7 @@ from ._arrays import plain
 from ._errors import ArgumentError, DtypeError, Error
 from ._nki_dispatch import DeviceError, Dispatch, FallbackWarning, Report, Settings, found, get, has_nki
 from ._nki_forms import forms_of, head_of
-from ._program import Kernel, Program, bind
+from ._program import _OPTIONS, Kernel, Program, bind
 from ._program import load as load_program
 
 TYPE_CHECKING = False
@@ -47,6 +47,9 @@ class NkiKernel(Kernel):
         super().__init__(source, head)
         self._dispatch = dispatch
 
+    def __reduce__(self):
+        return _kernel_again, (*self._source.made_of, self.name)
+
     @property
     def last(self) -> Report | None:
         """The Report of this thread's last call, or None."""
@@ -57,18 +60,20 @@ class NkiKernel(Kernel):
         """What each of its NKI forms is bound to, as text."""
         return [f.describe() for f in self._dispatch.forms]
 
-    def explain(self, *given: Any, dims: dict[str, int] | None = None, **named: Any) -> Report:
+    def explain(self, /, *given: Any, dims: dict[str, int] | None = None, **named: Any) -> Report:
         """The Report of a call with these arguments, which is not made."""
+        _, dims, _, named = self._sort(None, dims, None, named)
         values = self._by_name(given, named)
         arrays = {arg.name: self._read(arg, values[arg.name]) for arg in self._in}
         return self._dispatch.choose(bind(self._dispatch, arrays, dims), tell=False)[2]
 
-    def __call__(self, *given, out=None, dims=None, threads=None, **named):
+    def __call__(self, /, *given, **named):
         for x in (*given, *named.values()):
             device = found.owner(x)
             if device is not None:
+                out, dims, _, named = self._sort(*[named.pop(option, None) for option in _OPTIONS], named)
                 return self._resident(device, self._by_name(given, named), out, dims)
-        return super().__call__(*given, out=out, dims=dims, threads=threads, **named)
+        return super().__call__(*given, **named)
 
     def _resident(self, device, values, out, dims):
         if out is not None:
@@ -106,8 +111,8 @@ class NkiKernel(Kernel):
 class _Source:
     """What Kernel asks for its kernels."""
 
-    def __init__(self, dispatches):
-        self._dispatches = dispatches
+    def __init__(self, dispatches, made_of):
+        self._dispatches, self.made_of = dispatches, made_of
 
     def kernels(self, threads):
         del threads
@@ -122,7 +127,7 @@ def _same(head, args):
 class NkiProgram(Program):
     """The kernels of folders: attributes of their names, or `program["name"]`. `c_program` has their C forms, or is None."""
 
-    def __init__(self, forms, c_program, settings):  # pylint: disable=super-init-not-called
+    def __init__(self, forms, c_program, settings, made_of):  # pylint: disable=super-init-not-called
         self.c_program = c_program
         by_name = {}
         for form in forms:
@@ -135,8 +140,11 @@ class NkiProgram(Program):
             heads[name] = (name, kernel.signature, kernel.dims, kernel.args)
         dispatches = {name: Dispatch(head, by_name.get(name, []), c_program._source if name in in_c else None, settings)
                       for name, head in heads.items()}
-        self._source = _Source(dispatches)
+        self._source = _Source(dispatches, made_of)
         self.kernels = {name: NkiKernel(self._source, heads[name], dispatches[name]) for name in heads}
+
+    def __reduce__(self):
+        return _program_again, self._source.made_of
 
     def _c_form(self):
         if self.c_program is None:
@@ -188,4 +196,13 @@ def load(*folders: str | os.PathLike[str], program: Program | str | os.PathLike[
     forms = [form for folder in folders for form in forms_of(folder)]
     if program is not None and not isinstance(program, Program):
         program = load_program(program)
-    return NkiProgram(forms, program, Settings(backend, require_nki, min_nki_flops, use_simulator))
+    made_of = tuple(os.path.abspath(os.fspath(folder)) for folder in folders), program, (backend, require_nki, min_nki_flops, use_simulator)
+    return NkiProgram(forms, program, Settings(*made_of[2]), made_of)
+
+
+def _program_again(folders, program, settings):
+    return load(*folders, program=program, **dict(zip(("backend", "require_nki", "min_nki_flops", "use_simulator"), settings)))
+
+
+def _kernel_again(folders, program, settings, name):
+    return _program_again(folders, program, settings)[name]
