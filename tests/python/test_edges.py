@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import tdsl
+import tdsl.nki
 
 A, B = np.arange(12.0).reshape(3, 4), np.arange(20.0).reshape(4, 5)
 TWO = """
@@ -86,7 +87,7 @@ class Arguments(unittest.TestCase):
         for number, call in enumerate((
                 lambda: one(), lambda: one(1, 2), lambda: one(np.ones(2), z=1), lambda: one(np.ones(2), out=[1, 2]), lambda: one(np.ones(2), dims={"n": "x"}), lambda: one(np.ones(2), dims=3),
                 lambda: f(1, 2), lambda: f(np.ones(3), out=[1, 2, 3]), lambda: tdsl.expression("i->i", "abc"), lambda: tdsl.path("i->i", 3), lambda: tdsl.path("i->i", (3,), effort="x"),
-                lambda: tdsl.compile(None), lambda: tdsl.compile("kernel \ud800"), lambda: tdsl.load("/no such file.tdsl"), lambda: tdsl.load("kernel {"),
+                lambda: tdsl.compile(None), lambda: tdsl.compile("kernel \ud800"), lambda: tdsl.load("/no such file.tdsl"), lambda: tdsl.load("kernel {"), lambda: tdsl.nki.load("/no such folder"),
                 lambda: tdsl.compile("kernel k(x: f64) -> (y: f64) { y = x; }", n="a"), lambda: tdsl.einsum("i\0j", A), lambda: tdsl.einsum("i" * 300000, A), lambda: tdsl.einsum(3),
                 lambda: tdsl.einsum(A, 0), lambda: tdsl.einsum(A, ["a"]), lambda: tdsl.einsum(A, [-1, 0]), lambda: tdsl.einsum("ij->i", A, dtype="nonsense"),
                 lambda: tdsl.einsum("ij->i", A, casting="x"), lambda: tdsl.einsum("ij->i", [[1, 2], [3]]), lambda: tdsl.einsum("ij->i", None), lambda: tdsl.einsum("ij->i", A, threads="x"),

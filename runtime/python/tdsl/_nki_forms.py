@@ -7,7 +7,7 @@ import math
 import os
 import re
 
-from ._errors import ArgumentError, Error
+from ._errors import ArgumentError, Error, FileError
 from ._table import Argument
 
 FORMAT = 1  # of manifests
@@ -128,7 +128,10 @@ def _read(path):
 def forms_of(folder):
     """The forms in a folder; in the folders in it, where it has none itself."""
     folder = os.path.abspath(os.fspath(folder))
-    names = sorted(os.listdir(folder))
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:
+        raise FileError(f"{folder} cannot be read: {error.strerror}") from None
     data = {name: _read(os.path.join(folder, name)) for name in names if name.endswith(".json")}
     data = {name: d for name, d in data.items() if isinstance(d, dict) and "args" in d and "target" in d}
     parts = {p["manifest"] for d in data.values() for p in d.get("parts", [])}

@@ -188,7 +188,7 @@ def load(*folders: str | os.PathLike[str], program: Program | str | os.PathLike[
     cannot serve fails (TDSL_REQUIRE_NKI); min_nki_flops: below it the C form runs (TDSL_MIN_NKI_FLOPS, 2e9, counted as 2 per
     multiply-add); use_simulator: the emulator in place of the device (TDSL_USE_SIMULATOR).
 
-    Without a device and without a C form the emulator runs, with one SlowWarning. Raises ArgumentError, FileNotFoundError; calls raise
+    Without a device and without a C form the emulator runs, with one SlowWarning. Raises ArgumentError, FileError; calls raise
     what those of `tdsl.load` do, and DeviceError.
     """
     if not folders:

@@ -14,8 +14,9 @@ from . import _decompose, _equation
 from ._arrays import as_array, name_of, to_dtype
 from ._device import DeviceTensor, present
 from ._einsum import einsum as _einsum
-from ._errors import ArgumentError, DtypeError, ShapeError
+from ._errors import ArgumentError, DtypeError, Error, ShapeError
 from ._locks import Lock
+from ._nki_dispatch import DeviceError
 from ._path import path as _path
 
 __all__ = ["HAS_NKI", "ContractionPlan", "ao_to_mo_transform", "clear_plan_cache", "cp_decompose", "cp_reconstruct", "einsum", "estimate_flops",
@@ -60,7 +61,7 @@ def set_backend(backend):
     if backend not in _BACKENDS:
         raise ArgumentError(f"set_backend: {backend!r} is not one of {', '.join(_BACKENDS)}", "backend")
     if backend == "nki" and not _simulated() and not _has_nki():
-        raise RuntimeError("set_backend: there is no Neuron device here; TRNTENSOR_USE_SIMULATOR=1 takes the emulator")
+        raise DeviceError("set_backend: there is no Neuron device here; TRNTENSOR_USE_SIMULATOR=1 takes the emulator")
     _state["backend"] = backend
 
 
@@ -153,16 +154,23 @@ class ContractionPlan:
 
 def _check_precision(precision):
     if precision in ("dd", "sr"):
-        raise NotImplementedError(f"einsum: precision {precision!r}; \"kahan\" computes in f64")
+        raise UnsupportedError(f"einsum: precision {precision!r}; \"kahan\" computes in f64")
     if precision not in ("fast", "kahan"):
         raise ArgumentError(f"einsum: precision {precision!r} is not \"fast\" or \"kahan\"", "precision")
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """What trntensor has, and this package has not."""
 
 
 def _threshold(resident):
     """In multiply-adds, as trntensor counts them."""
     for name in ("TRNTENSOR_MIN_NKI_FLOPS_PINNED",) * resident + ("TRNTENSOR_MIN_NKI_FLOPS",):
         if name in os.environ:
-            return float(os.environ[name])
+            try:
+                return float(os.environ[name])
+            except ValueError:
+                raise ArgumentError(f"{name}: {os.environ[name]!r} is no number of multiply-adds, such as 2e9") from None
     return 1e9 if resident else 2e9
 
 
@@ -179,7 +187,7 @@ def _choose(multiply_adds, type_name, resident, precision):
     backend = _BACKENDS[_state["backend"]]
     if backend == "c" or precision != "fast" or type_name not in _NKI_TYPES:
         if _required() or backend == "nki":
-            raise RuntimeError(f"this contraction ({type_name}, precision {precision!r}, backend {_state['backend']!r}) has no NKI form, and one is required")
+            raise DeviceError(f"this contraction ({type_name}, precision {precision!r}, backend {_state['backend']!r}) has no NKI form, and one is required")
         return "c"
     if backend == "nki" or _required():
         return "nki"
