@@ -47,10 +47,15 @@ class Torch(unittest.TestCase):
             x = torch.autograd.forward_ad.make_dual(x, x)
             for result in einsum("i,i->", x, x), torch.ops.tdsl.einsum("i,i->", [x, x]):
                 self.assertEqual(torch.autograd.forward_ad.unpack_dual(result).tangent, 28)
+            for function in tdsl.einsum, trntensor.einsum:
+                with self.assertRaises(tdsl.DtypeError):
+                    function("i,i->", x, x)
+        x = torch.ones(3, requires_grad=True)
+        for function in tdsl.einsum, trntensor.einsum:
             with self.assertRaises(tdsl.DtypeError):
-                tdsl.einsum("i,i->", x, x)
-        with self.assertRaises(tdsl.DtypeError):
-            tdsl.einsum("i->", torch.ones(3, requires_grad=True))
+                function("i->", x)
+            with torch.no_grad():
+                self.assertEqual(function("i->", x), 3)
 
     def test_transforms_of_torch_func(self):
         from torch.func import grad, jacfwd, jacrev, jvp, vmap

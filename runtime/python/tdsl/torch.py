@@ -32,7 +32,7 @@ def to_numpy(tensor):
 
 def has_derivative(tensor):
     """Does something follow it for derivatives, backward or forward?"""
-    return tensor.requires_grad or forward_ad.unpack_dual(tensor).tangent is not None
+    return (tensor.requires_grad and torch.is_grad_enabled()) or forward_ad.unpack_dual(tensor).tangent is not None
 
 
 def from_numpy(array):

@@ -81,12 +81,14 @@ def _kind(tensors):
 
 
 def _array(x, k):
-    """An ndarray of a tensor, copied where it is not in C order: of torch without its gradient, bf16 as ml_dtypes has it."""
+    """An ndarray of a tensor, copied where it is not in C order: bf16 as ml_dtypes has it. Derivatives would be lost."""
     import numpy as np
     if isinstance(x, DeviceTensor):
         return x.numpy()
     if type(x).__module__.partition(".")[0] == "torch":
-        from .torch import to_numpy
+        from .torch import has_derivative, to_numpy
+        if has_derivative(x):
+            raise DtypeError(f"tensor {k!r} is followed for derivatives, which are not computed here: call it in torch.no_grad(), .detach() it, or use tdsl.torch.einsum", k)
         return to_numpy(x.contiguous())
     return np.asarray(as_array(x, k), order="C")
 
