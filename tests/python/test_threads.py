@@ -62,7 +62,7 @@ class Threads(unittest.TestCase):
         env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "TDSL_CACHE_DIR": self.folder, **environment}
         if "OMP_NUM_THREADS" not in environment:
             env.pop("OMP_NUM_THREADS", None)
-        done = subprocess.run([sys.executable, "-B", "-c", BEGIN + text], env=env, capture_output=True, text=True, timeout=100)
+        done = subprocess.run([sys.executable, "-B", "-W", "ignore::DeprecationWarning", "-c", BEGIN + text], env=env, capture_output=True, text=True, timeout=100)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def with_openmp(self):
