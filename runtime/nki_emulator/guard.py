@@ -19,7 +19,8 @@ from .session import current, is_active
 _SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
 _FLOAT32_MAX = 3.4028235677973366e+38
 _MOST_ITEMS = 10000
-_ITEMS_PER_STEP = 64
+_DEEPEST = 16
+_ITEMS_PER_STEP = 16
 
 
 class _Guard(ast.NodeTransformer):
@@ -92,13 +93,15 @@ def _arithmetic(sign, left, right):
 
 def _weighed(value):
     if isinstance(value, (tuple, list)):
-        items, rest = 0, [value]
+        items, rest = 0, [(value, 1)]
         while rest:
-            holder = rest.pop()
+            holder, depth = rest.pop()
             items += len(holder)
             if items > _MOST_ITEMS:
                 broken("H2", f"a tuple or list of more than {_MOST_ITEMS} items, with those it holds")
-            rest += [item for item in holder if isinstance(item, (tuple, list))]
+            if depth > _DEEPEST:
+                broken("H2", f"tuples or lists in one another, more than {_DEEPEST} deep")
+            rest += [(item, depth + 1) for item in holder if isinstance(item, (tuple, list))]
         if items >= _ITEMS_PER_STEP and is_active():
             current().step(items // _ITEMS_PER_STEP)
     return value
