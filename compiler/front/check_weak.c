@@ -62,21 +62,35 @@ static bool settle_const(Kern *k, CheckedExpr *e, DType t)
     return true;
 }
 
-static bool has_extent(const CheckedExpr *e)
+static bool has_kind(const CheckedExpr *e, CheckedKind kind)
 {
-    bool has = e->kind == CHECKED_EXTENT || e->kind == CHECKED_INDEX;
+    bool has = e->kind == kind;
     for (uint32_t a = 0; a < e->n && !has; a++) {
-        has = has_extent(e->arg[a]);
+        has = has_kind(e->arg[a], kind);
     }
     return has;
 }
 
-/* `e` computed among numbers without a type, then cast: as it would be folded if its open extents were known. */
-static bool settle_apart(Kern *k, CheckedExpr *e, DType t)
+/* The type in which `e` computes where t is asked for. Numbers with open extents compute among themselves, as they would be folded if the
+ * extents were known; whole numbers with positions do, too. Decimals with positions compute in t, as they differ from element to
+ * element: reals where t is complex, and f32 where it has 16 bits. */
+static DType settled_type(const CheckedExpr *e, DType t)
+{
+    bool index = has_kind(e, CHECKED_INDEX);
+    if ((e->kind != CHECKED_MAP && e->kind != CHECKED_CHAIN) ||
+        (!index && !has_kind(e, CHECKED_EXTENT))) {
+        return t;
+    }
+    bool here = index && e->weak == WEAK_FLOAT && (dtype_is_float(t) || dtype_is_complex(t));
+    return here ? compute_type(dtype_part(t)) : weak_default(e->weak);
+}
+
+/* `e` computed in the type `in`, then cast. */
+static bool settle_apart(Kern *k, CheckedExpr *e, DType in, DType t)
 {
     CheckedExpr *inner = expr_new(k, e->kind, e->ast, e->span);
     *inner = *e;
-    if (!weak_settle(k, inner, weak_default(e->weak), (Span){0})) {
+    if (!weak_settle(k, inner, in, (Span){0})) {
         return false;
     }
     *e = (CheckedExpr){.kind = CHECKED_MAP,
@@ -96,10 +110,9 @@ bool weak_settle(Kern *k, CheckedExpr *e, DType t, Span why)
         return true;
     }
     bool ok = weak_suits(k, e, t, why);
-    bool apart = (e->kind == CHECKED_MAP || e->kind == CHECKED_CHAIN) &&
-                 t != weak_default(e->weak) && has_extent(e);
-    if (ok && apart) {
-        return settle_apart(k, e, t);
+    DType own = settled_type(e, t);
+    if (ok && own != t) {
+        return settle_apart(k, e, own, t);
     }
     switch (ok ? e->kind : CHECKED_POISON) {
     case CHECKED_POISON:

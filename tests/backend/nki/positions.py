@@ -22,6 +22,10 @@ FIXED = ["""kernel complex_numbers(A: c64[40, 50], x: c64[89]) -> (B: c64[40, 50
     C[i] = sum[j <= i](A[i,j] * x[i + j]) + index(i);
     D[i] = A[i,j] * x[i + j];
 }
+""", """kernel decimals_of_positions(Q: f32[6, 4], K: f32[7, 4], x: c64[9]) -> (S: f32[6, 7], z: c64[9]) {
+    S[q,k] = sum[e](Q[q,e] * K[k,e]) - 0.25*abs(index(q) - index(k)) + index(q)/4;
+    z[i] = x[i] * (index(i) * 0.5);
+}
 """, """kernel rows_of_complex_numbers(x: c64[60], Y: c64[4, 7]) -> (X: c64[15, 4], Z: c64[105]) {
     X[k,j] = x[4*k + j];
     Z[7*k + j] = sum[l](x[4*k + l] * Y[l,j]);

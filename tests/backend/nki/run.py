@@ -270,7 +270,7 @@ REFUSED = [
     ("kernel k(A: c64[4]) -> (B: c64[4]) { B[i] = sin(A[i]); }", [], "E0501", "sin of complex numbers"),
     ("kernel k(A: f32[20000000]) -> (B: f32[20000000]) { B[i] = A[i] * index(i); }", [], "E0501", "positions beyond 2^24"),
     ("kernel k(A: f32[9000,9000]) -> (B: f32[9000,9000]) { B[i,j] = A[i,j] * (index(i) * index(j)); }", [], "E0501", "beyond 2^24"),
-    ("kernel k(A: f32[9]) -> (B: f32[9]) { B[i] = A[i] * (index(i) / 2); }", [], "E0501", "f64 here"),
+    ("kernel k(A: f32[9]) -> (B: f32[9]) { B[i] = select(index(i) / 2 < 3.5, A[i], 0); }", [], "E0501", "f64 here"),
     ("kernel k(A: f32[4000,4000], B: f32[4000,4000]) -> (t: f32) { t = sum[i,j](A[i,j] * B[j,i]); }",
      ["--max-instructions=100"], "E0602", "a single number"),
 ]
