@@ -95,7 +95,9 @@ static bool einsum_operand(Kern *k, AstId id, EinsumOperand *out, uint32_t *valu
         return false;
     }
     v->uses++;
-    *out = (EinsumOperand){v->type, v->name, n->span, v->span};
+    TensorType type = v->type;
+    type.dtype = type_when_read(k, v);
+    *out = (EinsumOperand){type, v->name, n->span, v->span};
     return v->type.dtype != DTYPE_NONE;
 }
 

@@ -225,6 +225,12 @@ static CheckedExpr *check_chain(Kern *k, AstId ast, uint32_t from, uint32_t to)
 
 /* ---- names and tensors ---- */
 
+DType type_when_read(const Kern *k, const Value *v)
+{
+    DType t = v->type.dtype;
+    return k->c->options->narrow == NARROW_BUT_RESULTS ? dtype_narrower(t) : t;
+}
+
 CheckedExpr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int32_t *label,
                        uint32_t rank)
 {
@@ -235,7 +241,7 @@ CheckedExpr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int3
     }
     CheckedExpr *e = expr_new(k, CHECKED_READ, ast, span);
     e->read = value;
-    e->dtype = v->type.dtype;
+    e->dtype = type_when_read(k, v);
     e->rank = rank;
     e->label = rank == 0 ? NULL : arena_copy(k->c->arena, label, rank * sizeof *label);
     return e;

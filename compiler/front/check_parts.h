@@ -244,6 +244,9 @@ CheckedExpr *unknown_value(Kern *k, Sym name, Span at);
 
 /* ---- check_expr.c ---- */
 CheckedExpr *expr_check(Kern *k, AstId ast);
+/* What a value is read as: where all f64 but results are f32, results that are read are, too. A statement that computes in f64 reads them
+ * as they are. */
+DType type_when_read(const Kern *k, const Value *v);
 CheckedExpr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int32_t *label,
                        uint32_t rank);
 /* A value written without indices. */

@@ -108,6 +108,26 @@ static void add_product(Words *w, DoubleWord x, DoubleWord y, const Expr *factor
     }
 }
 
+/* A value that is made of sums, as a double word. */
+static DoubleWord linear(Words *w, const Expr *e, uint32_t *sums)
+{
+    DoubleWord y = words_new(w, w->now->n_index, w->now->index);
+    words_zero(w, w->now->n_index, w->now->index, y);
+    words_add_linear(w, y, e, 1.0, sums);
+    return y;
+}
+
+/* x += by * y * z: the upper word of z is a factor, and so is the lower one, of the upper word of y alone. */
+static void add_product_of_sums(Words *w, DoubleWord x, DoubleWord y, DoubleWord z, double by)
+{
+    y = normalised(w, y);
+    z = normalised(w, z);
+    add_product(w, x, y, words_load(w, z.hi, z.at), by);
+    const Expr *rest =
+        words_two(w, OP_MUL, words_load(w, y.hi, y.at), words_load(w, z.lo, z.at));
+    words_add(w, w->now->n_index, w->now->index, x, tile(w, "rest", scaled(w, rest, by)), NULL);
+}
+
 /* A factor of a product that is no sum, and the other one; null: there is none. */
 static const Expr *find_factor(const Words *w, const Expr *e, const Expr **other)
 {
@@ -153,15 +173,15 @@ void words_add_linear(Words *w, DoubleWord x, const Expr *e, double by, uint32_t
                is_power_of_two(factor->value.re)) {
         words_add_linear(w, x, other, by * factor->value.re, sums);
     } else if (factor != NULL) {
-        DoubleWord y = words_new(w, s->n_index, s->index);
-        words_zero(w, s->n_index, s->index, y);
-        words_add_linear(w, y, other, 1.0, sums);
-        add_product(w, x, y, factor, by);
+        add_product(w, x, linear(w, other, sums), factor, by);
+    } else if (op && e->op == OP_MUL) {
+        DoubleWord y = linear(w, e->arg[0], sums), z = linear(w, e->arg[1], sums);
+        add_product_of_sums(w, x, y, z, by);
     } else if (op && e->op == OP_CAST && e->arg[0]->dtype != DTYPE_F64) {
         words_add(w, s->n_index, s->index, x, tile(w, "term", scaled(w, words_term(w, e), by)),
                   NULL);
     } else {
-        words_refuse(w, "it is computed in f64: only sums, added and subtracted and times f32 "
-                        "numbers, can be");
+        words_refuse(w, "it is computed in f64: only sums, added, subtracted and multiplied, "
+                        "can be");
     }
 }

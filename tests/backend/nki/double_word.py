@@ -211,6 +211,32 @@ def readme(bin_):
     print(f"double words: the README's program, {got:.9f} and {terms.sum():.9f}")
 
 
+# Programs in f64 whose results read results, with --f64=sums: body, results, what they are.
+READS = [
+    ("F = sum[i,j](x[i,j] * x[i,j]); E = sum[i](x[i,i] * F);", "F: f64, E: f64", lambda x: [(x * x).sum(), np.trace(x) * (x * x).sum()]),
+    ("F[i] = sum[j](x[i,j]); G[i] = sum[j](x[i,j] * x[i,j]) - F[i]; H[i] = x[i,0] - F[i];", "F: f64[n], G: f64[n], H: f64[n]",
+     lambda x: [x.sum(1), (x * x).sum(1) - x.sum(1), x[:, 0] - x.sum(1)]),
+    ("F[i] = sum[j](x[i,j]); T[i] = F[i] * x[i,i]; S: f64[i] = F[i] * 2; G = sum[i](T[i]); H[i] = sum[j](x[i,j] * S[j]);",
+     "F: f64[n], G: f64, H: f64[n]", lambda x: [x.sum(1), (x.sum(1) * np.diag(x)).sum(), 2 * (x @ x.sum(1))]),
+    ('F[i] = sum[j](x[i,j]); G = einsum("i,ij->", F, x); M = max[i](F[i]); H = sum[i](select(F[i] < M, x[i,0], F[i]));',
+     "F: f64[n], G: f64, H: f64", lambda x: [x.sum(1), x.sum(1) @ x.sum(1), np.where(x.sum(1) < x.sum(1).max(), x[:, 0], x.sum(1)).sum()]),
+    ("F = sum[i,j](x[i,j]); E = F * F - 3 * F * sum[i](x[i,i]);", "F: f64, E: f64", lambda x: [x.sum(), x.sum() ** 2 - 3 * x.sum() * np.trace(x)]),
+]
+
+
+def reads(bin_):
+    for body, results, wanted_of in READS:
+        for n, most_ in ((5, 9), (150, 3)):
+            x = np.random.default_rng(n).integers(-most_, most_ + 2, (n, n)).astype(float)
+            with tempfile.TemporaryDirectory() as folder:
+                manifest = compiled(bin_, folder, f"kernel k(x: f64[n, n]) -> ({results}) {{ {body} }}\n", "k", "--f64=sums", f"-Dn={n}")
+                got = emulated(manifest, [x], "trn2")[0]
+            for g, want in zip(got, wanted_of(x), strict=True):
+                if not np.array_equal(np.asarray(g).reshape(np.shape(want)), want):
+                    raise Failure(f"{body} of {n}: {np.ravel(g)[:4]}, not {np.ravel(want)[:4]}")
+    print(f"double words: {len(READS)} programs read their results")
+
+
 # Faults in a program that adds up double words in a loop: (what, pattern, what instead).
 FAULTS = [
     ("the second word is dropped", r"nisa\.\w+\(dst=e_tile\[0:1, 1:2\].*\)", "nisa.memset(dst=e_tile[0:1, 1:2], value=0.0)"),
@@ -259,7 +285,7 @@ REFUSED = [
     ("kernel k(X: f32[9]) -> (E: f64) { E = prod[i](X[i]); }", "it is no sum"),
     ("kernel k(X: f32[9]) -> (E: f64) { E = max[i](X[i]); }", "it is no sum"),
     ("kernel k(X: f32[9]) -> (E: f64) { E = sum[i](exp(f64(X[i]))); }", "terms of a sum are computed in f32"),
-    ("kernel k(X: f32[9]) -> (E: f64) { E = sum[i](X[i]) * sum[i](X[i]); }", "it is computed in f64"),
+    ("kernel k(X: f32[9]) -> (E: f64) { E = sum[i](X[i]) / sum[i](X[i]); }", "it is computed in f64"),
     ("kernel k(X: f32[9]) -> (E: f64) { E = sqrt(f64(sum[i](X[i]))); }", "computed in f64"),
     ("kernel k(X: c64[9]) -> (E: c128) { E = sum[i](X[i]); }", "does not have c128"),
     ("kernel k(X: f64[9]) -> (E: f64) { E = sum[i](X[i]); }", "--f64=sums all but f64 results"),
@@ -285,7 +311,7 @@ def main():
     p.add_argument("--bin", required=True)
     a = p.parse_args()
     failed = 0
-    for part in (exact, bounded, readme, faults, refused):
+    for part in (exact, bounded, readme, reads, faults, refused):
         try:
             part(a.bin)
         except Failure as error:
