@@ -113,7 +113,7 @@ bool nki_copied(const Kernel *k, BufRef buf, bool *came_in)
                .where = ARENA_ARRAY(&scratch, (size_t)places + 1, uint8_t)};
     const Stmt *bad = NULL;
     const char *why = NULL;
-    bool all = instr_walk_cores(k, visit_instr, &m, &bad, &why) && m.count == size;
+    bool all = instr_walk_all(k, visit_instr, &m, &bad, &why) && m.count == size;
     for (uint32_t i = 0; all && came_in != NULL && i < places; i++) {
         came_in[i] |= m.where[i] == WHERE_CAME_IN;
     }

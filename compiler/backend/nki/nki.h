@@ -151,7 +151,9 @@ bool instr_walk_brief(const Kernel *k, InstrVisit visit, void *user, const Stmt 
 /* The same as the first of these, of another core (cores.h): the walks above are those of the first core. */
 bool instr_walk_core(const Kernel *k, int64_t core, InstrVisit visit, void *user,
                      const Stmt **bad, const char **why);
-/* In brief, of all cores, one after the other. */
+/* Of all cores, one after the other; and that in brief. */
+bool instr_walk_all(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
+                    const char **why);
 bool instr_walk_cores(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
                       const char **why);
 

@@ -270,6 +270,13 @@ bool instr_walk_brief(const Kernel *k, InstrVisit visit, void *user, const Stmt 
     return walk_kernel(&w, bad, why);
 }
 
+bool instr_walk_all(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
+                    const char **why)
+{
+    Walk w = {.k = k, .visit = visit, .user = user, .cores = true};
+    return walk_kernel(&w, bad, why);
+}
+
 bool instr_walk_cores(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
                       const char **why)
 {
