@@ -27,6 +27,17 @@ static bool is_prefix(const Node *n, const Affine *holds, Scan *out)
            dim_eq(n->extent[out->folded], n->extent[out->along]);
 }
 
+/* Is nothing else summed? A scan has one index that runs, and no other. */
+static bool folds_alone(const Node *n, int32_t folded)
+{
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        if ((int32_t)l != folded && node_reduces(n, (int32_t)l)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool is_free(const Nest *nest, const NestValue *values, NodeRef n, const Scan *scan)
 {
     const NestValue *v = &values[n];
@@ -56,7 +67,7 @@ bool nest_scan(Arena *arena, const Nest *nest, const NestValue *values, NodeRef 
         return false;
     }
     Affine holds = nest_mask_in_reader(arena, select, node->access[0], mask.holds[0]);
-    if (!is_prefix(node, &holds, out)) {
+    if (!is_prefix(node, &holds, out) || !folds_alone(node, out->folded)) {
         return false;
     }
     out->value = select->operand[1];

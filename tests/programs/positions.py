@@ -80,7 +80,7 @@ def scans(x):
 def running(x):
     n = range(len(x))
     return dict(s=np.cumsum(x), p=np.array([np.prod(x[:i]) for i in n]), m=np.array([x[i:].min() for i in n]),
-                t=np.array([(x[max(0, i - 2):i + 1] ** 2).sum() for i in n]))
+                t=np.array([(x[max(0, i - 2):i + 1] ** 2).sum() for i in n]), u=np.maximum.accumulate(x) - x.min())
 
 
 def toeplitz(t, x):
