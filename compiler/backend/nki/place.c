@@ -309,6 +309,12 @@ static bool same_loads(const Lower *l, const Stmt *matmul, const Stmt *s)
  * overwrite what the tiles after it read. */
 bool lower_is_epilogue(Lower *l, const Stmt *matmul, const Stmt *s)
 {
+    ExprWalk w;
+    for (const Expr *x = load_first(&w, matmul->value); x != NULL; x = load_next(&w)) {
+        if (l->turn[x->buf].is && l->turn[x->buf].of == s->dst) {
+            return false; /* it is made of the operand at each use */
+        }
+    }
     return s->kind == STMT_TILE && s->fold == OP_COPY && s->dst != matmul->dst &&
            l->from->bufs.at[matmul->dst].space != SPACE_ARGUMENT &&
            expr_load_of(s->value, matmul->dst) != NULL &&
