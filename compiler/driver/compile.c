@@ -53,6 +53,28 @@ static bool pass_simplify(Compilation *c)
     return true;
 }
 
+static bool pass_powers(Compilation *c)
+{
+    each_graph(c, opt_powers);
+    return true;
+}
+
+static Graph *products(Ctx *ctx, Arena *arena, const Graph *g)
+{
+    return opt_products(ctx, arena, g, false);
+}
+
+static Graph *products_masked(Ctx *ctx, Arena *arena, const Graph *g)
+{
+    return opt_products(ctx, arena, g, true);
+}
+
+static bool pass_products(Compilation *c)
+{
+    each_graph(c, c->target->machine->masks ? products_masked : products);
+    return true;
+}
+
 static bool pass_normalise(Compilation *c)
 {
     each_graph(c, opt_normalise);

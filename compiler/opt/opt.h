@@ -10,6 +10,15 @@
  * exact, identities of the algebra that hold bit for bit, copies read through by their users' indices. */
 Graph *opt_simplify(Ctx *ctx, Arena *arena, const Graph *g);
 
+/* powers.c. GRAPH_TENSOR -> GRAPH_TENSOR: powers of small whole numbers, and squares of magnitudes of complex numbers, are products;
+ * with at most two roundings, where the function of the library has one or more. */
+Graph *opt_powers(Ctx *ctx, Arena *arena, const Graph *g);
+
+/* products.c. GRAPH_TENSOR -> GRAPH_TENSOR: sums over products, quotients and selections that are written element by element become
+ * contractions where that is less work; values stay up to rounding. `masks`: a term that a condition leaves out may be multiplied
+ * by 0, so that an infinity or a NaN there comes through. */
+Graph *opt_products(Ctx *ctx, Arena *arena, const Graph *g, bool masks);
+
 /* normalise.c. GRAPH_TENSOR -> GRAPH_TENSOR. Afterwards every contraction has two operands or more and is a sum; sums that
  * concern one operand alone are taken first where that is less work; summed indices of extent 1 are positions (a sum of one term is added
  * to 0). */

@@ -113,7 +113,8 @@ typedef struct Machine {
         adds; /* may a contraction begin with what another one, or a caller, has left in memory? */
     bool narrow;  /* do contractions convert operands of narrower types? */
     bool domains; /* are its functions wrong, without a word, outside of some range? */
-    bool online;  /* has it infinities, which maxima over loops begin with? */
+    bool masks;  /* is 0 times what a condition leaves out 0, whatever that is? (docs say so) */
+    bool online; /* has it infinities, which maxima over loops begin with? */
     int64_t max_instructions; /* of one device program; longer kernels are cut; 0: no limit */
     int64_t cores;            /* physical cores that run one program together; */
     int64_t cores_most;       /* as many as can; 0: a program has one */

@@ -88,7 +88,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             const Graph *simple = opt_simplify(&c, &c.arena, g);
             MUST(graph_verify(&c, simple, "simplify"));
             if (g->form == GRAPH_TENSOR) {
-                const Graph *normal = opt_normalise(&c, &c.arena, simple);
+                const Graph *plain =
+                    opt_products(&c, &c.arena, opt_powers(&c, &c.arena, simple), true);
+                MUST(graph_verify(&c, plain, "products"));
+                const Graph *normal = opt_normalise(&c, &c.arena, plain);
                 MUST(graph_verify(&c, normal, "normalise"));
             }
             if (is_small(g)) {

@@ -34,8 +34,8 @@
                  .start = 3e-6,                                                                \
                  .statement = 1e-7,                                                            \
                  .product = 2e-7},                                                             \
-        .domains = true, .online = true, .pairs = true, .max_instructions = NKI_INSTRUCTIONS,  \
-        .cores = 1, .cores_most = (pair)                                                       \
+        .domains = true, .masks = true, .online = true, .pairs = true,                         \
+        .max_instructions = NKI_INSTRUCTIONS, .cores = 1, .cores_most = (pair)                 \
     }
 
 const NkiChip nki_chips[3] = {
