@@ -177,7 +177,10 @@ static void find_viewed_bytes(const LeafPrice *l, const Access *a, uint32_t p, T
     double of_label[RANK_LIMIT], runs = 1.0, run = (double)dtype_bytes(view->dtype);
     bool contiguous = true;
     for (uint32_t d = 0; d < a->rank; d++) {
-        of_label[d] = a->index[d].label < 0 ? 1.0 : positions(l, a->index[d].label, p);
+        int32_t label = a->index[d].label;
+        of_label[d] = is_piece_label(label) ? typical(g, view->shape[d])
+                      : label < 0           ? 1.0
+                                            : positions(l, label, p);
     }
     for (uint32_t d = of->rank; d-- > 0;) {
         double part = view_positions(g, view, d, of_label);
@@ -208,8 +211,10 @@ static void find_bytes(const LeafPrice *l, const Access *a, uint32_t p, Touch *t
     for (uint32_t d = a->rank; d-- > 0;) {
         int32_t label = a->index[d].label;
         Access after = {a->rank - d - 1, a->index + d + 1};
-        bool diagonal = label >= 0 && access_has_label(&after, label);
-        double part = label < 0 || diagonal ? 1.0 : positions(l, label, p);
+        bool diagonal = label != -1 && access_has_label(&after, label);
+        double part = diagonal || label == -1 ? 1.0
+                      : is_piece_label(label) ? typical(l->nest->graph, n->shape[d])
+                                              : positions(l, label, p);
         double whole = v->residence == RESIDE_TILE && label >= 0
                            ? positions(l, label, t->home)
                            : typical(l->nest->graph, n->shape[d]);

@@ -92,13 +92,26 @@ static void add_viewed(Arena *arena, const Graph *g, UseList *out)
     }
 }
 
+/* How a join reads a piece. */
+static Access piece_access(Arena *arena, const Graph *g, const Node *join, uint32_t k)
+{
+    uint32_t rank = graph_node(g, join->operand[k])->rank;
+    Index *index = ARENA_ARRAY(arena, rank, Index);
+    for (uint32_t d = 0; d < rank; d++) {
+        index[d] = (Index){PIECE_LABEL(k, d), 0};
+    }
+    return (Access){rank, index};
+}
+
 void node_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef n,
                UseList *out)
 {
     const Node *node = graph_node(g, n);
+    bool joins = op_info(node->op)->kind == OPKIND_JOIN;
     for (uint32_t k = 0; k < node->n_operands; k++) {
         bool apart = node_reads_apart(g, node, k);
-        expand(arena, g, residence, node->operand[k], node->access[k], apart, out);
+        Access a = joins ? piece_access(arena, g, node, k) : node->access[k];
+        expand(arena, g, residence, node->operand[k], a, apart, out);
     }
     add_viewed(arena, g, out);
 }

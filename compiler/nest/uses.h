@@ -21,6 +21,15 @@ typedef struct UseList {
 
 /* Is operand `k` of the node such a one? */
 bool node_reads_apart(const Graph *g, const Node *n, uint32_t k);
+/* What stands for dimension `d` of the k-th piece of a join among the labels of an access: all of it, where loops make no part of a join.
+ * Like a number, it is no label. */
+#define PIECE_LABEL(k, d) (-2 - (int32_t)((k) * (RANK_LIMIT + 1) + (d)))
+
+static inline bool is_piece_label(int32_t label)
+{
+    return label < -1;
+}
+
 /* How many leaves it reads, without those that are `whole` or `apart`, which come last. */
 uint32_t uses_count(const UseList *u);
 
