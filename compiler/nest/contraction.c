@@ -315,7 +315,11 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     b_pack = is_packed(b, ROLE_N) ? positions(v, n, extent) * b_times * b_pack : 0.0;
     a_pack /= packs_whole(b, ROLE_M, &x) ? runs[swapped ? 1 : 0] : 1.0;
     b_pack /= packs_whole(b, ROLE_N, &x) ? runs[swapped ? 0 : 1] : 1.0;
-    double passes = engine ? systolic_passes(f, node) : 1.0;
+    double passes = 1.0;
+    if (engine) {
+        DType of = graph_node(f->g, f->uses[node].list.at[0].node)->dtype;
+        passes = systolic_matmul(machine, of, (double)widest, false) / (double)widest;
+    }
     bool in_place = !is_packed(b, ROLE_M) && !is_packed(b, ROLE_N);
     out->seconds = (in_place ? t->statement : t->product) + tiles * t->tile +
                    words * (products * all * high * padded * t->multiply_add * passes + a_pack +

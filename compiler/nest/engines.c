@@ -7,15 +7,15 @@
 #include "nest/levels.h"
 
 #define LANES  128.0
-#define SHORT  64.0     /* cycles of the shortest instruction */
-#define PIECE  512.0    /* elements of a partition that one matmul sets */
-#define KEPT   2048.0   /* of a block that stays where matmuls leave it, of so many bytes */
-#define ACROSS 16.0     /* passes of a maximum over partitions */
-#define SHARE  0.25     /* of what may be packed: one block */
-#define TABLE  1.283e-6 /* of a function whose table is not there (backend/nki/cost.c) */
-#define LATER  0.05     /* engines wait for each other now and then */
-#define CHAIN  0.25e-6  /* from one statement to the next, which waits for it */
-#define ALONE  1.0e-6   /* the same where nothing else goes on */
+#define TINY   512.0   /* multiply-adds of a batch (backend/nki/batch.c) */
+#define PIECE  512.0   /* elements of a partition that one matmul sets */
+#define ROW    2048.0  /* of one that an elementwise instruction sets, at most */
+#define KEPT   2048.0  /* of a block that stays where matmuls leave it, of so many bytes */
+#define ACROSS 16.0    /* passes of a maximum over partitions */
+#define SHARE  0.25    /* of what may be packed: one block */
+#define LATER  0.05    /* engines wait for each other now and then */
+#define CHAIN  0.25e-6 /* from one statement to the next, which waits for it */
+#define ALONE  1.0e-6  /* the same where nothing else goes on */
 
 static double most(double x, double y)
 {
@@ -83,7 +83,7 @@ static void node_labels(const Node *n, const double *dim, double *label)
 
 static void count_node(Counter *c, NodeRef ref, const double *dim, uint32_t taken);
 
-/* The operands of a node; `taken`: so many operations of one that has all its elements go with it. */
+/* The operands of a node; `taken`: so many operations of the first that has all its elements go with it. */
 static void count_operands(Counter *c, const Node *n, const double *label, double full,
                            uint32_t taken)
 {
@@ -93,6 +93,7 @@ static void count_operands(Counter *c, const Node *n, const double *label, doubl
             operand_dims(n, k, label, dim);
             bool all = columns_of(c, n->access[k].rank, dim) >= full;
             count_node(c, n->operand[k], dim, all ? taken : 0);
+            taken = all ? 0 : taken;
         }
     }
 }
@@ -139,6 +140,23 @@ static bool reads_product(const Counter *c, const Node *n)
     return any;
 }
 
+/* Each piece of a join is a statement of its own. */
+static void count_pieces(Counter *c, const Node *join)
+{
+    for (uint32_t k = 0; k < join->n_operands; k++) {
+        const Node *piece = graph_node(c->f->g, join->operand[k]);
+        double dim[RANK_LIMIT];
+        for (uint32_t d = 0; d < piece->rank; d++) {
+            dim[d] = (double)nest_typical(c->f->g, piece->shape[d]);
+        }
+        if (is_inline(c, join->operand[k])) {
+            count_node(c, join->operand[k], dim, 0);
+        } else {
+            c->to->copies += columns_of(c, piece->rank, dim);
+        }
+    }
+}
+
 static void count_node(Counter *c, NodeRef ref, const double *dim, uint32_t taken)
 {
     const Node *n = graph_node(c->f->g, ref);
@@ -150,6 +168,10 @@ static void count_node(Counter *c, NodeRef ref, const double *dim, uint32_t take
     node_labels(n, dim, label);
     if (n->op == OP_CAST || n->op == OP_COPY) {
         count_operands(c, n, label, full, taken);
+        return;
+    }
+    if (info->kind == OPKIND_JOIN) {
+        count_pieces(c, n);
         return;
     }
     bool function = info->rule == RULE_FLOAT || info->rule == RULE_RFLOAT;
@@ -238,17 +260,24 @@ static bool is_followed(const NestFacts *f, const Nest *nest, uint32_t item)
            node_is_expression(graph_node(f->g, nest->items[next].node));
 }
 
-/* Of what one execution turns of an operand, the part that is not there from the one before. */
-static double fresh(const NestFacts *f, const Nest *nest, uint32_t item, const Use *u)
+/* Of what one execution turns of an operand, the part that is not there from the one before; or from any before, where all of it
+ * fits. */
+static double fresh(const NestFacts *f, const Machine *machine, const Nest *nest, uint32_t item,
+                    const Use *u)
 {
     double runs = 1.0;
     bool argument = nest->values[u->node].item == NEST_NONE;
+    bool fits =
+        (double)nest_node_bytes(f->g, u->node) <= SHARE * (double)machine->systolic.packed;
     for (uint32_t at = nest->items[item].parent; at != NEST_NONE && argument;
          at = nest->items[at].parent) {
         const NestAxis *axis = &nest->axes[nest->items[at].axis];
         int32_t label = nest_axis_label(axis, nest->items[item].node);
-        if (label < 0 || access_has_label(&u->access, label)) {
+        if (label < 0 || (!fits && access_has_label(&u->access, label))) {
             break;
+        }
+        if (access_has_label(&u->access, label)) {
+            continue;
         }
         double extent = (double)nest_typical(f->g, axis->extent);
         runs *= most(1.0, extent / (double)nest->items[at].tile);
@@ -272,8 +301,9 @@ static double ceiling(double x)
 
 /* Cycles of the matmuls: of a block on chip one label of the rows, or of the sum, lies on partitions, and others are taken one by one;
  * where none of the sum does, the block is turned, and they share. */
-static double matmul_cycles(const NestFacts *f, const Nest *nest, uint32_t item,
-                            const Schedule *b, const double *extent, const int32_t *on)
+static double matmul_cycles(const NestFacts *f, const Machine *machine, const Nest *nest,
+                            uint32_t item, const Schedule *b, const double *extent,
+                            const int32_t *on)
 {
     NodeRef node = nest->items[item].node;
     bool chip = nest->values[node].residence == RESIDE_TILE, made = false;
@@ -291,11 +321,27 @@ static double matmul_cycles(const NestFacts *f, const Nest *nest, uint32_t item,
     }
     double row = chip ? extent[b->label[ROLE_M][0]] : rows;
     double sum = made ? extent[b->label[ROLE_K][0]] : sums;
-    double high = row < LANES ? row : LANES, tiles = ceiling(columns / PIECE);
-    double least = high < SHORT ? high : SHORT;
+    double tiles = ceiling(columns / PIECE);
     double count = batches * rows / row * ceiling(row / LANES) * tiles * (sums / sum) *
                    ceiling(sum / LANES);
-    return count * most(columns / tiles, least) * systolic_passes(f, node);
+    DType t = graph_node(f->g, f->uses[node].list.at[0].node)->dtype;
+    return count * systolic_matmul(machine, t, columns / tiles, false);
+}
+
+/* Batches of few multiply-adds each: the engine for vectors takes them side by side, a batch on each partition, and adds up products. */
+static bool count_tiny(const Schedule *b, const double *extent, Engines *out)
+{
+    double batches = role_extent(b, ROLE_BATCH, extent), each = 1.0;
+    for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
+        each *= role_extent(b, r, extent);
+    }
+    if (each > TINY || batches < 2.0) {
+        return false;
+    }
+    double columns = batches * each / (batches < LANES ? batches : LANES);
+    out->vector = 2.0 * 2.0 * columns;
+    out->trips = columns / ROW;
+    return true;
 }
 
 static void count_product(const NestFacts *f, const Machine *machine, const Nest *nest,
@@ -304,10 +350,14 @@ static void count_product(const NestFacts *f, const Machine *machine, const Nest
 {
     NodeRef node = nest->items[item].node;
     const Node *n = graph_node(f->g, node);
+    if (count_tiny(b, extent, out)) {
+        return;
+    }
     double cycle = LANES * LANES * machine->time.multiply_add;
     double sum = extent[b->label[ROLE_K][0]];
     sum = sum < 1.0 ? 1.0 : sum < LANES ? sum : LANES;
-    out->tensor = machine->time.product + cycle * matmul_cycles(f, nest, item, b, extent, on);
+    out->tensor =
+        machine->time.product + cycle * matmul_cycles(f, machine, nest, item, b, extent, on);
     for (uint32_t i = 0; i < 2; i++) {
         const Use *u = &f->uses[node].list.at[i];
         const Access *a = &u->access;
@@ -320,9 +370,11 @@ static void count_product(const NestFacts *f, const Machine *machine, const Nest
             elements *= a->index[d].label < 0 ? 1.0 : extent[a->index[d].label];
         }
         if (turned) { /* by one transpose for each batch, or more */
-            double part = fresh(f, nest, item, u), rows = elements / sum;
-            double least = role_extent(b, ROLE_BATCH, extent) * (sum < SHORT ? sum : SHORT);
-            out->tensor += cycle * part * most(rows, least);
+            double part = fresh(f, machine, nest, item, u), rows = elements / sum;
+            double count = most(rows / LANES, role_extent(b, ROLE_BATCH, extent));
+            DType t = graph_node(f->g, u->node)->dtype;
+            out->tensor +=
+                cycle * part * count * systolic_matmul(machine, t, rows / count, true);
             out->copies += part * rows;
         }
     }
@@ -402,7 +454,10 @@ static void count_turned(const NestFacts *f, const Machine *machine, const Nest 
         for (uint32_t d = 0; d < a->rank; d++) {
             elements *= a->index[d].label < 0 ? 1.0 : extent[a->index[d].label];
         }
-        out->tensor += LANES * machine->time.multiply_add * elements;
+        DType t = graph_node(f->g, made)->dtype;
+        double tiles = most(elements / (LANES * LANES), 1.0);
+        out->tensor += LANES * LANES * machine->time.multiply_add * tiles *
+                       systolic_matmul(machine, t, LANES, true);
         out->copies += elements / LANES;
     }
 }
@@ -438,7 +493,7 @@ void engines_of_leaf(const NestFacts *f, const Machine *machine, const Nest *nes
         double columns = columns_of(&c, n->rank, dim);
         count_node(&c, node, dim, 0);
         out->copies += out->vector + out->scalar + out->copies > 0.0 ? 0.0 : columns;
-        out->trips = columns / (4.0 * PIECE);
+        out->trips = columns / ROW;
     } else {
         double columns = columns_of(&c, n->n_labels, all);
         bool product = uses_count(&f->uses[node]) == 2 && n->n_operands == 2;
@@ -462,19 +517,23 @@ void engines_of_leaf(const NestFacts *f, const Machine *machine, const Nest *nes
         bool across =
             label >= 0 && node_reduces(n, label); /* partitions, which are turned for it */
         out->copies += across ? (n->op == OP_SUM ? 2.0 : ACROSS) * columns : 0.0;
-        out->trips = columns / (4.0 * PIECE);
+        out->trips = columns / ROW;
     }
     if (schedule == NULL) {
         count_turned(f, machine, nest, node, extent, on, label, out);
     }
     double *each[3] = {&out->vector, &out->scalar, &out->copies};
+    const SystolicCycles *cycles = &machine->systolic.cycles;
+    double row = schedule != NULL ? PIECE : ROW; /* elements of an instruction */
     for (uint32_t i = 0; i < 3; i++) {
-        *each[i] = *each[i] > 0.0 ? most(*each[i], SHORT) : 0.0;
+        double passes = most(*each[i], (double)cycles->least);
+        passes += (double)cycles->instruction * ceiling(passes / row);
+        *each[i] = *each[i] > 0.0 ? passes : 0.0;
     }
     out->vector *= LANES * t->op;
     out->scalar *= LANES * t->exp;
     out->copies *= LANES * 0.5 * (t->op + t->exp);
-    out->scalar += c.functions > 1 ? c.functions * TABLE : 0.0; /* each loads its own */
+    out->scalar += c.functions > 1 ? c.functions * cycles->table : 0.0; /* each loads its own */
     *(out->scalar > out->vector ? &out->scalar : &out->vector) +=
         schedule == NULL ? t->statement : 0.0;
 }

@@ -33,6 +33,20 @@ static bool fits_chip(const Product *p, NodeRef n)
            (memory && nest_node_bytes(p->f->g, n) <= machine_tile_capacity(p->machine));
 }
 
+/* Does the product of two operands keep a label that one of them lacks? One of batches alone is elementwise, with sums of rows. */
+static bool keeps_rows(const NestFacts *f, NodeRef product)
+{
+    const Node *n = graph_node(f->g, product);
+    const Use *use = f->uses[product].list.at;
+    bool rows = false;
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        rows |=
+            !node_reduces(n, (int32_t)l) && !(access_has_label(&use[0].access, (int32_t)l) &&
+                                              access_has_label(&use[1].access, (int32_t)l));
+    }
+    return rows;
+}
+
 /* How well label `label` of a value lies on partitions: it fills them, is summed by products
  * that read it, and not folded otherwise, along the free axis. */
 static double partition_score(const Product *p, NodeRef n, int32_t label, double extent)
@@ -51,7 +65,8 @@ static double partition_score(const Product *p, NodeRef n, int32_t label, double
             for (uint32_t d = 0; u->list.at[i].node == n && d < a->rank; d++) {
                 bool here = graph_node(p->f->g, n)->out[d] == label && a->index[d].label >= 0;
                 if (here && node_reduces(graph_node(p->f->g, r), a->index[d].label)) {
-                    score *= uses_count(u) == 2 ? 3.0 : 0.7;
+                    bool product = uses_count(u) == 2 && keeps_rows(p->f, r);
+                    score *= product ? 3.0 : 0.7;
                 }
             }
         }
@@ -253,11 +268,14 @@ void systolic_levels(const Product *p, Schedule *b)
 
 /* ---- time ---- */
 
-/* How often such an engine takes its operands: f32 in pieces of narrower types. */
-double systolic_passes(const NestFacts *f, NodeRef node)
+double systolic_matmul(const Machine *machine, DType t, double columns, bool transposes)
 {
-    const Use *use = f->uses[node].list.at;
-    return dtype_part(graph_node(f->g, use[0].node)->dtype) == DTYPE_F32 ? 4.0 : 1.0;
+    const SystolicCycles *c = &machine->systolic.cycles;
+    bool wide = dtype_part(t) == DTYPE_F32;
+    int64_t passes = !wide ? 1 : transposes ? c->transpose_passes_f32 : c->passes_f32;
+    double least = (double)c->least;
+    return (double)passes * (columns < least ? least : columns) +
+           (double)(wide ? c->matmul_f32 : c->matmul);
 }
 
 /* Is it a product that the engine multiplies, though it has no levels: of complex numbers? */
@@ -308,8 +326,12 @@ double systolic_seconds(const NestFacts *f, const Machine *machine, NodeRef node
     }
     ProductExtents x = product_extents(f, node, extent);
     double rows = at_least_once(x.own[1 - x.columns] / lanes), columns = 2.0 * x.own[x.columns];
-    double cycles = x.batch * rows * at_least_once(x.sum / lanes) * columns * products;
+    double piece = (double)(machine->tile.line / dtype_bytes(DTYPE_F32));
+    double matmuls = at_least_once(columns / piece);
+    DType t = graph_node(f->g, use[0].node)->dtype;
+    double cycles = x.batch * rows * at_least_once(x.sum / lanes) * products * matmuls *
+                    systolic_matmul(machine, t, columns / matmuls, false);
     *copies =
         x.batch * columns * (rows + (products > 1.0 ? at_least_once(x.sum / lanes) : 0.0));
-    return cycles * lanes * lanes * systolic_passes(f, node) * machine->time.multiply_add;
+    return cycles * lanes * lanes * machine->time.multiply_add;
 }

@@ -6,7 +6,7 @@ import unittest
 
 from support import filled, run_body, tile
 from test_kernels import run_example
-from nki_emulator.cost import _Line, copy_cost, cost_text, instruction_cycles
+from nki_emulator.cost import _Line, copy_cost, cost_report, cost_text, instruction_cycles
 from nki_emulator.machine import machine_named, machine_names
 
 
@@ -24,44 +24,46 @@ def matmul(dtype, k, m, n):
 
 
 class Cycles(unittest.TestCase):
-    def test_matmul_is_the_larger_of_columns_and_rows_four_times_in_float32(self):
-        self.assertEqual(cycles(matmul("bfloat16", 128, 128, 512), op="nc_matmul")[0], 512)
-        self.assertEqual(cycles(matmul("bfloat16", 8, 128, 16), op="nc_matmul")[0], 64)
-        self.assertEqual(cycles(matmul("float16", 8, 32, 16), op="nc_matmul")[0], 32)
-        self.assertEqual(cycles(matmul("float32", 128, 128, 512), op="nc_matmul")[0], 2048)
+    def test_matmul_is_its_columns_four_times_in_float32_and_what_each_takes_beside(self):
+        self.assertEqual(cycles(matmul("bfloat16", 128, 128, 512), op="nc_matmul")[0], 512 + 48)
+        self.assertEqual(cycles(matmul("float16", 8, 32, 16), op="nc_matmul")[0], 64 + 48)
+        self.assertEqual(cycles(matmul("float32", 128, 128, 512), op="nc_matmul")[0], 4 * 512 + 304)
+        self.assertEqual(cycles(matmul("float32", 1, 1, 1), op="nc_matmul")[0], 4 * 64 + 304)
 
     def test_transpose_on_both_engines(self):
         body = filled("x", (100, 70)) + tile("p", (70, 100), space="psum")
         self.assertEqual(cycles(body + "nisa.nc_transpose(dst=p[...], data=x[...])\n",
-                                op="nc_transpose")[0], 100)
+                                op="nc_transpose")[0], 2 * 100 + 304)
+        self.assertEqual(cycles(body + "nisa.nc_transpose(dst=p[...], data=x[...])\n",
+                                op="nc_transpose", target="trn1")[0], 4 * 100 + 304)
         body = filled("x", (32, 20)) + tile("p", (20, 32))
         self.assertEqual(cycles(body + "nisa.nc_transpose(dst=p[...], data=x[...], "
-                                "engine=nisa.engine.vector)\n", op="nc_transpose")[0], 64)
+                                "engine=nisa.engine.vector)\n", op="nc_transpose")[0], 128)
 
     def test_tensor_tensor_is_half_price_out_of_psum_and_in_bfloat16(self):
         add = "nisa.tensor_tensor(dst=t[...], data1=t[...], data2=u[...], op=nl.{})\n"
         both = filled("t", (8, 200)) + filled("u", (8, 200))
-        self.assertEqual(cycles(both + add.format("add"), op="tensor_tensor")[0], 400)
+        self.assertEqual(cycles(both + add.format("add"), op="tensor_tensor")[0], 464)
         psum = filled("t", (8, 200)) + filled("u", (8, 200), space="psum")
-        self.assertEqual(cycles(psum + add.format("add"), op="tensor_tensor")[0], 200)
+        self.assertEqual(cycles(psum + add.format("add"), op="tensor_tensor")[0], 264)
         half = filled("t", (8, 200), "bfloat16") + filled("u", (8, 200), "bfloat16")
-        self.assertEqual(cycles(half + add.format("add"), op="tensor_tensor")[0], 200)
-        self.assertEqual(cycles(half + add.format("maximum"), op="tensor_tensor")[0], 400)
+        self.assertEqual(cycles(half + add.format("add"), op="tensor_tensor")[0], 264)
+        self.assertEqual(cycles(half + add.format("maximum"), op="tensor_tensor")[0], 464)
 
     def test_the_other_instructions_follow_the_table(self):
         t = filled("t", (8, 200)) + filled("u", (8, 200)) + filled("c", (8, 1))
         rows = [
-            ("tensor_scalar(dst=t[...], data=t[...], op0=nl.add, operand0=1.0)", 200),
+            ("tensor_scalar(dst=t[...], data=t[...], op0=nl.add, operand0=1.0)", 264),
             ("scalar_tensor_tensor(dst=t[...], data=t[...], op0=nl.add, operand0=1.0, "
-             "op1=nl.add, operand1=u[...])", 400),
-            ("tensor_copy(dst=t[0:8, 0:10], src=u[0:8, 0:10])", 64),
-            ("reciprocal(dst=t[...], data=u[...])", 1600),
-            ("tensor_reduce(dst=c[...], op=nl.add, data=t[...], axis=1)", 200),
-            ("activation(dst=t[...], op=nl.exp, data=u[...])", 200),
+             "op1=nl.add, operand1=u[...])", 464),
+            ("tensor_copy(dst=t[0:8, 0:10], src=u[0:8, 0:10])", 128),
+            ("reciprocal(dst=t[...], data=u[...])", 1664),
+            ("tensor_reduce(dst=c[...], op=nl.add, data=t[...], axis=1)", 264),
+            ("activation(dst=t[...], op=nl.exp, data=u[...])", 264),
             ("activation_reduce(dst=t[...], op=nl.exp, data=u[...], reduce_op=nl.add, "
-             "reduce_res=c[...])", 264),
+             "reduce_res=c[...])", 328),
             ("tensor_tensor_scan(dst=t[...], data0=t[...], data1=u[...], initial=0.0, "
-             "op0=nl.multiply, op1=nl.add)", 400),
+             "op0=nl.multiply, op1=nl.add)", 464),
             ("iota(dst=t[...], pattern=[[1, 200]])", 350),
         ]
         for text, want in rows:
@@ -71,8 +73,17 @@ class Cycles(unittest.TestCase):
 
     def test_memset_of_bfloat16_zero_is_half_price(self):
         body = tile("t", (8, 400), "bfloat16") + "nisa.memset(dst=t[...], value={})\n"
-        self.assertEqual(cycles(body.format("0.0"), op="memset")[0], 200)
-        self.assertEqual(cycles(body.format("1.0"), op="memset")[0], 400)
+        self.assertEqual(cycles(body.format("0.0"), op="memset")[0], 264)
+        self.assertEqual(cycles(body.format("1.0"), op="memset")[0], 464)
+
+    def test_a_reciprocal_takes_what_was_measured_on_trn1(self):
+        body = filled("t", (8, 200)) + "nisa.reciprocal(dst=t[...], data=t[...])\n"
+        self.assertEqual(cycles(body, op="reciprocal", target="trn1")[0], 530 + 64)
+
+    def test_functions_without_a_table_leave_the_one_that_is_there(self):
+        body = filled("t", (8, 200)) + "".join(
+            f"nisa.activation(dst=t[...], op=nl.{name}, data=t[...])\n" for name in ("exp", "square", "relu", "copy", "exp"))
+        self.assertEqual(run_body(body)[0].cost["activation_table_switches"], 1)
 
 
 class Copies(unittest.TestCase):
@@ -96,6 +107,19 @@ class Copies(unittest.TestCase):
         result, _ = run_body(tile("t", (64, 1)) + "nisa.dma_copy(dst=t[...], "
                              "src=x[0:64, 3:4])\n", "x:float32:64x512")
         self.assertEqual(copy_cost(result.records[0]), (256, 64 * 512, 64, 256, 0))
+
+
+class Directions(unittest.TestCase):
+    """On trn1 loads and stores take 265 GB/s each, and 300 together."""
+
+    def test_each_has_a_bandwidth_and_both_a_larger_one(self):
+        size, load = 128 * 2048 * 4, "nisa.dma_copy(dst=t[...], src=x[0:128, 0:2048])\n"
+        store = "nisa.dma_copy(dst=y[0:128, 0:2048], src=t[...])\n"
+        tiles = tile("t", (128, 2048)) + "y = nl.ndarray(shape=(128, 2048), dtype=nl.float32, buffer=nl.private_hbm)\n"
+        for text, us in ((load, size / 265e3), (load + load, 2 * size / 265e3), (load + store, 2 * size / 300e3)):
+            result, _ = run_body(tiles + text, "x:float32:128x2048", target="trn1")
+            own = [r for r in result.records if r["operands"]["dst"]["shape"] == [128, 2048]]
+            self.assertAlmostEqual(cost_report(own, machine_named("trn1"))["dma"]["us"], us)
 
 
 class Reports(unittest.TestCase):

@@ -7,7 +7,7 @@
 #define MIB ((int64_t)1 << 20)
 
 /* SBUF as the schedule sees it is smaller than it is: blocks are rarely 128 partitions high. */
-#define MACHINE(macs, rate, sbuf, vector, scalar, pair)                                        \
+#define MACHINE(macs, rate, sbuf, vector, scalar, turns, recip, pair)                          \
     {                                                                                          \
         .n_levels = 2,                                                                         \
         .level = {{.name = "HBM", .bytes_per_second = (rate), .granule = 512},                 \
@@ -23,7 +23,15 @@
                      .live_busy = NKI_PSUM_BANKS / 2,                                          \
                      .live_rows = 4,                                                           \
                      .packed = (int64_t)(sbuf)*NKI_PARTITIONS / 16 * 14,                       \
-                     .slab = (int64_t)NKI_SLAB * NKI_PARTITIONS},                              \
+                     .slab = (int64_t)NKI_SLAB * NKI_PARTITIONS,                               \
+                     .cycles = {.least = NKI_LEAST_CYCLES,                                     \
+                                .instruction = 64,                                             \
+                                .matmul = 48,                                                  \
+                                .matmul_f32 = 2 * NKI_STATIONARY + 48,                         \
+                                .passes_f32 = NKI_F32_PASSES,                                  \
+                                .transpose_passes_f32 = (turns),                               \
+                                .reciprocal = (recip),                                         \
+                                .table = 1.283e-6}},                                           \
         .time = {.multiply_add = 1 / (macs),                                                   \
                  .join = 1e-12,                                                                \
                  .op = 1 / ((vector)*1e9 * NKI_PARTITIONS),                                    \
@@ -39,12 +47,12 @@
     }
 
 const NkiChip nki_chips[3] = {
-    {"trn1", 2, 180224, 2.8, 1.12, 1.4, 1.4, 272, 410,
-     MACHINE(4.6e13, 2.72e11, 180224, 1.12, 1.4, 1)},
-    {"trn2", 3, 212984, 2.4, 0.96, 1.2, 1.2, 368, 716,
-     MACHINE(3.95e13, 3.68e11, 212984, 0.96, 1.2, 2)},
-    {"trn3", 4, 245752, 2.4, 1.2, 1.2, 1.2, 528, 1178,
-     MACHINE(3.95e13, 5.28e11, 245752, 1.2, 1.2, 2)},
+    {"trn1", 2, 180224, 2.8, 1.12, 1.4, 1.4, 265, 300, 410, 100,
+     MACHINE(4.6e13, 3e11, 180224, 1.12, 1.4, 4, 2.65, 1)},
+    {"trn2", 3, 212984, 2.4, 0.96, 1.2, 1.2, 368, 368, 716, 16,
+     MACHINE(3.95e13, 3.68e11, 212984, 0.96, 1.2, 2, 8, 2)},
+    {"trn3", 4, 245752, 2.4, 1.2, 1.2, 1.2, 528, 528, 1178, 16,
+     MACHINE(3.95e13, 5.28e11, 245752, 1.2, 1.2, 2, 8, 2)},
 };
 
 const NkiChip *nki_chip(const char *target)

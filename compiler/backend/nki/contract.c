@@ -568,9 +568,13 @@ bool contract_is_mirrored(const Contraction *c)
     double n = (double)full->n[i];
     int64_t steps = (labels_count(c->pk, full) + c->tile[ROLE_K] - 1) / c->tile[ROLE_K] *
                     labels_count(c->ok, full);
-    bool f32 = l->from->bufs.at[a->buf].dtype == DTYPE_F32;
-    double passes = (double)steps * (f32 ? NKI_F32_PASSES : 1);
-    double saved = (passes - 1) * n * n / (2 * NKI_STATIONARY); /* cycles */
+    DType t = l->from->bufs.at[a->buf].dtype;
+    int64_t bank = NKI_PSUM_BANK / nki_bytes(DTYPE_F32);
+    double product = (double)steps * (double)nki_array_cycles(l->chip, t, bank, false) *
+                     NKI_STATIONARY / (double)bank;
+    double transpose = (double)nki_array_cycles(l->chip, DTYPE_F32, NKI_STATIONARY, true);
+    double tiles = n * n / (2 * NKI_STATIONARY * NKI_STATIONARY);
+    double saved = (product - transpose) * tiles; /* cycles */
     return full->s[i] == full->s[j] && full->n[i] == full->n[j] &&
            full->n[i] > NKI_STATIONARY && saved >= MIRROR_CYCLES;
 }

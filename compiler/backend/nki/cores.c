@@ -276,21 +276,6 @@ static void join_halves(Ctx *ctx, Arena *a, Kernel *first, const Kernel *second,
 
 /* ---- which half ---- */
 
-static double price(Ctx *ctx, Arena *a, const Kernel *k, const NkiChip *chip)
-{
-    NkiCost cost;
-    double us = 0;
-    if (nki_parts(k) < 2) {
-        return nki_measure(k, chip, &cost) ? cost.predicted_us : 0;
-    }
-    for (uint32_t i = 0; i < nki_parts(k); i++) {
-        NkiPart part;
-        nki_part(a, &ctx->syms, k, i, &part);
-        us += nki_measure(part.kernel, chip, &cost) ? cost.predicted_us : 0;
-    }
-    return us;
-}
-
 /* Is it seen that no core writes what the other uses? And are there few enough runs of memory, which halves of rows have more of? */
 static bool lies_apart(Ctx *ctx, const Kernel *k, const char **why)
 {
@@ -355,7 +340,9 @@ static Kernel *both_halves(const Target *target, Ctx *ctx, Arena *a, const Kerne
         Kernel *placed = halves_along(target, ctx, a, k, one, dim, &weight, &here);
         placed = placed != NULL && lies_apart(ctx, placed, &here) ? placed : NULL;
         *why = *why == NULL ? here : *why;
-        double us = placed == NULL ? 0 : weight * price(ctx, a, placed, nki_chip(target->name));
+        double us = placed == NULL
+                        ? 0
+                        : weight * nki_programs_us(ctx, a, placed, nki_chip(target->name));
         if (us > 0 && (best == NULL || us < least * LESS)) {
             best = placed;
             least = us;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A static count over a LEGAL kernel: instructions, cycles of each engine, DMA bytes and
- * descriptors, peaks of SBUF and PSUM. The numbers are the vendor's published averages; a
- * descriptor below 512 bytes is charged as 512. A model, not a measurement. */
+ * descriptors, peaks of SBUF and PSUM. The numbers are the vendor's published averages, and what
+ * kernels timed on a trn1 show beside (chip.c); a descriptor below 512 bytes is charged as 512. */
 #include "backend/nki/nki.h"
 #include "loop/walk.h"
-
-#define TABLE_SWITCH_US 1.283
 
 const char *const nki_engine_names[NKI_ENGINES] = {"tensor", "vector", "scalar", "gpsimd",
                                                    "dma"};
@@ -61,16 +59,16 @@ static int64_t tensor_cycles(const Kernel *k, const Instr *i)
     return at_least(in_psum(k, &i->a) || in_psum(k, &i->b) || (fast && plain) ? n : 2 * n);
 }
 
-static int64_t matmul_cycles(const Kernel *k, const Instr *i)
+int64_t nki_array_cycles(const NkiChip *chip, DType t, int64_t columns, bool transposes)
 {
-    int64_t least = i->a.nf < 64 ? i->a.nf : 64;
-    int64_t n = i->b.nf > least ? i->b.nf : least;
-    return (dtype_of(k, &i->b) == DTYPE_F32 ? NKI_F32_PASSES : 1) * n;
+    const SystolicCycles *c = &chip->machine.systolic.cycles;
+    bool wide = t == DTYPE_F32;
+    int64_t passes = !wide ? 1 : transposes ? c->transpose_passes_f32 : c->passes_f32;
+    return passes * at_least(columns) + (wide ? c->matmul_f32 : c->matmul);
 }
 
-#define POSITION_CYCLES   150 /* before the first position */
-#define RECIPROCAL_CYCLES 8   /* an element */
-#define RECIPROCAL_MOST   16  /* columns */
+#define POSITION_CYCLES 150 /* before the first position */
+#define RECIPROCAL_MOST 16  /* columns */
 
 bool nki_vector_reciprocal(const Instr *i)
 {
@@ -92,7 +90,9 @@ static bool may_choose(const Kernel *k, const Instr *i)
     return i->kind == INSTR_COPY || sum || scaled || square;
 }
 
-int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar, int64_t *cycles)
+/* Which engine, and its cycles for the elements. */
+static int element_cycles(const Kernel *k, const NkiChip *chip, const Instr *i, bool scalar,
+                          int64_t *cycles)
 {
     int64_t n = i->dst.nf;
     bool power = (i->kind == INSTR_SCALAR &&
@@ -100,15 +100,14 @@ int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar, int64_t *cycl
                  (i->kind == INSTR_TENSOR && i->op == OP_POW);
     switch (i->kind) {
     case INSTR_MATMUL:
-        *cycles = matmul_cycles(k, i);
+        *cycles = nki_array_cycles(chip, dtype_of(k, &i->b), i->b.nf, false);
         return NKI_TENSOR;
     case INSTR_TRANSPOSE:
-        *cycles =
-            i->a.np > (i->a.nf < 64 ? i->a.nf : 64) ? i->a.np : (i->a.nf < 64 ? i->a.nf : 64);
+        *cycles = nki_array_cycles(chip, dtype_of(k, &i->a), i->a.np, true);
         return NKI_TENSOR;
     case INSTR_ACTIVATION:
         if (nki_vector_reciprocal(i)) {
-            *cycles = at_least(RECIPROCAL_CYCLES * n);
+            *cycles = at_least((int64_t)(chip->machine.systolic.cycles.reciprocal * (double)n));
             return NKI_VECTOR;
         }
         *cycles = at_least(n) + (i->sums ? NKI_LEAST_CYCLES : 0);
@@ -157,7 +156,17 @@ int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar, int64_t *cycl
     return -1;
 }
 
-double nki_table_us(int *table, const Instr *i)
+int nki_instr_cycles(const Kernel *k, const NkiChip *chip, const Instr *i, bool scalar,
+                     int64_t *cycles)
+{
+    int engine = element_cycles(k, chip, i, scalar, cycles);
+    bool position = i->kind == INSTR_IOTA || i->kind == INSTR_AFFINE;
+    bool row = engine >= 0 && engine != NKI_TENSOR && !position;
+    *cycles += row ? chip->machine.systolic.cycles.instruction : 0;
+    return engine;
+}
+
+double nki_table_us(const NkiChip *chip, int *table, const Instr *i)
 {
     int function = i->recip ? -1 : (int)i->op + 1;
     if (i->kind != INSTR_ACTIVATION || nki_vector_reciprocal(i) || function == *table ||
@@ -165,7 +174,7 @@ double nki_table_us(int *table, const Instr *i)
         return 0.0;
     }
     *table = function;
-    return TABLE_SWITCH_US;
+    return chip->machine.systolic.cycles.table * 1e6;
 }
 
 #define LOOP_PLACES                                                                            \
@@ -203,6 +212,7 @@ static void count_trips(NkiBalance *b, Stmt *const *body, uint32_t n, int64_t ti
 
 typedef struct Fixed {
     const Kernel *k;
+    const NkiChip *chip;
     NkiBalance *b;
 } Fixed;
 
@@ -215,7 +225,7 @@ static bool count_fixed(void *user, const Instr *i)
         return true;
     }
     int64_t cycles = 0;
-    int engine = nki_instr_cycles(f->k, i, false, &cycles);
+    int engine = nki_instr_cycles(f->k, f->chip, i, false, &cycles);
     int64_t *vector = &f->b->of_loop[f->b->loop[i->place]].vector,
             *scalar = &f->b->of_loop[f->b->loop[i->place]].scalar;
     *vector = engine == NKI_VECTOR ? sat_add(*vector, sat_mul(i->times, cycles)) : *vector;
@@ -223,7 +233,7 @@ static bool count_fixed(void *user, const Instr *i)
     return true;
 }
 
-NkiBalance nki_balance(const Kernel *k)
+NkiBalance nki_balance(const Kernel *k, const NkiChip *chip)
 {
     uint32_t n = instr_places(k), place = 0, loops = 0;
     NkiBalance b = {.chosen = ARENA_ARRAY(k->arena, n + 1, uint8_t),
@@ -231,7 +241,7 @@ NkiBalance nki_balance(const Kernel *k)
                     .loop = ARENA_ARRAY(k->arena, n + 1, uint32_t)};
     count_trips(&b, k->body, k->n_body, 1, &place, 0, &loops);
     b.of_loop = arena_array(k->arena, loops + 1, sizeof *b.of_loop);
-    Fixed fixed = {k, &b};
+    Fixed fixed = {k, chip, &b};
     const Stmt *bad = NULL;
     const char *why = NULL;
     if (loops > 0) {
@@ -248,11 +258,11 @@ bool nki_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, const In
         return *chosen == 2;
     }
     int64_t cycles = 0, moved = 0, trips = b->trips[i->place];
-    int engine = nki_instr_cycles(k, i, false, &cycles);
+    int engine = nki_instr_cycles(k, chip, i, false, &cycles);
     bool may = may_choose(k, i);
     cycles = sat_mul(cycles, trips);
     if (may) {
-        (void)nki_instr_cycles(k, i, true, &moved);
+        (void)nki_instr_cycles(k, chip, i, true, &moved);
         moved = sat_mul(moved, trips);
     }
     int64_t *vector = loop > 0 ? &b->of_loop[loop].vector : &b->vector,
@@ -324,9 +334,10 @@ typedef struct Count {
     const NkiChip *chip;
     NkiCost *out;
     NkiBalance balance;
-    Life *life;      /* [bufs][banks]: the tile each is now; SBUF tiles are in bank 0 */
-    VEC(Life) ended; /* the tiles they were */
-    double charged, tables_us;
+    Life *life;            /* [bufs][banks]: the tile each is now; SBUF tiles are in bank 0 */
+    VEC(Life) ended;       /* the tiles they were */
+    double loaded, stored; /* bytes that DMAs charge */
+    double tables_us;
     int table;
     int64_t now; /* instructions that were walked */
 } Count;
@@ -393,7 +404,8 @@ static bool count_instr(void *user, const Instr *i)
     }
     if (i->kind == INSTR_DMA) {
         int64_t bytes = 0, descriptors = 0;
-        c->charged += (double)i->times * nki_dma_charge(c->k, i, &bytes, &descriptors);
+        double charged = (double)i->times * nki_dma_charge(c->k, i, &bytes, &descriptors);
+        *(i->dst.on_chip ? &c->loaded : &c->stored) += charged;
         o->transfers += i->times;
         o->descriptors += i->times * descriptors;
         o->read_bytes += i->a.on_chip ? 0 : i->times * bytes;
@@ -402,9 +414,9 @@ static bool count_instr(void *user, const Instr *i)
     }
     bool scalar = nki_on_scalar(&c->balance, c->k, c->chip, i);
     int64_t cycles = 0;
-    int engine = nki_instr_cycles(c->k, i, scalar, &cycles);
+    int engine = nki_instr_cycles(c->k, c->chip, i, scalar, &cycles);
     o->cycles[engine] += i->times * cycles;
-    c->tables_us += (double)i->times * nki_table_us(&c->table, i);
+    c->tables_us += (double)i->times * nki_table_us(c->chip, &c->table, i);
     if (i->kind == INSTR_MATMUL) {
         o->matmul_macs += i->times * i->a.np * i->a.nf * i->b.nf;
     }
@@ -446,7 +458,7 @@ static void peaks(Count *c)
 static bool count_all(const Kernel *k, const NkiChip *chip, NkiCost *out)
 {
     *out = (NkiCost){0};
-    Count c = {.k = k, .chip = chip, .out = out, .balance = nki_balance(k)};
+    Count c = {.k = k, .chip = chip, .out = out, .balance = nki_balance(k, chip)};
     c.life = ARENA_ARRAY(k->arena, (size_t)(k->bufs.n + 1) * NKI_PSUM_BANKS, Life);
     const Stmt *bad = NULL;
     const char *why = NULL;
@@ -471,10 +483,10 @@ static bool count_all(const Kernel *k, const NkiChip *chip, NkiCost *out)
             out->descriptors++;
             out->read_bytes += bytes;
             out->written_bytes += bytes;
-            c.charged += (double)(bytes < NKI_SHORT_RUN ? NKI_SHORT_RUN : bytes);
+            c.stored += (double)(bytes < NKI_SHORT_RUN ? NKI_SHORT_RUN : bytes);
         }
     }
-    out->charged_bytes = (int64_t)c.charged;
+    out->charged_bytes = (int64_t)(c.loaded + c.stored);
     const double ghz[4] = {chip->tensor_ghz, chip->vector_ghz, chip->scalar_ghz,
                            chip->gpsimd_ghz};
     for (int e = 0; e < 4; e++) {
@@ -482,7 +494,9 @@ static bool count_all(const Kernel *k, const NkiChip *chip, NkiCost *out)
     }
     out->busy_us[NKI_SCALAR] += c.tables_us;
     double hbm = (double)(out->read_bytes + out->written_bytes) / (chip->hbm_gbps * 1000);
-    double dma = c.charged / (chip->dma_gbps * 1000);
+    double one = (c.loaded > c.stored ? c.loaded : c.stored) / (chip->dma_gbps * 1000);
+    double both = (c.loaded + c.stored) / (chip->dma_both_gbps * 1000);
+    double dma = one > both ? one : both;
     out->busy_us[NKI_DMA] = hbm > dma ? hbm : dma;
     for (int e = 1; e < 5; e++) {
         out->bound_by = out->busy_us[e] > out->busy_us[out->bound_by] ? e : out->bound_by;

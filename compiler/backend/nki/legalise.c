@@ -89,6 +89,7 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
 #define STAGES_WAIT 1.1  /* as WAITS, for these */
 #define STAGES_US   15
 #define DISTRIBUTED 0.8  /* values go through memory where that takes so much of the time */
+#define APART       0.9  /* the same where there are several programs anyway */
 #define LINE        3e-4 /* of the time is worth a statement less in the text */
 #define LONG        150  /* statements of a text ... */
 #define SLOWER      1.1  /* ... that must be so much faster */
@@ -230,6 +231,26 @@ static void lower_each(const Lower *first, const Kernel *k, Lowered *out)
     }
 }
 
+/* Several programs: those whose iterations share what is on chip, or each statement in loops of its own, where that takes less time since
+ * fewer operands are read again. */
+static Kernel *lower_quicker_parts(Lower *first, const Kernel *k)
+{
+    Ctx *ctx = first->ctx;
+    Diags before = ctx->diags;
+    Kernel *parts = lower_parts_of(first, k);
+    const Kernel *each = parts == NULL ? NULL : lower_distribute(first->arena, k);
+    if (each == NULL) {
+        return parts;
+    }
+    Diags after = ctx->diags;
+    ctx->diags = before;
+    Kernel *other = lower_parts_of(first, each);
+    double us = other == NULL ? 0 : nki_programs_us(ctx, first->arena, other, first->chip);
+    bool better = us > 0 && us < APART * nki_programs_us(ctx, first->arena, parts, first->chip);
+    ctx->diags = better ? ctx->diags : after;
+    return better ? other : parts;
+}
+
 /* A kernel that is too long for a program: its statements in loops of their own, where that moves little more, or several programs. */
 static Kernel *lower_several(Lower *first, const Kernel *k)
 {
@@ -242,7 +263,7 @@ static Kernel *lower_several(Lower *first, const Kernel *k)
         return each.kernel;
     }
     ctx->diags = before;
-    Kernel *parts = lower_parts_of(first, k);
+    Kernel *parts = lower_quicker_parts(first, k);
     bool tries = parts == NULL || instr_places(parts) > ENDLESS;
     const Kernel *turned = tries ? lower_transposed_operands(ctx, first->arena, k) : NULL;
     if (turned != NULL) { /* its programs transpose nothing */

@@ -18,7 +18,7 @@
     512 /* bytes: a shorter contiguous run in HBM is charged as one of this length */
 #define NKI_SLAB                                                                               \
     65536 /* bytes of a partition, of a load of which only every n-th element is used at a time */
-#define NKI_LEAST_CYCLES 64  /* of an instruction */
+#define NKI_LEAST_CYCLES 64  /* for the elements of an instruction */
 #define NKI_F32_PASSES   4   /* of the Tensor engine for an f32 operand */
 #define NKI_STATIONARY   128 /* free size of a stationary tile */
 #define NKI_PSUM_BANK    2048
@@ -29,13 +29,15 @@
 #define NKI_DESCRIPTORS  (((int64_t)1 << 24) - 16)
 #define NKI_TENSOR_BYTES ((int64_t)1 << 32) /* a tensor in HBM has less */
 
-/* What differs between generations, as numbers; rates in Gcycles/s and GB/s. */
+/* What differs between generations, as numbers; rates in Gcycles/s and GB/s. The emulator has the same table
+ * (runtime/nki_emulator/machine.py), and says which of it was measured. */
 typedef struct NkiChip {
     const char *target; /* its name */
     int gen;
     int64_t sbuf_bytes; /* usable per partition */
     double tensor_ghz, vector_ghz, scalar_ghz, gpsimd_ghz;
-    double dma_gbps, hbm_gbps;
+    double dma_gbps, dma_both_gbps; /* loads or stores alone, and together */
+    double hbm_gbps, launch_us;
     Machine machine;
 } NkiChip;
 
@@ -198,13 +200,16 @@ typedef struct NkiBalance {
     } * of_loop;
 } NkiBalance;
 uint32_t instr_places(const Kernel *k); /* statements of the text */
-NkiBalance nki_balance(const Kernel *k);
+NkiBalance nki_balance(const Kernel *k, const NkiChip *chip);
 bool nki_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, const Instr *i);
-int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar, int64_t *cycles);
+int nki_instr_cycles(const Kernel *k, const NkiChip *chip, const Instr *i, bool scalar,
+                     int64_t *cycles);
+/* Of a matmul, or of a transpose. */
+int64_t nki_array_cycles(const NkiChip *chip, DType t, int64_t columns, bool transposes);
 /* Is it a reciprocal of few columns, which the Vector engine takes, so that the Scalar engine's table stays? */
 bool nki_vector_reciprocal(const Instr *i);
 /* What an activation waits for whose function is not in the Scalar engine's table: *table, 0 at first. */
-double nki_table_us(int *table, const Instr *i);
+double nki_table_us(const NkiChip *chip, int *table, const Instr *i);
 double nki_dma_charge(const Kernel *k, const Instr *i, int64_t *bytes, int64_t *descriptors);
 
 #define NKI_GROUP_LOOPS 8

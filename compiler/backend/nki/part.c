@@ -334,3 +334,19 @@ NkiCost nki_most_descriptors(const Kernel *k, const NkiChip *chip)
     }
     return most;
 }
+
+double nki_programs_us(Ctx *ctx, Arena *a, const Kernel *k, const NkiChip *chip)
+{
+    NkiCost cost;
+    double us = 0;
+    if (nki_parts(k) < 2) {
+        return nki_measure(k, chip, &cost) ? cost.predicted_us : 0;
+    }
+    for (uint32_t i = 0; i < nki_parts(k); i++) {
+        NkiPart part;
+        nki_part(a, &ctx->syms, k, i, &part);
+        us += nki_measure(part.kernel, chip, &cost) ? cost.predicted_us : 0;
+        us += i > 0 ? chip->launch_us : 0;
+    }
+    return us;
+}

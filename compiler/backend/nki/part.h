@@ -28,6 +28,8 @@ uint32_t nki_row_dim(const Buffer *b);
 /* Does each part read, of a tensor that it writes and of inout arguments, only the rows that are
  * its own, and write none that another writes? */
 bool nki_parts_sound(const Kernel *k);
+/* How long its programs take, one after the other; each but the first with a launch. 0: that is not known. */
+double nki_programs_us(Ctx *ctx, Arena *a, const Kernel *k, const NkiChip *chip);
 /* The temporaries that parts hand to each other, in order; false past the last. */
 bool nki_temporary(const Kernel *k, uint32_t i, BufRef *out);
 

@@ -2,7 +2,7 @@
 /* How long a LEGAL kernel takes, by the cost model of the emulator (runtime/nki_emulator/cost.py), which schedules the printed
  * text in the same way: every engine runs its instructions in program order; an instruction waits for the columns that it reads and
  * overwrites, with a delay for a semaphore between engines; a tile waits until there is room in SBUF or PSUM; loads and stores are
- * two queues that share the bandwidth of the DMA engines. */
+ * two queues, each with a bandwidth, that share a larger one. */
 #include <string.h>
 
 #include "backend/nki/cores.h"
@@ -44,7 +44,7 @@ typedef struct Used {
 
 typedef struct Record {
     uint32_t queue, n;
-    double duration;
+    double duration, shared; /* of a copy: of its own direction, and of the line of all */
     Used used[OPERANDS];
 } Record;
 
@@ -182,9 +182,9 @@ static double engine_us(Timing *s, const Instr *i, uint32_t *queue)
                            s->chip->gpsimd_ghz};
     bool scalar = nki_on_scalar(s->balance, s->k, s->chip, i);
     int64_t cycles = 0;
-    int engine = nki_instr_cycles(s->k, i, scalar, &cycles);
+    int engine = nki_instr_cycles(s->k, s->chip, i, scalar, &cycles);
     *queue = (uint32_t)engine;
-    return (double)cycles / (ghz[engine] * 1000) + nki_table_us(&s->table, i);
+    return (double)cycles / (ghz[engine] * 1000) + nki_table_us(s->chip, &s->table, i);
 }
 
 static bool record(void *user, const Instr *i)
@@ -203,7 +203,9 @@ static bool record(void *user, const Instr *i)
     if (dma) {
         int64_t bytes = 0, descriptors = 0;
         r.queue = i->dst.on_chip ? QUEUE_LOAD : QUEUE_STORE;
-        r.duration = nki_dma_charge(s->k, i, &bytes, &descriptors) / (s->chip->dma_gbps * 1000);
+        double charged = nki_dma_charge(s->k, i, &bytes, &descriptors);
+        r.duration = charged / (s->chip->dma_gbps * 1000);
+        r.shared = charged / (s->chip->dma_both_gbps * 1000);
     } else {
         r.duration = engine_us(s, i, &r.queue);
     }
@@ -242,8 +244,10 @@ static void record_copy(Timing *s, BufRef buf)
         bytes = sat_mul(bytes, b->extent[d].n);
     }
     Operand o = {.buf = buf};
+    double charged = (double)(bytes < NKI_SHORT_RUN ? NKI_SHORT_RUN : bytes);
     Record r = {.queue = QUEUE_STORE,
-                .duration = (double)(bytes < 512 ? 512 : bytes) / (s->chip->dma_gbps * 1000)};
+                .duration = charged / (s->chip->dma_gbps * 1000),
+                .shared = charged / (s->chip->dma_both_gbps * 1000)};
     use(s, &r, &o, true, false);
     use(s, &r, &o, false, true);
     vec_push(s->arena, &s->records, r);
@@ -367,7 +371,8 @@ static void place(Timing *s, uint32_t at)
     const Record *r = &s->records.at[at];
     bool dma = r->queue == QUEUE_LOAD || r->queue == QUEUE_STORE;
     double start = begins(s, r);
-    double end = dma ? line_take(s, start, r->duration) : start + r->duration;
+    double end = start + r->duration, free = dma ? line_take(s, start, r->shared) : 0.0;
+    end = free > end ? free : end;
     double done = end + (dma ? DMA_LATENCY_US : 0.0);
     s->clock[r->queue] = end;
     s->end = done > s->end ? done : s->end;
@@ -415,7 +420,7 @@ static double core_ends(const Kernel *k, const NkiChip *chip, int64_t core, NkiB
 double nki_predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *cost)
 {
     double end = cost->busy_us[cost->bound_by];
-    NkiBalance balance = nki_balance(k);
+    NkiBalance balance = nki_balance(k, chip);
     for (int64_t core = 0; core < nki_lnc(k); core++) {
         double own = core_ends(k, chip, core, &balance);
         end = own > end ? own : end;

@@ -496,7 +496,7 @@ void nki_print_kernel(const Kernel *k, const NkiCost *cost, const EmitOptions *o
                       const char *note, Text *out)
 {
     const NkiChip *chip = nki_chip(k->target);
-    Printer p = {.k = k, .chip = chip, .out = out, .balance = nki_balance(k)};
+    Printer p = {.k = k, .chip = chip, .out = out, .balance = nki_balance(k, chip)};
     const Stmt *bad = NULL;
     const char *why = NULL;
     p.env = ARENA_ARRAY(k->arena, k->vars.n + 1, int64_t);

@@ -12,7 +12,6 @@
 #define TURNED   0.3   /* of the time, where blocks on chip are turned for it */
 #define ORDERS   4     /* of the labels of one role that are tried */
 #define TOGETHER 65536 /* bytes of a partition */
-#define WAITS    64    /* cycles between two, for what small ones need */
 
 static Labels reversed(Labels x)
 {
@@ -107,11 +106,8 @@ double contract_price(const Contraction *c, int64_t collected)
     double wide = (double)labels_count(c->n, full) / (double)columns;
     double matmuls = (double)rows * (double)columns * (double)sums *
                      (double)labels_count(c->ok, full) * (double)labels_count(outer, full);
-    bool f32 = l->from->bufs.at[c->moving.buf].dtype == DTYPE_F32;
-    double high = (double)labels_count(c->pm, full) / (double)rows;
-    double least = high < NKI_LEAST_CYCLES ? high : NKI_LEAST_CYCLES;
-    all.tensor +=
-        matmuls * ((wide < least ? least : wide) * (f32 ? NKI_F32_PASSES : 1) + WAITS);
+    DType of = l->from->bufs.at[c->moving.buf].dtype;
+    all.tensor += matmuls * (double)nki_array_cycles(l->chip, of, (int64_t)wide, false);
     const Place *x[2] = {&c->stationary, &c->moving};
     for (uint32_t side = 0; side < 2; side++) {
         Box at = box;
@@ -141,7 +137,8 @@ double contract_price(const Contraction *c, int64_t collected)
     if (on >= 0 && !labels_have(c->pm, (uint32_t)on)) { /* tiles are turned into their block */
         double turned = (double)(full->n[on] < NKI_PARTITIONS ? full->n[on] : NKI_PARTITIONS);
         double pieces = kept / (double)labels_count(c->pm, full) / turned;
-        all.tensor += pieces * (NKI_LEAST_CYCLES + WAITS);
+        all.tensor +=
+            pieces * (double)nki_array_cycles(l->chip, DTYPE_F32, NKI_LEAST_CYCLES, true);
         all.engine += pieces * NKI_LEAST_CYCLES;
     }
     int64_t run = view_run(l, &c->final, result, &group),
@@ -154,7 +151,7 @@ double contract_price(const Contraction *c, int64_t collected)
     }
     bytes = collected > 0 ? (double)(collected * size) : bytes;
     all.descriptors += kept * (double)size / bytes * (bytes < 512 ? 1 : bytes / 512);
-    return shape_ns(&all);
+    return shape_ns(l, &all);
 }
 
 /* The schedule of a way, as nest/systolic.c makes levels: banks as where all waits. */

@@ -5,10 +5,7 @@
  * one with another order of labels is gathered by an engine (view_gather.c). */
 #include "backend/nki/statement.h"
 
-#define LONG_BYTES    2048 /* of a row that is loaded to be turned */
-#define DESCRIPTOR_NS 1.39 /* of NKI_SHORT_RUN */
-#define ENGINE_NS     1.04 /* of a cycle */
-#define TENSOR_NS     0.71
+#define LONG_BYTES 2048 /* of a row that is loaded to be turned */
 #define APART                                                                                  \
     1000 /* times as long takes a box of parts of two groups of partitions, in memory */
 #define LESS_BUSY     0.25 /* what an engine's time counts that waits for another */
@@ -44,6 +41,20 @@ Labels shape_free(const Shape *s)
 
 /* ---- what an access takes ---- */
 
+static const SystolicCycles *cycles_of(const Lower *l)
+{
+    return &l->chip->machine.systolic.cycles;
+}
+
+/* Of the Tensor engine, for sums or copies of f32 rows over partitions. */
+static double matmuls(const Lower *l, double columns)
+{
+    double bank = NKI_PSUM_BANK / (double)dtype_bytes(DTYPE_F32);
+    double count = at_least(columns / bank, 1);
+    return count *
+           (double)nki_array_cycles(l->chip, DTYPE_F32, (int64_t)(columns / count), false);
+}
+
 /* Descriptors of so many elements in rows of `run`. */
 static double descriptors(double elements, double run, int64_t size)
 {
@@ -51,10 +62,13 @@ static double descriptors(double elements, double run, int64_t size)
 }
 
 /* What lies the other way: `rows` of it are turned at a time. */
-static void add_turned(ShapeLoad *to, double elements, double partitions, double rows)
+static void add_turned(const Lower *l, const Place *x, double elements, double partitions,
+                       double rows, ShapeLoad *to)
 {
+    DType t = l->from->bufs.at[x->buf].dtype;
     rows = rows < NKI_PARTITIONS ? rows : NKI_PARTITIONS;
-    to->tensor += elements / partitions * at_least(NKI_LEAST_CYCLES / rows, 1);
+    to->tensor += elements / partitions / rows *
+                  (double)nki_array_cycles(l->chip, t, (int64_t)rows, true);
     to->engine += elements / partitions * at_least(NKI_LEAST_CYCLES / rows, 1);
 }
 
@@ -71,13 +85,13 @@ static void add_block(const Lower *l, const Place *x, const Access2D *a, const B
     const Box *full = &l->now.full;
     int32_t lp = x->rank == 0 ? -1 : x->label[l->home[x->buf].pdim];
     if (a->p.n < a->partitions.n) {
-        to->tensor += (double)labels_count(a->f, full) * NKI_F32_PASSES; /* spread over these */
+        to->tensor += matmuls(l, (double)labels_count(a->f, full)); /* spread over these */
         to->engine += (double)labels_count(a->f, full);
     }
     if (lp >= 0 && labels_have(a->f, (uint32_t)lp)) {
         bool groups = box->n[lp] < full->n[lp] && box->n[lp] % NKI_PARTITIONS != 0;
-        add_turned(to, a->elements * (groups ? APART : 1), filled(l, a->p),
-                   (double)full->n[lp]);
+        add_turned(l, x, a->elements * (groups ? APART : 1), filled(l, a->p),
+                   (double)full->n[lp], to);
         return;
     }
     TileView run;
@@ -109,7 +123,7 @@ static void add_tiles(Lower *l, const Place *x, Labels partitions, Labels free, 
     double spread = (double)labels_count(partitions, box) / rows; /* read for each partition */
     if (a.p.n == 0 && partitions.n > 0 &&
         !view_spreads(l, x, a.f, box, labels_count(partitions, box))) {
-        to->tensor += row * NKI_F32_PASSES; /* a row is spread by a matmul */
+        to->tensor += matmuls(l, row); /* a row is spread */
         to->engine += row;
         spread = 1;
     }
@@ -127,7 +141,7 @@ static void add_tiles(Lower *l, const Place *x, Labels partitions, Labels free, 
         double run = (double)view_run(l, x, with, full), most = (double)(LONG_BYTES / size);
         run = run < 2 ? 2 : run;
         to->descriptors += descriptors(elements, run < most ? run : most, size);
-        add_turned(to, elements, rows, row);
+        add_turned(l, x, elements, rows, row, to);
         return;
     }
     Slab slab;
@@ -154,10 +168,12 @@ void shape_add_access(Lower *l, const Place *x, Labels partitions, Labels free, 
     l->now.full = full;
 }
 
-double shape_ns(const ShapeLoad *x)
+double shape_ns(const Lower *l, const ShapeLoad *x)
 {
-    double t[3] = {x->descriptors * DESCRIPTOR_NS, (x->vector + x->engine / 2) * ENGINE_NS,
-                   x->tensor * TENSOR_NS}; /* what either engine does is shared */
+    const NkiChip *chip = l->chip;
+    double t[3] = {x->descriptors * NKI_SHORT_RUN / chip->dma_both_gbps,
+                   (x->vector + x->engine / 2) / chip->vector_ghz, /* the latter is shared */
+                   x->tensor / chip->tensor_ghz};
     double most = t[0] > t[1] ? t[0] : t[1], sum = t[0] + t[1] + t[2];
     return (most > t[2] ? most : t[2]) + LESS_BUSY * sum;
 }
@@ -243,19 +259,19 @@ static void add_operations(const Lower *l, const Shape *s, const Loads *loads, d
     }
 }
 
-static double reduced(double kept, double terms)
+static double reduced(const Lower *l, double kept, double terms)
 {
-    return kept * at_least(terms, NKI_LEAST_CYCLES);
+    return kept * (at_least(terms, NKI_LEAST_CYCLES) + (double)cycles_of(l)->instruction);
 }
 
-static double joined(double kept, double terms)
+static double joined(const Lower *l, double kept, double terms)
 {
-    return terms * at_least(2 * kept, NKI_LEAST_CYCLES);
+    return terms * (at_least(2 * kept, NKI_LEAST_CYCLES) + (double)cycles_of(l)->instruction);
 }
 
-bool shape_joins(int64_t kept, int64_t terms)
+bool shape_joins(const Lower *l, int64_t kept, int64_t terms)
 {
-    return joined((double)kept, (double)terms) < reduced((double)kept, (double)terms);
+    return joined(l, (double)kept, (double)terms) < reduced(l, (double)kept, (double)terms);
 }
 
 static double price(Lower *l, const Place *dst, const Loads *loads, const Shape *s, bool plain)
@@ -278,13 +294,13 @@ static double price(Lower *l, const Place *dst, const Loads *loads, const Shape 
         add_operations(l, s, loads, elements, &all);
     }
     if (terms > 1) {
-        double join = joined(keep, terms), reduce = reduced(keep, terms);
+        double join = joined(l, keep, terms), reduce = reduced(l, keep, terms);
         all.vector += boxes * (s->fold_first && join < reduce ? join : reduce);
     }
     if (s->fold_p) {
-        all.tensor += boxes * at_least(keep * NKI_F32_PASSES, NKI_LEAST_CYCLES);
+        all.tensor += boxes * matmuls(l, keep);
     }
-    return shape_ns(&all);
+    return shape_ns(l, &all);
 }
 
 /* ---- the ways ---- */

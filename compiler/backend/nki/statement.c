@@ -14,7 +14,7 @@ static void add_label(Labels *x, uint32_t label)
 #define MANY_KEPT       16
 #define CUT_LEAST       (2 * NKI_PARTITIONS) /* positions of a label that is cut into rows */
 #define ROWS_LEAST      100 /* of the partitions, that are filled by rows without a rest */
-#define CUT_GAIN        0.8 /* of the time, at most */
+#define CUT_GAIN        0.9 /* of the time, at most */
 
 /* ---- without a fold ---- */
 
@@ -297,7 +297,7 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
         TileView part = opens ? acc : tile_new(l, "part", DTYPE_F32, SPACE_TILE, np, nk);
         TileView v = evaluate_alone(&ev, value, DTYPE_F32, NULL);
         int64_t nr = labels_count(shape->fold, box);
-        if (nr > 1 && shape->fold_first && shape_joins(nk, nr)) {
+        if (nr > 1 && shape->fold_first && shape_joins(l, nk, nr)) {
             for (int64_t r = 0; r < nr && !l->tried.failed; r++) {
                 join_or_begin(l, s->fold, acc, view_part(v, r * nk, nk), opens && r == 0);
             }

@@ -26,14 +26,14 @@ typedef struct ShapeLoad {
  * loaded again at each position. */
 void shape_add_access(Lower *l, const Place *x, Labels partitions, Labels free, const Box *box,
                       double elements, double between, bool store, ShapeLoad *to);
-double shape_ns(const ShapeLoad *x);
+double shape_ns(const Lower *l, const ShapeLoad *x);
 /* What instructions take at a time. */
 Box shape_box(const Lower *l, const Shape *s);
 /* The labels of the free axis, in their order. */
 Labels shape_free(const Shape *s);
 /* Is a fold of so many terms, for so many positions that are kept, quicker as rows of positions that are joined than reduced one position
  * after the other? */
-bool shape_joins(int64_t kept, int64_t terms);
+bool shape_joins(const Lower *l, int64_t kept, int64_t terms);
 
 /* ---- chunks.c ---- */
 /* A statement over blocks of several chunks of rows alone, all of them at once; false, and nothing done: it is another one. */

@@ -16,7 +16,12 @@
 #define TURNED_TIMES  4     /* ... where rows are so many times as long ... */
 #define TURNED_ROWS   16    /* ... and there are as many */
 #define BESIDE_MOST   16    /* times as many complex numbers as are used at a time */
-#define DMA_CYCLES    1.34  /* of an engine, in the time of a descriptor of NKI_SHORT_RUN */
+
+/* Of the Vector engine, in the time of a descriptor of NKI_SHORT_RUN. */
+static double descriptor_cycles(const Lower *l)
+{
+    return NKI_SHORT_RUN / l->chip->dma_gbps * l->chip->vector_ghz;
+}
 
 uint32_t view_unit(const Lower *l, const Place *x)
 {
@@ -70,8 +75,8 @@ bool view_spreads(const Lower *l, const Place *x, Labels f, const Box *box, int6
     double copies =
         (double)n / run *
         (run * (double)size < NKI_SHORT_RUN ? 1 : run * (double)size / NKI_SHORT_RUN);
-    return n * size <= SPREAD_MOST &&
-           (double)partitions * copies * DMA_CYCLES < SPREAD_CYCLES * (double)n + SPREAD_WAITS;
+    return n * size <= SPREAD_MOST && (double)partitions * copies * descriptor_cycles(l) <
+                                          SPREAD_CYCLES * (double)n + SPREAD_WAITS;
 }
 
 /* Steps of the labels in a tile that has them in this order. */
@@ -176,9 +181,11 @@ bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Sla
     out->run = view_run(l, x, out->order, &out->box);
     out->copied = longest_run(f, box, out->step, &out->from, &out->to);
     double n = (double)labels_count(f, box), rows = n * (double)labels_count(p, box);
-    double copies = n / (double)out->copied *
-                    (double)(out->copied < NKI_LEAST_CYCLES ? NKI_LEAST_CYCLES : out->copied);
-    return rows / (double)out->run * DMA_CYCLES + copies < rows / (double)run * DMA_CYCLES;
+    int64_t each = out->copied < NKI_LEAST_CYCLES ? NKI_LEAST_CYCLES : out->copied;
+    each += l->chip->machine.systolic.cycles.instruction;
+    double copies = n / (double)out->copied * (double)each;
+    double descriptor = descriptor_cycles(l);
+    return rows / (double)out->run * descriptor + copies < rows / (double)run * descriptor;
 }
 
 Labels view_rows_turned(Lower *l, const Place *x, Labels f, const Box *box)

@@ -102,22 +102,22 @@ CASES = [
      exchange, [(12, 130, 8)], [], r"(occ|other)\w* in range\((occ|other), \d+\):"),
     ("pairs in programs", "kernel k(B: f32[12,130,8]) -> (E: f32) { T[occ,a,other,b] = B[occ,a,P] * B[other,b,P]; E = sum[occ,other,a,b](T[occ,a,other,b] * (2*T[occ,a,other,b] - T[occ,b,other,a])); }",
      exchange, [(12, 130, 8)], ["--max-instructions=700"], r"(occ|other)\w* in range\((occ|other), \d+\):"),
-    # What an iteration does first stands before what the one before does last: four iterations are five.
+    # Where the Tensor engine is busy all the time, which turns the weights in f32, iterations stay as they are.
     ("stages", "kernel k(Q: f32[4,1024,64], K: f32[4,1024,64], V: f32[4,1024,64]) -> (O: f32[4,1024,64]) "
      "{ S[head,q,k] = Q[head,q,e] * K[head,k,e] / 8.0; W[head,q,k] = exp(S[head,q,k] - max[l](S[head,q,l])); "
      "O[head,q,e] = W[head,q,k] * V[head,k,e] / sum[k](W[head,q,k]); }",
-     softmax, [(4, 1024, 64)] * 3, [], r"q\w* in range\(5\):"),
+     softmax, [(4, 1024, 64)] * 3, [], r"q\w* in range\(4\):"),
     # Two chunks of rows at once, where a statement is over blocks that lie so.
     ("rows in chunks", "kernel k(Q: f32[256,16], K: f32[8192,16], V: f32[8192,16]) -> (O: f32[256,16]) "
      "{ S[q,k] = sum[e](Q[q,e]*K[k,e])/8.0; W[q,k] = exp(S[q,k] - max[l](S[q,l])); O[q,e] = sum[k](W[q,k]*V[k,e])/sum[k](W[q,k]); }",
      lambda *x: softmax(*[a[None] for a in x])[0], [(256, 16), (8192, 16), (8192, 16)], [], r"k\w* in range\([\s\S]*tensor_scalar\(dst=before, "),
-    # A piece of the body may be two iterations late.
+    # What an iteration does first stands before what the one before does last: four iterations are five.
     ("three stages", "kernel k(Q: f32[256,16], K: f32[8192,16], V: f32[8192,16]) -> (O: f32[256,16]) "
      "{ S[q,k] = sum[e](Q[q,e]*K[k,e])/8.0; W[q,k] = exp(S[q,k] - max[l](S[q,l])); O[q,e] = sum[k](W[q,k]*V[k,e])/sum[k](W[q,k]); }",
-     lambda *x: softmax(*[a[None] for a in x])[0], [(256, 16), (8192, 16), (8192, 16)], [], r"k\w* in range\(10\):\n[\s\S]*if k\w* >= 1 and k\w* < 9:[\s\S]*if k\w* >= 2:"),
-    # Stages of a loop that begins with the tile of the one around it.
+     lambda *x: softmax(*[a[None] for a in x])[0], [(256, 16), (8192, 16), (8192, 16)], [], r"k\w* in range\([56]\):\n[\s\S]*if k\w* >= [12]:[\s\S]*if k\w* < 4:"),
+    # Stages of a loop that begins with the tile of the one around it; a piece of the body is two iterations late.
     ("pairs in stages", "kernel k(B: f32[20,100,64]) -> (E: f32) { T[occ,a,other,b] = B[occ,a,P] * B[other,b,P]; E = sum[occ,other,a,b](T[occ,a,other,b] * (2*T[occ,a,other,b] - T[occ,b,other,a])); }",
-     exchange, [(20, 100, 64)], [], r"other\w* in range\(occ, 11\):\n +if other\w* < 10:\n[\s\S]*if other\w* >= occ \+ 1:"),
+     exchange, [(20, 100, 64)], [], r"other\w* in range\(occ, 12\):\n +if other\w* < 10:\n[\s\S]*if other\w* >= occ \+ 2:"),
     # All tiles of a contraction: a strip of either operand is made when it is first needed, what is turned a piece before it is multiplied.
     ("panels", product("k,i", "k,j", "i,j", "1024,1024", "1024,2048", "1024,2048"), "ki,kj->ij", [(1024, 1024), (1024, 2048)], [], r"k\w* in range\(12|if \w+ == 0:"),
     ("panels turned", product("i,k", "k,j", "i,j", "2048,512", "512,2048", "2048,2048"), "ik,kj->ij", [(2048, 512), (512, 2048)], [], r"\w+ in range\(4\):\n *if"),
