@@ -51,8 +51,8 @@ def problems(options, program, most_us, most_lines, target="trn2"):
         yield f"{kernel['text_lines']} lines, at most {most_lines} were wanted"
     if kernel["model"]["printed"]["bytes_spilled"] > 0 and target == "trn2":
         yield "a value is in memory"
-    if chosen * 1e-6 < kernel["model"]["compulsory_bytes"] / 440e9:
-        yield f"priced at {chosen:.0f} us, below what it must move"
+    if kernel["model"]["compulsory_bytes"] != kernel["bytes_compulsory"]:
+        yield f"{kernel['model']['compulsory_bytes']} bytes are compulsory by the model, {kernel['bytes_compulsory']} all of its arguments and results"
     if not 0.67 < chosen / printed < 1.5:
         yield f"priced at {chosen:.0f} us, and takes {printed:.0f}"
 
