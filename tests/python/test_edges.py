@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names that meet those of the package, what goes to other processes, and arguments that are none: every error is a tdsl.Error."""
+import os
 import pickle
+import runpy
+import sys
+import types
 import unittest
 import warnings
+from unittest import mock
 
 import numpy as np
 import tdsl
@@ -68,6 +73,21 @@ class Pickled(unittest.TestCase):
         np.testing.assert_allclose(f(A, B, np.ones((5, 2))), A @ B @ np.ones((5, 2)))
         p = tdsl.path("ij,jk,kl->il", (2, 3), (3, 4), (4, 5))
         self.assertEqual(self.again(p).path, p.path)
+
+
+class Packages(unittest.TestCase):
+    def test_there_is_no_source_distribution_and_it_says_so(self):
+        """The backend of pyproject.toml, with a stand-in for scikit-build-core."""
+        stand_in = types.ModuleType("scikit_build_core.build")
+        stand_in.__all__, stand_in.build_wheel = ["build_wheel"], lambda *_: "a wheel"
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "runtime", "python")
+        with mock.patch.dict(sys.modules, {"scikit_build_core": types.ModuleType("scikit_build_core"), "scikit_build_core.build": stand_in}):
+            backend = runpy.run_path(os.path.join(folder, "_build.py"))
+        self.assertEqual(backend["build_wheel"](folder), "a wheel")
+        with self.assertRaisesRegex(SystemExit, "no source distribution"):
+            backend["build_sdist"](folder)
+        with open(os.path.join(folder, "pyproject.toml"), encoding="utf-8") as f:
+            self.assertIn('build-backend = "_build"', f.read())
 
 
 class Arguments(unittest.TestCase):
