@@ -391,6 +391,7 @@ bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *
     *n_labels = count;
     Affine *position = ARENA_ARRAY(k->c->arena, count, Affine);
     Span *span = ARENA_ARRAY(k->c->arena, count, Span);
+    uint32_t first = k->late.n;
     bool ok = true, plain = true;
     for (uint32_t a = 0; a < count; a++) {
         const AstNode i = *ast_node(&k->c->program->ast, n->child[a + 1]);
@@ -418,6 +419,7 @@ bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *
         *at = position;
         ok = positions_split(k, value, span, &count, at, split);
         *n_labels = positions_labels(*at, count, label);
+        positions_are_of(k, first, label, *n_labels);
     }
     return ok;
 }

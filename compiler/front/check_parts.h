@@ -77,6 +77,9 @@ typedef struct LateRead {
     Dim extent; /* of that dimension, or of the part of it that `at` is a position in */
     bool part;
     uint32_t slower; /* so many reads before this one are of the parts that are slower */
+    const int32_t
+        *label; /* of the whole tensor: it is read where each of these has a position */
+    uint32_t n_labels;
 } LateRead;
 
 /* An index times an open dim: a variable of positions until they are split (check_split.c). */
@@ -188,6 +191,8 @@ bool position_affine(Kern *k, AstId id, Affine *out);
 void position_note(Kern *k, uint32_t value, uint32_t axis, Affine x, Span span);
 /* The labels of positions, each once: in the order of dimensions, in one the faster ones last. At most RANK_LIMIT. */
 uint32_t positions_labels(const Affine *at, uint32_t rank, int32_t *label);
+/* The positions noted from `first` on are of one tensor, which has these labels. */
+void positions_are_of(Kern *k, uint32_t first, const int32_t *label, uint32_t n);
 /* The value of such a position. */
 CheckedExpr *position_number(Kern *k, AstId ast, Span span, Affine x);
 /* `i < n` where an index is listed: *label is a new index of extent n. Or `j <= i`, `i - w < j`: a condition, *label new or -1.

@@ -213,6 +213,15 @@ uint32_t positions_labels(const Affine *at, uint32_t rank, int32_t *label)
     return n;
 }
 
+void positions_are_of(Kern *k, uint32_t first, const int32_t *label, uint32_t n)
+{
+    const int32_t *own = arena_copy(k->c->arena, label, n * sizeof *label);
+    for (uint32_t i = first; i < k->late.n; i++) {
+        k->late.at[i].label = own;
+        k->late.at[i].n_labels = n;
+    }
+}
+
 /* ---- as values ---- */
 
 static CheckedExpr *variable_number(Kern *k, AstId ast, Span span, VarRef v)
@@ -553,12 +562,13 @@ static bool checked_at_call(Kern *k, const LateRead *r, int problem)
     return true;
 }
 
+/* Other indices of the statement may have no position where the tensor is read all the same. */
 void positions_check(Kern *k)
 {
     Arena *a = k->c->arena;
-    Dim *extent = ARENA_ARRAY(a, k->labels.n, Dim);
+    Dim *extent = ARENA_ARRAY(a, k->labels.n, Dim); /* of the labels of one read */
     for (uint32_t l = 0; l < k->labels.n; l++) {
-        extent[l] = k->labels.at[l].extent;
+        extent[l] = dim_fixed(1);
     }
     for (uint32_t i = 0; i < k->late.n && !k->poisoned; i++) {
         const LateRead *r = &k->late.at[i];
@@ -576,11 +586,17 @@ void positions_check(Kern *k)
             }
         }
         int problem = 0;
+        for (uint32_t l = 0; l < r->n_labels; l++) {
+            extent[r->label[l]] = k->labels.at[r->label[l]].extent;
+        }
         for (uint32_t round = 0; known && round < 3; round++) { /* below 0, and past the end */
             problem = position_problem(a, &k->k->dims, extent, k->labels.n, r->at, r->extent);
             if (problem == 0 || !checked_at_call(k, r, problem)) {
                 break;
             }
+        }
+        for (uint32_t l = 0; l < r->n_labels; l++) {
+            extent[r->label[l]] = dim_fixed(1);
         }
         if (problem != 0) {
             report(k, r, problem);

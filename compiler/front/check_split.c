@@ -309,7 +309,13 @@ bool positions_split(Kern *k, uint32_t value, const Span *span, uint32_t *rank,
             dims[n] = parts->dim[p];
             axis[n] = d;
             if (parts->n > 1) {
-                LateRead r = {value, d, position[n], span[d], dims[n], true, parts->n - 1 - p};
+                LateRead r = {.value = value,
+                              .axis = d,
+                              .at = position[n],
+                              .span = span[d],
+                              .extent = dims[n],
+                              .part = true,
+                              .slower = parts->n - 1 - p};
                 vec_push(a, &k->late, r);
             }
         }

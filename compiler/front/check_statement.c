@@ -125,6 +125,7 @@ static bool left_positions(Kern *k, Left *l)
 {
     Diags *diags = &k->c->ctx->diags;
     uint32_t n = l->n->n - 1;
+    uint32_t first = k->late.n;
     bool ok = true;
     l->placed = true;
     if (n > RANK_LIMIT) {
@@ -171,6 +172,7 @@ static bool left_positions(Kern *k, Left *l)
     l->at = position;
     ok = ok && positions_split(k, l->target, span, &n, &l->at, &l->split);
     l->rank = ok ? positions_labels(l->at, n, l->label) : 0;
+    positions_are_of(k, first, l->label, l->rank);
     return ok;
 }
 

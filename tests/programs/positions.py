@@ -158,6 +158,14 @@ def flat_update(C, A, f):
     return dict(C=c.reshape(C.shape), R=(c * c).reshape(C.shape), e=(c * c)[..., ::-1].reshape(C.shape))
 
 
+def last(x, z):
+    return dict(y=x * x[-1], s=x[-1] * x.sum(), d=z - z[:, -1:] * x[0], f=z[-1] * z[:, -1].sum())
+
+
+def folded_twice(T, w):
+    return dict(s=np.cumsum(T.sum(1)), l=np.maximum.accumulate(T.max(1)[::-1])[::-1], p=np.cumsum(T @ w) - T @ w, c=T.cumsum(0).cumsum(1))
+
+
 # of each kernel: what it computes, and the shapes of its arguments for a set of extents
 CASES = {
     "causal": (attention(lambda k, q: k <= q), lambda s, d: [(s, d)] * 3, (5, 3), (150, 16)),
@@ -194,6 +202,8 @@ CASES = {
                  lambda n: [(n,), (n, n)], (3,), (50,)),
     "trapezoid": (lambda y, h: dict(s=(h * (y[1:] + y[:-1]) / 2).sum()), lambda n: [(n + 1,), ()], (3,), (200,)),
     "backwards": (lambda x: dict(y=x[::-1], Z=np.full((3, len(x)), 7.0)), lambda n: [(n,)], (3,), (130,)),
+    "last": (last, lambda n, m: [(n,), (m, n)], (3, 2), (40, 30)),
+    "folded_twice": (folded_twice, lambda n, m: [(n, m), (m,)], (3, 2), (40, 30)),
     "upwind": (upwind, lambda n: [(n,), ()], (4,), (99,)),
     "open_heads": (open_heads, lambda s, t, n, d: [(s, n * d), (t, n * d), (t, n * d), (n,)], (2, 3, 2, 3), (60, 90, 5, 24)),
     "projected": (projected, lambda s, d, n, h: [(s, d), (d, n * h), (n * h, d), (h,)], (2, 3, 2, 3), (50, 30, 5, 16)),
