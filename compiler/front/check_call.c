@@ -258,9 +258,9 @@ static bool reduction_item(Kern *k, AstId id, uint32_t *before, int32_t *label,
 {
     const AstNode n = *ast_node(&k->c->program->ast, id);
     CheckedExpr *condition = NULL;
-    const AstNode name = *ast_node(&k->c->program->ast, n.child[0]);
+    AstNode name;
     *before = 0;
-    if (name.kind == AST_NAME) {
+    if (condition_index(k, id, &name)) {
         (void)map_get(&k->label_by_name, name.name->id, before);
     }
     if (!position_item(k, id, false, label, &condition)) {

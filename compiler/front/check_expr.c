@@ -403,10 +403,15 @@ bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *
         }
         bool alone =
             i.kind == AST_NAME && position[a].n == 1 && !affine_is_dim(position[a].term[0].var);
+        if (alone && !lone_name_is_index(k, &i, d)) {
+            ok = false;
+            continue;
+        }
         const Label *l = alone ? &k->labels.at[position[a].term[0].var] : NULL;
         uint32_t how = 0;
         bool shifted = alone && !l->given && k->uses.at[position[a].term[0].var].n == 0 &&
-                       map_get(&k->index_names, i.name->id, &how) && how > 1 && !dim_is(d, 1);
+                       map_get(&k->index_names, i.name->id, &how) &&
+                       (how & INDEX_SHIFTED) != 0 && !dim_is(d, 1);
         if (alone && !shifted && (!l->given || dim_eq(l->extent, d))) {
             label[a] = (int32_t)position[a].term[0].var;
             label_use(k, label[a], d, i.span, value);

@@ -108,6 +108,10 @@ typedef struct KernDim {
     bool ok; /* else already reported */
 } KernDim;
 
+/* How a statement names an index: alone between brackets; in a sum of several, or with a range; on the left, in a reduction, in
+ * index() or in two tensors, so that no position is meant. */
+enum { INDEX_ALONE = 1, INDEX_SHIFTED = 2, INDEX_NAMED = 4 };
+
 /* The state of one kernel. */
 typedef struct Kern {
     Check *c;
@@ -138,7 +142,7 @@ typedef struct Kern {
     bool indexed; /* an index was written on the right */
     bool poisoned;
     bool on_left;    /* names in positions that are nothing else are indices of the left side */
-    Map index_names; /* sym -> 1: it stands alone as an index somewhere in the statement; 2: and in a sum of several, or a range is given */
+    Map index_names; /* sym -> INDEX_ALONE and others: names that are indices in the statement */
     VEC(LateRead) late;
     VEC(IndexProduct) products; /* of all statements; labels are theirs */
     VEC(TermSum) sums;          /* of the terms so far */
@@ -195,6 +199,11 @@ uint32_t positions_labels(const Affine *at, uint32_t rank, int32_t *label);
 void positions_are_of(Kern *k, uint32_t first, const int32_t *label, uint32_t n);
 /* The value of such a position. */
 CheckedExpr *position_number(Kern *k, AstId ast, Span span, Affine x);
+/* The index that a condition begins with, `j` in `2*j <= i`; false where it begins with none. */
+bool condition_index(Kern *k, AstId id, AstNode *name);
+/* Of a name alone between brackets on the right, in a dimension of this extent; false after a report that a position may be
+ * meant. */
+bool lone_name_is_index(Kern *k, const AstNode *n, Dim extent);
 /* `i < n` where an index is listed: *label is a new index of extent n. Or `j <= i`, `i - w < j`: a condition, *label new or -1.
  * False after a report. */
 bool position_item(Kern *k, AstId id, bool left, int32_t *label, CheckedExpr **condition);

@@ -13,8 +13,6 @@ static const AstNode *node(const Kern *k, AstId id)
 
 /* ---- which names are indices ---- */
 
-enum { ALONE = 1, SHIFTED = 2 };
-
 static void note_name(Kern *k, const AstNode *n, uint32_t how)
 {
     uint32_t before = 0;
@@ -30,19 +28,69 @@ static bool is_order(const AstNode *n)
            (n->op == OP_LT || n->op == OP_LE || n->op == OP_GT || n->op == OP_GE);
 }
 
-static void scan_alone(Kern *k, AstId id, bool listed)
+/* The first name in the expression that is an index so far, or can be nothing else. */
+static bool first_index(Kern *k, AstId id, AstNode *name)
+{
+    const AstNode n = *node(k, id);
+    uint32_t how = 0;
+    bool found = n.kind == AST_NAME &&
+                 (map_get(&k->index_names, n.name->id, &how) || !dim_known(k, n.name));
+    if (found) {
+        *name = n;
+    }
+    for (uint32_t c = 0; c < n.n && !found && n.kind != AST_CALL; c++) {
+        found = first_index(k, n.child[c], name);
+    }
+    return found;
+}
+
+bool condition_index(Kern *k, AstId id, AstNode *name)
+{
+    const AstNode n = *node(k, id);
+    *name = *node(k, n.child[0]);
+    return name->kind == AST_NAME || first_index(k, n.child[0], name);
+}
+
+/* Is the name of dimension c also that of one before it? */
+static bool is_repeated(Kern *k, const AstNode *n, uint32_t c)
+{
+    bool same = false;
+    for (uint32_t d = 1; d < c && !same; d++) {
+        const AstNode other = *node(k, n->child[d]);
+        same = other.kind == AST_NAME && other.name == node(k, n->child[c])->name;
+    }
+    return same;
+}
+
+static void note_alone(Kern *k, const AstNode *n, uint32_t c, bool named)
+{
+    const AstNode name = *node(k, n->child[c]);
+    uint32_t before = 0;
+    bool again = n->kind == AST_INDEXED && map_get(&k->index_names, name.name->id, &before) &&
+                 !is_repeated(k, n, c);
+    note_name(k, &name,
+              named || again || n->kind == AST_REDUCE ? INDEX_ALONE | INDEX_NAMED
+                                                      : INDEX_ALONE);
+}
+
+/* `left`: the left side of the statement. */
+static void scan_alone(Kern *k, AstId id, bool listed, bool left)
 {
     const AstNode n = *node(k, id);
     for (uint32_t c = 0; c < n.n; c++) {
         const AstNode child = *node(k, n.child[c]);
         bool place = listed || ((n.kind == AST_INDEXED || n.kind == AST_REDUCE) && c > 0);
         if (place && child.kind == AST_NAME) {
-            note_name(k, &child, ALONE);
-        } else if (place && is_order(&child)) {
-            const AstNode name = *node(k, child.child[0]);
-            note_name(k, &name, ALONE | SHIFTED);
+            note_alone(k, &n, c, left);
+        } else if (place && child.kind == AST_COMPARE) {
+            AstNode name;
+            bool lone = condition_index(k, n.child[c], &name) &&
+                        node(k, child.child[0])->kind == AST_NAME;
+            note_name(k, &name,
+                      lone && is_order(&child) ? INDEX_ALONE | INDEX_SHIFTED | INDEX_NAMED
+                                               : INDEX_ALONE | INDEX_NAMED);
         } else if (!place || child.kind == AST_CALL) {
-            scan_alone(k, n.child[c], false);
+            scan_alone(k, n.child[c], false, n.kind == AST_ASSIGN && c == 0);
         }
     }
 }
@@ -53,11 +101,16 @@ static void scan_shifted(Kern *k, AstId id, bool position)
     const AstNode n = *node(k, id);
     uint32_t how = 0;
     if (position && n.kind == AST_NAME && map_get(&k->index_names, n.name->id, &how)) {
-        note_name(k, &n, SHIFTED);
+        note_name(k, &n, INDEX_SHIFTED);
     }
     for (uint32_t c = 0; c < n.n; c++) {
+        const AstNode child = *node(k, n.child[c]);
         bool place = (n.kind == AST_INDEXED || n.kind == AST_REDUCE) && c > 0;
-        bool inside = place ? node(k, n.child[c])->kind != AST_NAME : position;
+        bool inside = place ? child.kind != AST_NAME : position;
+        if (n.kind == AST_CALL && strcmp(n.name->text, "index") == 0 &&
+            child.kind == AST_NAME && map_get(&k->index_names, child.name->id, &how)) {
+            note_name(k, &child, INDEX_NAMED);
+        }
         scan_shifted(k, n.child[c], inside);
     }
 }
@@ -65,7 +118,7 @@ static void scan_shifted(Kern *k, AstId id, bool position)
 void positions_scan(Kern *k, AstId statement)
 {
     map_init(&k->index_names, k->c->arena);
-    scan_alone(k, statement, false);
+    scan_alone(k, statement, false, false);
     scan_shifted(k, statement, false);
 }
 
@@ -213,6 +266,44 @@ uint32_t positions_labels(const Affine *at, uint32_t rank, int32_t *label)
     return n;
 }
 
+/* Can the name be a number here: a dim of the kernel's head, or a whole number of the program? *d: it. */
+static bool is_number(Kern *k, const AstNode *n, Dim *d)
+{
+    uint32_t found = 0;
+    bool ok = true;
+    if (map_get(&k->dim_by_name, n->name->id, &found)) {
+        *d = k->dims.at[found].dim;
+        return k->dims.at[found].ok;
+    }
+    if (!map_get(&k->c->global_by_name, n->name->id, &found)) {
+        return false;
+    }
+    global_evaluate(k->c, found, n->span);
+    const CheckedExpr *value = k->c->globals.at[found].value;
+    if (value == NULL || value->kind != CHECKED_CONST || !dtype_is_int(value->value.dtype)) {
+        return false;
+    }
+    *d = dim_named(k, n->name, n->span, &ok);
+    return ok;
+}
+
+bool lone_name_is_index(Kern *k, const AstNode *n, Dim extent)
+{
+    uint32_t how = 0;
+    Dim number = {0};
+    (void)map_get(&k->index_names, n->name->id, &how);
+    if ((how & INDEX_NAMED) != 0 || !is_number(k, n, &number) || dim_eq(number, extent)) {
+        return true; /* a position of the extent would be past the end */
+    }
+    Diagnostic *d =
+        diag_error(&k->c->ctx->diags, E_NEEDS_REDUCTION, n->span,
+                   "index or position? '%s' is the name of a dim or a constant", n->name->text);
+    diag_help(d, "write %s + 0 for the position; as an index, name the reduction: sum[%s](...)",
+              n->name->text, n->name->text);
+    note_name(k, n, INDEX_NAMED); /* said once */
+    return false;
+}
+
 void positions_are_of(Kern *k, uint32_t first, const int32_t *label, uint32_t n)
 {
     const int32_t *own = arena_copy(k->c->arena, label, n * sizeof *label);
@@ -314,14 +405,15 @@ static bool give_extent(Kern *k, const AstNode *item, int32_t label)
 bool position_item(Kern *k, AstId id, bool left, int32_t *label, CheckedExpr **condition)
 {
     const AstNode n = *node(k, id);
-    const AstNode name = *node(k, n.child[0]);
+    AstNode name;
     uint32_t known = 0;
+    bool any = condition_index(k, id, &name), lone = node(k, n.child[0])->kind == AST_NAME;
     *condition = NULL;
-    bool listed = name.kind == AST_NAME && map_get(&k->label_by_name, name.name->id, &known) &&
-                  known > 0 && (k->labels.at[known - 1].bound || k->labels.at[known - 1].left);
+    bool listed = any && map_get(&k->label_by_name, name.name->id, &known) && known > 0 &&
+                  (k->labels.at[known - 1].bound || k->labels.at[known - 1].left);
     *label = -1;
-    if (is_order(&n) && name.kind == AST_NAME && !listed) {
-        bool range = (n.op == OP_LT || n.op == OP_LE) && !names_index(k, n.child[1]);
+    if (any && !listed && (!left || (lone && is_order(&n)))) {
+        bool range = lone && (n.op == OP_LT || n.op == OP_LE) && !names_index(k, n.child[1]);
         *label = label_new(k, name.name, name.span, left);
         k->labels.at[*label].bound = !left;
         if (range) {

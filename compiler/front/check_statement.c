@@ -103,7 +103,7 @@ static void give_declared(Kern *k, const Left *l, Sym name, uint32_t axis)
     uint32_t how = 0;
     const TensorType *type = l->known ? &k->k->values.at[l->target].type : NULL;
     if (type != NULL && type->dtype != DTYPE_NONE && axis < type->rank &&
-        map_get(&k->index_names, name->id, &how) && how > 1) {
+        map_get(&k->index_names, name->id, &how) && (how & INDEX_SHIFTED) != 0) {
         Label *label = &k->labels.at[k->labels.n - 1];
         label->extent = type->dims[axis];
         label->given = true;
@@ -176,6 +176,30 @@ static bool left_positions(Kern *k, Left *l)
     return ok;
 }
 
+/* `w[j < n] += x[j]` with fewer than all positions of w: they are a part of it. */
+static void left_part(Kern *k, Left *l)
+{
+    const TensorType type = l->known ? k->k->values.at[l->target].type : (TensorType){0};
+    bool part = false;
+    for (uint32_t a = 0; l->op != OP_COPY && type.rank == l->rank && a < l->rank; a++) {
+        const Label *label = &k->labels.at[l->label[a]];
+        bool ranged = node(k, l->n->child[a + 1])->kind == AST_COMPARE;
+        part = part || (ranged && !dim_eq(label->extent, type.dims[a]));
+    }
+    if (!part || type.dtype == DTYPE_NONE) {
+        return;
+    }
+    uint32_t first = k->late.n;
+    Affine *position = ARENA_ARRAY(k->c->arena, l->rank, Affine);
+    for (uint32_t a = 0; a < l->rank; a++) {
+        position[a] = affine_var(k->c->arena, (VarRef)l->label[a]);
+        position_note(k, l->target, a, position[a], node(k, l->n->child[a + 1])->span);
+    }
+    positions_are_of(k, first, l->label, l->rank);
+    l->placed = true;
+    l->at = position;
+}
+
 static bool left_indices(Kern *k, Left *l)
 {
     bool ok = true;
@@ -208,6 +232,9 @@ static bool left_indices(Kern *k, Left *l)
             l->label[l->rank++] = label_new(k, i->name, i->span, true);
             give_declared(k, l, i->name, a - 1);
         }
+    }
+    if (ok) {
+        left_part(k, l);
     }
     return ok;
 }

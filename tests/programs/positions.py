@@ -166,6 +166,12 @@ def folded_twice(T, w):
     return dict(s=np.cumsum(T.sum(1)), l=np.maximum.accumulate(T.max(1)[::-1])[::-1], p=np.cumsum(T @ w) - T @ w, c=T.cumsum(0).cumsum(1))
 
 
+def conditions(x, C):
+    n = range(len(x))
+    e = sum(x[i] * x[j] * x[k] for i in n for j in n for k in n if j != i and k != j)
+    return dict(a=x.sum() - x, b=x, c=np.array([x[:i // 2 + 1].sum() for i in n]), e=e, w=1 + np.concatenate([x, -x]), C=C + np.concatenate([2 * x, 0 * x]))
+
+
 # of each kernel: what it computes, and the shapes of its arguments for a set of extents
 CASES = {
     "causal": (attention(lambda k, q: k <= q), lambda s, d: [(s, d)] * 3, (5, 3), (150, 16)),
@@ -204,6 +210,7 @@ CASES = {
     "backwards": (lambda x: dict(y=x[::-1], Z=np.full((3, len(x)), 7.0)), lambda n: [(n,)], (3,), (130,)),
     "last": (last, lambda n, m: [(n,), (m, n)], (3, 2), (40, 30)),
     "folded_twice": (folded_twice, lambda n, m: [(n, m), (m,)], (3, 2), (40, 30)),
+    "conditions": (conditions, lambda n: [(n,), (2 * n,)], (4,), (30,)),
     "upwind": (upwind, lambda n: [(n,), ()], (4,), (99,)),
     "open_heads": (open_heads, lambda s, t, n, d: [(s, n * d), (t, n * d), (t, n * d), (n,)], (2, 3, 2, 3), (60, 90, 5, 24)),
     "projected": (projected, lambda s, d, n, h: [(s, d), (d, n * h), (n * h, d), (h,)], (2, 3, 2, 3), (50, 30, 5, 16)),
