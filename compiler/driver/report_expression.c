@@ -114,6 +114,54 @@ static void put_fold(Expression *e, const Node *n, const Access *at, int level)
     text_put(e->out, inner ? ")" : "");
 }
 
+/* Label l of a node whose result has one dimension for each. */
+static const char *label_of(const Expression *e, const Access *at, uint32_t l)
+{
+    int32_t label = at == NULL ? (int32_t)l : at->index[l].label;
+    return label < 0 ? str_format(e->arena, "%lld", (long long)at->index[l].offset)
+                     : e->label[label];
+}
+
+static void put_position(Expression *e, Affine x, const Access *at)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < x.n; i++) {
+        AffineTerm t = x.term[i];
+        int64_t size = t.coef < 0 ? -t.coef : t.coef;
+        text_put(e->out, !any ? (t.coef < 0 ? "-" : "") : t.coef < 0 ? " - " : " + ");
+        if (size != 1) {
+            text_printf(e->out, "%lld*", (long long)size);
+        }
+        if (affine_is_dim(t.var)) {
+            bool alone = dim_is_given(&e->g->dims.list.at[affine_sym(t.var)]);
+            text_put(e->out, alone ? "" : "(");
+            dim_put(e->out, &e->g->dims, dim_open(affine_sym(t.var)), NULL);
+            text_put(e->out, alone ? "" : ")");
+        } else {
+            text_put(e->out, label_of(e, at, t.var));
+        }
+        any = true;
+    }
+    if (x.base != 0 || !any) {
+        text_printf(e->out,
+                    !any         ? "%lld"
+                    : x.base < 0 ? " - %lld"
+                                 : " + %lld",
+                    (long long)(any && x.base < 0 ? -x.base : x.base));
+    }
+}
+
+/* x[2*i + 1] */
+static void put_view(Expression *e, const Node *n, const Access *at)
+{
+    text_put(e->out, report_value_name(e->g, n->operand[0], e->arena));
+    for (uint32_t d = 0; d < n->access[0].rank; d++) {
+        text_put(e->out, d == 0 ? "[" : ",");
+        put_position(e, n->at[d], at);
+    }
+    text_put(e->out, n->access[0].rank > 0 ? "]" : "");
+}
+
 /* `at`: how its result is read, in labels of the node that is told; null: it is that node. */
 static void put_node(Expression *e, NodeRef ref, const Access *at, int level)
 {
@@ -123,7 +171,11 @@ static void put_node(Expression *e, NodeRef ref, const Access *at, int level)
         return;
     }
     e->depth++;
-    if (op_info(n->op)->kind != OPKIND_MAP) {
+    if (n->op == OP_INDEX) {
+        text_printf(e->out, "index(%s)", label_of(e, at, 0));
+    } else if (n->op == OP_VIEW) {
+        put_view(e, n, at);
+    } else if (op_info(n->op)->kind != OPKIND_MAP) {
         put_fold(e, n, at, level);
     } else if (op_info(n->op)->symbol[0] != '\0') {
         put_operator(e, n, at, level);

@@ -477,7 +477,9 @@ NestSpill nest_spill(const NestSpills *s, NodeRef n)
         }
     }
     out.why = t.at;
-    if (out.size != NULL && nest_grows(s->nest, n) && s->nest->values[n].home == NEST_NONE) {
+    bool fits = s->nest->values[n].bytes <= machine_tile_capacity(s->machine);
+    if (out.size != NULL && nest_grows(s->nest, n) && s->nest->values[n].home == NEST_NONE &&
+        fits) {
         out.avoid = "-D makes the extents known: what is small then stays on chip";
     }
     arena_release(&scratch);
@@ -575,6 +577,72 @@ static void add_advice(Advice *a, Arena *arena, const Node *node, const char *hi
     }
 }
 
+#define TERM_BYTES 32
+#define OPERANDS   3
+
+#define VISITS 64 /* of nodes, which may share much */
+
+typedef struct Operands {
+    const Graph *g;
+    uint32_t n, visits;
+    const char *name[OPERANDS + 1];
+} Operands;
+
+/* Names of what the value is made of, the nearest first. */
+static void add_operands(Operands *o, NodeRef n)
+{
+    const Node *node = graph_node(o->g, n);
+    for (uint32_t k = node->n_operands; k-- > 0 && o->n <= OPERANDS;) {
+        const char *own = name_of(o->g, node->operand[k]);
+        bool seen = own == NULL;
+        for (uint32_t i = 0; i < o->n && !seen; i++) {
+            seen = strcmp(o->name[i], own) == 0;
+        }
+        if (!seen) {
+            o->name[o->n++] = own;
+        }
+    }
+    for (uint32_t k = node->n_operands; k-- > 0 && o->n <= OPERANDS && o->visits < VISITS;) {
+        if (name_of(o->g, node->operand[k]) == NULL) {
+            o->visits++;
+            add_operands(o, node->operand[k]);
+        }
+    }
+}
+
+static const char *operands_of(Arena *arena, const Graph *g, NodeRef n)
+{
+    Operands o = {.g = g};
+    Text t;
+    text_init(&t, arena);
+    add_operands(&o, n);
+    for (uint32_t k = 0; k < o.n; k++) {
+        text_printf(&t, "%s%s", k == 0 ? " (of " : ", ", k < OPERANDS ? o.name[k] : "...");
+    }
+    text_put(&t, o.n == 0 ? "" : ")");
+    return t.at;
+}
+
+/* What tells a value without a name from others of its line: its term as the program has it, " (A[i,p]*B[p,q])", where that is
+ * short, else its operands. */
+static const char *term_of(Ctx *ctx, const Graph *g, NodeRef n)
+{
+    const Node *node = graph_node(g, n);
+    const Source *s =
+        node->span.source == 0 ? NULL : source_get(&ctx->sources, node->span.source);
+    uint32_t lo = node->span.lo, hi = node->span.hi;
+    if (node->name != NULL) {
+        return "";
+    }
+    bool fits =
+        s != NULL && !s->places_only && hi <= s->text.n && lo < hi && hi - lo <= TERM_BYTES;
+    for (uint32_t k = lo; k < hi && fits; k++) {
+        fits = s->text.at[k] >= ' ' && s->text.at[k] <= '~';
+    }
+    return fits ? str_format(&ctx->arena, " (%.*s)", (int)(hi - lo), s->text.at + lo)
+                : operands_of(&ctx->arena, g, n);
+}
+
 /* One warning with a row for each value, and what helps once. */
 static void warn_table(Ctx *ctx, const Nest *nest, const Machine *machine, const Told *told,
                        uint32_t n_told)
@@ -622,7 +690,8 @@ static void warn_table(Ctx *ctx, const Nest *nest, const Machine *machine, const
         if (node->span.source != 0) {
             source_position(&ctx->sources, node->span, &line, &column);
         }
-        diag_row(d, "line %-5u %10s  %s: %s", line, size.at, quoted(&w, told[k].n), s.why);
+        diag_row(d, "line %-5u %10s  %s%s: %s", line, size.at, quoted(&w, told[k].n),
+                 term_of(ctx, g, told[k].n), s.why);
         add_advice(&advice, arena, node, s.avoid);
     }
     if (n_told > ROWS) {

@@ -206,6 +206,18 @@ def what_spills_comes_with_a_remedy():
 
 
 @test
+def conditions_and_positions_read_as_in_the_language():
+    write("positions.tdsl", """kernel f(x: f64[n + 2], A: f64[n, n]) -> (y: f64[n], e: f64) {
+    y[i] = sum[j <= i](A[i,j] * x[2*i - i + 1]) + x[n + 1 - i];
+    e = sum[i < n](x[i + 1] * index(i));
+}
+""")
+    page = tdslc("positions.tdsl", "-w", "--report=json").text
+    for wanted in ("select(index(j) <= index(i), ", "x[-i + n + 1]", "x[i + 1]", "index(i)"):
+        assert wanted in page, (wanted, re.findall(r'"computes": "[^"]*"', page))
+
+
+@test
 def dumps_keep_the_names_of_indices():
     write("t.tdsl", SMALL)
     want = json.loads(tdslc("t.tdsl", "-w", "--stop-after=legal", "--report=json").text)["kernels"][0]

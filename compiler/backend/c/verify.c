@@ -71,7 +71,7 @@ static bool check_sizes(const Check *c)
             return false;
         }
     }
-    return c->k->args.n + c->k->dims.list.n <= MOST_PARAMETERS ||
+    return c->k->args.n + dims_given(&c->k->dims) <= MOST_PARAMETERS ||
            exceed(c, NULL, MOST_PARAMETERS, "arguments and open dims");
 }
 
