@@ -85,6 +85,15 @@ static void block_drop(Arena *a, ArenaBlock **list)
     free(b);
 }
 
+/* The spare block counts in the budget only. */
+static void spare_drop(Arena *a)
+{
+    if (a->spare != NULL) {
+        a->used += a->spare->size;
+        block_drop(a, &a->spare);
+    }
+}
+
 void arena_release(Arena *a)
 {
     while (a->block != NULL) {
@@ -93,6 +102,24 @@ void arena_release(Arena *a)
     while (a->large != NULL) {
         block_drop(a, &a->large);
     }
+    spare_drop(a);
+}
+
+/* The newest block is unused from here on. One is kept: what is marked, allocated and reset again and again at a block's end would
+ * make and clear a new block each time. */
+static void block_spare(Arena *a)
+{
+    ArenaBlock *b = a->block;
+    if (a->spare != NULL && a->spare->size >= b->size) {
+        block_drop(a, &a->block);
+        return;
+    }
+    spare_drop(a);
+    a->used -= b->size;
+    a->block = b->older;
+    *b = (ArenaBlock){.size = b->size, .high = b->high};
+    a->spare = b;
+    POISON(block_bytes(b), b->size);
 }
 
 ArenaMark arena_mark(const Arena *a)
@@ -104,7 +131,7 @@ void arena_reset(Arena *a, ArenaMark mark)
 {
     while (a->block != mark.block) {
         CHECK(a->block != NULL);
-        block_drop(a, &a->block);
+        block_spare(a);
     }
     while (a->large != NULL && a->large->number >= mark.n_large) {
         block_drop(a, &a->large);
@@ -120,6 +147,10 @@ void arena_reset(Arena *a, ArenaMark mark)
 static ArenaBlock *block_new(Arena *a, size_t size)
 {
     MemoryBudget *budget = a->budget;
+    if (a->spare != NULL && budget != NULL && budget->limit != 0 &&
+        (budget->used > budget->limit || size > budget->limit - budget->used)) {
+        spare_drop(a);
+    }
     if (budget != NULL && budget->limit != 0 &&
         (budget->used > budget->limit || size > budget->limit - budget->used)) {
         budget->wanted = size;
@@ -149,10 +180,16 @@ static void block_push(Arena *a, size_t need)
     if (size < need) {
         size = need;
     }
-    ArenaBlock *b = block_new(a, size);
+    ArenaBlock *b = a->spare;
+    if (b != NULL && b->size >= size) {
+        a->spare = NULL;
+        a->used += b->size;
+    } else {
+        b = block_new(a, size);
+    }
     b->older = a->block;
     a->block = b;
-    POISON(block_bytes(b), size);
+    POISON(block_bytes(b), b->size);
 }
 
 static void *large_new(Arena *a, size_t size)

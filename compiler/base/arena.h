@@ -25,6 +25,8 @@ typedef struct MemoryBudget {
 
 typedef struct Arena {
     ArenaBlock *block; /* newest first */
+    ArenaBlock
+        *spare; /* the largest that a reset has left unused, for the next one that is needed */
     ArenaBlock *large; /* pieces that own their block, newest first */
     size_t n_large;    /* made so far */
     MemoryBudget *budget;

@@ -55,6 +55,30 @@ static void a_reset_keeps_what_was_there_before_the_mark(void **state)
     arena_release(&a);
 }
 
+static void a_block_that_is_needed_again_and_again_is_not_made_anew(void **state)
+{
+    (void)state;
+    MemoryBudget budget = {0};
+    Arena a;
+    arena_init(&a, &budget);
+    (void)arena_alloc(&a, 4000); /* nearly all of the first block */
+    ArenaMark m = arena_mark(&a);
+    unsigned char *first = arena_alloc(&a, 1000);
+    size_t held = budget.used;
+    for (int round = 0; round < 3; round++) {
+        memset(first, 0xff, 1000);
+        arena_reset(&a, m);
+        assert_int_equal(budget.used, held);
+        assert_ptr_equal(arena_alloc(&a, 1000), first);
+        for (size_t i = 0; i < 1000; i++) {
+            assert_int_equal(first[i], 0);
+        }
+    }
+    arena_release(&a);
+    assert_int_equal(a.used, 0);
+    assert_int_equal(budget.used, 0);
+}
+
 typedef struct Trap {
     jmp_buf back;
     size_t seen;
@@ -210,6 +234,7 @@ static void saturating_sums_and_products_stop_at_the_ends(void **state)
 
 TESTS(TEST(memory_is_zeroed_and_aligned_also_after_a_reset),
       TEST(a_reset_keeps_what_was_there_before_the_mark),
+      TEST(a_block_that_is_needed_again_and_again_is_not_made_anew),
       TEST(arenas_share_a_budget_and_the_trap_is_called_beyond_it),
       TEST(sizes_that_overflow_end_in_the_trap),
       TEST(a_vector_keeps_its_elements_while_it_grows),
