@@ -109,13 +109,10 @@ static void check_all(Kern *k, uint32_t value, Span at)
         type.rank = split->rank;
         type.dims = split->dims;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        for (uint32_t j = 0; j < i; j++) {
-            if (pieces_overlap(a, &k->k->dims, type.rank, &patch[j], &patch[i])) {
-                report(k, value, span[i], span[j], "two pieces", "may meet");
-                return;
-            }
-        }
+    uint32_t x = 0, y = 0;
+    if (pieces_meet(a, &k->k->dims, type.rank, n, patch, &x, &y)) {
+        report(k, value, span[y], span[x], "two pieces", "may meet");
+        return;
     }
     if (!pieces_are_all(a, &k->k->dims, type.rank, type.dims, n, patch)) {
         report(k, value, at, (Span){0}, "the pieces", "leave a part of it out");

@@ -444,11 +444,11 @@ static bool verify_join(Verifier *v, const Node *n)
         if (!verify_piece(v, n, k, &piece[k])) {
             return false;
         }
-        for (uint32_t j = 0; j < k && n->op == OP_JOIN; j++) {
-            if (pieces_overlap(&v->scratch, &v->g->dims, n->rank, &piece[j], &piece[k])) {
-                return broken(v, "operands %u and %u may lie at one place", j, k);
-            }
-        }
+    }
+    uint32_t x = 0, y = 0;
+    if (n->op == OP_JOIN &&
+        pieces_meet(&v->scratch, &v->g->dims, n->rank, n->n_operands, piece, &x, &y)) {
+        return broken(v, "operands %u and %u may lie at one place", x, y);
     }
     return pieces_are_all(&v->scratch, &v->g->dims, n->rank, n->shape,
                           n->op == OP_JOIN ? n->n_operands : 1, piece) ||

@@ -3,6 +3,8 @@
  * remainders by what all steps there have in common. */
 #include "op/pieces.h"
 
+#include <stdlib.h>
+
 static bool is_one(Dim d)
 {
     return d.sym < 0 && d.n <= 1;
@@ -120,6 +122,93 @@ bool pieces_overlap(Arena *scratch, const DimTable *dims, uint32_t rank, const P
     }
     arena_reset(scratch, mark);
     return !apart;
+}
+
+/* ---- many pieces ---- */
+
+/* The positions of a piece in one dimension, where they are numbers. */
+typedef struct Reach {
+    int64_t first, last;
+    uint32_t piece;
+} Reach;
+
+static int by_first(const void *x, const void *y)
+{
+    const Reach *a = x, *b = y;
+    return a->first != b->first ? (a->first < b->first ? -1 : 1)
+                                : (a->piece > b->piece) - (a->piece < b->piece);
+}
+
+static bool reaches_of(Arena *a, uint32_t d, uint32_t n, const Patch *piece, Reach *reach)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        Affine first, last;
+        if (!extreme(a, &piece[i], piece[i].at[d], false, &first) ||
+            !extreme(a, &piece[i], piece[i].at[d], true, &last) || first.n > 0 || last.n > 0) {
+            return false;
+        }
+        reach[i] = (Reach){first.base, last.base, i};
+    }
+    qsort(reach, n, sizeof *reach, by_first);
+    return true;
+}
+
+/* Of pieces in the order of their first positions: the end of those that begin before piece k ends. */
+static uint32_t begins_until(const Reach *reach, uint32_t k, uint32_t n)
+{
+    uint32_t low = k + 1, high = n;
+    while (low < high) {
+        uint32_t at = low + (high - low) / 2;
+        bool before = reach[at].first <= reach[k].last;
+        low = before ? at + 1 : low;
+        high = before ? high : at;
+    }
+    return low;
+}
+
+static uint64_t pairs_of(const Reach *reach, uint32_t n)
+{
+    uint64_t pairs = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        pairs += begins_until(reach, k, n) - k - 1;
+    }
+    return pairs;
+}
+
+/* Most pieces lie apart in one dimension, whose positions are numbers: only those that do not are compared. */
+bool pieces_meet(Arena *scratch, const DimTable *dims, uint32_t rank, uint32_t n,
+                 const Patch *piece, uint32_t *x, uint32_t *y)
+{
+    ArenaMark mark = arena_mark(scratch);
+    Reach *best = ARENA_ARRAY(scratch, n, Reach), *reach = ARENA_ARRAY(scratch, n, Reach);
+    uint64_t fewest = UINT64_MAX;
+    for (uint32_t d = 0; d < rank; d++) {
+        uint64_t pairs =
+            reaches_of(scratch, d, n, piece, reach) ? pairs_of(reach, n) : UINT64_MAX;
+        if (pairs < fewest) {
+            Reach *other = best;
+            best = reach;
+            reach = other;
+            fewest = pairs;
+        }
+    }
+    bool found = false;
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t end = fewest == UINT64_MAX ? n : begins_until(best, k, n);
+        for (uint32_t l = k + 1; l < end; l++) {
+            uint32_t i = fewest == UINT64_MAX ? k : best[k].piece;
+            uint32_t j = fewest == UINT64_MAX ? l : best[l].piece;
+            uint32_t low = i < j ? i : j, high = i < j ? j : i;
+            bool earlier = !found || high < *y || (high == *y && low < *x);
+            if (earlier && pieces_overlap(scratch, dims, rank, &piece[low], &piece[high])) {
+                found = true;
+                *x = low;
+                *y = high;
+            }
+        }
+    }
+    arena_reset(scratch, mark);
+    return found;
 }
 
 static uint64_t product(uint32_t n, const Dim *extent, const int64_t *size, uint64_t prime)

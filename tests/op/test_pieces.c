@@ -186,7 +186,54 @@ static void blocks_are_apart_in_one_dimension(void **state)
     arena_release(&w.arena);
 }
 
-TESTS(TEST(pieces_are_apart_where_one_ends_before_the_other),
+/* Random boxes and strided rows, of which few or many meet, beside what a comparison of all pairs says. */
+static void the_first_two_that_meet_are_found(void **state)
+{
+    (void)state;
+    World w;
+    begin(&w);
+    uint64_t random = 1;
+    uint32_t met = 0;
+    for (uint32_t round = 0; round < 400; round++) {
+        enum { COUNT = 8 };
+        Dim extent[COUNT][2];
+        Affine where[COUNT][2];
+        Patch piece[COUNT];
+        for (uint32_t k = 0; k < COUNT; k++) {
+            int64_t r[6];
+            for (uint32_t i = 0; i < 6; i++) {
+                random = random * 6364136223846793005u + 1442695040888963407u;
+                r[i] = (int64_t)(random >> 40);
+            }
+            bool open = round % 5 == 4 && r[4] % 3 == 0;
+            extent[k][0] = open ? w.n : dim_fixed(r[0] % 4);
+            extent[k][1] = dim_fixed(1 + r[1] % 3);
+            where[k][0] = at(&w, 1 + r[4] % 2, 0, 0, r[2] % (10 + round / 4));
+            where[k][1] = at(&w, 0, 1, 0, r[3] % 8);
+            piece[k] = (Patch){2, extent[k], where[k]};
+        }
+        uint32_t x = 0, y = 0, first = 0, second = 0;
+        bool any = false;
+        for (uint32_t i = 0; i < COUNT && !any; i++) {
+            for (uint32_t j = 0; j < i && !any; j++) {
+                any = pieces_overlap(&w.arena, &w.t, 2, &piece[j], &piece[i]);
+                first = j;
+                second = i;
+            }
+        }
+        assert_int_equal(pieces_meet(&w.arena, &w.t, 2, COUNT, piece, &x, &y), any);
+        if (any) {
+            assert_int_equal(x, first);
+            assert_int_equal(y, second);
+        }
+        met += any;
+    }
+    assert_in_range(met, 40, 360);
+    arena_release(&w.arena);
+}
+
+TESTS(TEST(the_first_two_that_meet_are_found),
+      TEST(pieces_are_apart_where_one_ends_before_the_other),
       TEST(pieces_are_apart_where_remainders_differ),
       TEST(elements_of_a_piece_have_places_of_their_own),
       TEST(pieces_cover_where_their_elements_add_up),
