@@ -515,6 +515,16 @@ static void set_packed_levels(const Product *p, Schedule *b,
     want /= few ? 2 : 1;
     want = smaller(round_up(want > t->columns ? want : t->columns, x.columns), 8192);
     Block columns = columns_box(p, b, x.columns, want);
+    if (!x.gathers && block_crosses(p, b, ROLE_N, &columns, x.columns)) {
+        /* The box of tile_choice was smaller, and its tiles crossed no label. */
+        double cost = 0;
+        TileChoice along = tile_along(p, t->line / size, &cost);
+        if (p->extent[p->col].most % along.columns == 0) {
+            x = along;
+            rows = rows_block(p, b, x.rows, k);
+            columns = columns_box(p, b, x.columns, round_up(want, x.columns));
+        }
+    }
     if (x.gathers) {
         rows = box_of(p, b, ROLE_M, t->gathered / (columns.tile * size), x.rows, x.rows);
     }
