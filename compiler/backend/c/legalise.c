@@ -141,10 +141,34 @@ const Stmt *legalise_begin(Legaliser *l, const Stmt *s)
     return rest;
 }
 
+/* Does each element that it changes take one value only, in all iterations of the loops around? */
+static bool adds_once(const Legaliser *l, const Stmt *s)
+{
+    bool once = s->fold != OP_COPY && !s->begins && !folds_indices(l->k, s);
+    for (const StmtBlock *b = l->block; once && b != NULL; b = b->outer) {
+        once = b->owner == NULL || b->owner->kind != STMT_FOR ||
+               access_uses(l->k, s->dst, s->at, b->owner->var);
+    }
+    return once;
+}
+
+/* dst = dst + value for dst += value: a map, which runs as vectors and on threads as any other. */
+static const Stmt *as_map(Legaliser *l, const Stmt *s)
+{
+    DType t = l->k->bufs.at[s->dst].dtype;
+    const Expr *operand[2] = {expr_load(l->arena, l->k, s->dst, s->at), s->value};
+    Stmt *map = arena_copy(l->arena, s, sizeof *s);
+    map->fold = OP_COPY;
+    map->value = expr_op(l->arena, op_joined_by(s->fold, t), t, 2, operand);
+    return map;
+}
+
 void tile_legalise(Legaliser *l, const Stmt *s)
 {
     l->from = s;
-    if (s->fold == OP_COPY || !folds_indices(l->k, s)) {
+    if (adds_once(l, s)) {
+        plain_emit(l, as_map(l, s));
+    } else if (s->fold == OP_COPY || !folds_indices(l->k, s)) {
         plain_emit(l, legalise_begin(l, s));
     } else if (!legalise_matmul(l, s)) {
         legalise_reduce(l, s, true);
