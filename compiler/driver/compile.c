@@ -81,6 +81,12 @@ static bool pass_normalise(Compilation *c)
     return true;
 }
 
+static bool pass_absorb(Compilation *c)
+{
+    each_graph(c, path_absorb);
+    return true;
+}
+
 static bool pass_pairwise(Compilation *c)
 {
     Arena *arena = next_graphs(c);

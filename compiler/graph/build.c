@@ -171,6 +171,7 @@ View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const Out
     if (root != NULL) {
         spec.name = root->name;
         spec.allow_spill = root->allow_spill;
+        spec.keep = root->keep;
     }
     return build_view(b, graph_add(b->g, &spec), out->label, out->n);
 }
@@ -335,7 +336,8 @@ static NodeRef add_join(Build *b, Op op, const BuildPieces *p, const TensorType 
                      .at = p->at.at,
                      .span = s->span,
                      .name = root->name,
-                     .allow_spill = root->allow_spill};
+                     .allow_spill = root->allow_spill,
+                     .keep = root->keep};
     return graph_add(b->g, &spec);
 }
 
@@ -361,7 +363,7 @@ static void build_piece(Build *b, const CheckedStatement *s, NodeRef node, const
 static void build_statement(Build *b, const CheckedStatement *s)
 {
     const Value *target = &b->k->values.at[s->target];
-    Root root = {target->name, target->allow_spill};
+    Root root = {target->name, target->allow_spill, target->declared};
     b->s = s;
     b->names = label_names(b, s);
     b->order = ARENA_ARRAY(b->arena, s->n_labels, uint32_t);

@@ -21,7 +21,7 @@ typedef struct OutLabels {
 /* What the statement's last node is called. */
 typedef struct Root {
     Sym name;
-    bool allow_spill;
+    bool allow_spill, keep;
 } Root;
 
 /* The pieces of a value so far, and where they go: [rank of the value] positions of each. */

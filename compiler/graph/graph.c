@@ -154,6 +154,7 @@ static NodeRef graph_intern(Graph *g, const Node *n, ArenaMark mark)
             if (node_equal(old, n)) {
                 old->name = old->name != NULL ? old->name : n->name;
                 old->allow_spill = old->allow_spill || n->allow_spill;
+                old->keep = old->keep || n->keep;
                 arena_reset(g->arena, mark);
                 return r;
             }
@@ -420,6 +421,7 @@ NodeRef graph_add(Graph *g, const NodeSpec *spec)
     Node n = {.op = spec->op, .dtype = spec->dtype, .acc = spec->dtype, .span = spec->span};
     n.name = spec->name;
     n.allow_spill = spec->allow_spill;
+    n.keep = spec->keep;
     n.onto = spec->onto;
     if (kind == OPKIND_CONTRACT || kind == OPKIND_REDUCE) {
         n.acc = spec->acc != DTYPE_NONE ? spec->acc : dtype_accumulator(spec->dtype);
@@ -534,6 +536,7 @@ NodeSpec graph_spec(const Graph *g, NodeRef at)
                       .span = n->span,
                       .name = n->name,
                       .allow_spill = n->allow_spill,
+                      .keep = n->keep,
                       .onto = n->onto,
                       .sliced = graph_slices(g, at),
                       .names = {n->n_labels, n->label_name}};

@@ -62,7 +62,9 @@ typedef struct Node {
     DType dtype;
     DType acc;        /* accumulator of CONTRACT and REDUCE; == dtype otherwise */
     bool allow_spill; /* the user wrote `spill`: no warning when it goes to memory */
-    bool onto;        /* CONTRACT: the last operand is what the sum begins with */
+    bool
+        keep; /* the user gave it a type: it is computed as written, and is no part of what reads it */
+    bool onto; /* CONTRACT: the last operand is what the sum begins with */
     Span span;
     Sym name; /* as the user called it, or null; for dumps' comments and reports */
     uint32_t n_operands;
@@ -213,7 +215,7 @@ typedef struct NodeSpec {
     const Affine *at;     /* VIEW, JOIN, UPDATE */
     Span span;
     Sym name;
-    bool allow_spill, onto;
+    bool allow_spill, keep, onto;
     Slices sliced;    /* the first to bring any decide */
     LabelNames names; /* likewise */
 } NodeSpec;
@@ -260,7 +262,7 @@ bool node_sums_reals(const Node *n);
 bool graph_is_positive(const Graph *g, NodeRef n);
 /* The rule by which `node` may follow `base`, or null. */
 const Online *graph_online(const Graph *g, NodeRef node, NodeRef base);
-/* The hash and equality of hash-consing: all but span, names, allow_spill and symmetry. */
+/* The hash and equality of hash-consing: all but span, names, allow_spill, keep and symmetry. */
 uint64_t node_hash(const Node *n);
 bool node_equal(const Node *a, const Node *b);
 /* Copies the results of `from`, nodes given by `map[old] = new`. */

@@ -125,6 +125,7 @@ static void dump_node(const Graph *g, NodeRef r, Text *out)
         text_printf(out, " acc %s", dtype_name(n->acc));
     }
     text_put(out, n->allow_spill ? " spill" : "");
+    text_put(out, n->keep ? " keep" : "");
     for (uint32_t k = 0; k < sliced.n; k++) {
         text_put(out, k == 0 ? " slice [" : ",");
         dump_label(out, sliced.label[k]);

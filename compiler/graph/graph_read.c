@@ -260,7 +260,7 @@ static bool read_label_names(GraphReader *r, Cursor *c, NodeSpec *spec)
     return true;
 }
 
-/* What may follow the type: `acc f32`, `spill`, `slice [a]`, `sym(a b)`, `as NAME`, `named [i,j]`, `at 4:12`. */
+/* What may follow the type: `acc f32`, `spill`, `keep`, `slice [a]`, `sym(a b)`, `as NAME`, `named [i,j]`, `at 4:12`. */
 static bool read_rest(GraphReader *r, Cursor *c, NodeSpec *spec)
 {
     if (cursor_take(c, TERM_NAME, "acc")) {
@@ -273,6 +273,7 @@ static bool read_rest(GraphReader *r, Cursor *c, NodeSpec *spec)
         }
     }
     spec->allow_spill = cursor_take(c, TERM_NAME, "spill");
+    spec->keep = cursor_take(c, TERM_NAME, "keep");
     if (cursor_take(c, TERM_NAME, "slice") && !read_sliced(r, c, spec)) {
         return false;
     }

@@ -204,6 +204,7 @@ static NodeRef rebuild(Collapse *c, NodeRef at, const NodeRef *map)
                   .span = n->span,
                   .name = n->name,
                   .allow_spill = n->allow_spill,
+                  .keep = n->keep,
                   .sliced = graph_slices(c->from, at)};
     NodeRef *operand = ARENA_ARRAY(c->arena, (size_t)n->n_operands + 1, NodeRef);
     Access *access = ARENA_ARRAY(c->arena, (size_t)n->n_operands + 1, Access);

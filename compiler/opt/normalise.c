@@ -38,6 +38,7 @@ static void become_of(NodeSpec *s, Op op, DType t)
                     .span = s->span,
                     .name = s->name,
                     .allow_spill = s->allow_spill,
+                    .keep = s->keep,
                     .names = s->names};
 }
 

@@ -301,6 +301,7 @@ static void make_sum(Joiner *j, NodeRef sum)
     Node *m = &j->to->nodes.at[made];
     m->name = s->name != NULL ? s->name : m->name;
     m->allow_spill |= s->allow_spill;
+    m->keep |= s->keep;
     j->map[sum] = made;
 }
 

@@ -23,6 +23,7 @@ typedef struct Factor {
     Access at;    /* in labels of the sum */
     LabelSet labels;
     bool divides, negated; /* a condition: holds where the node does not */
+    bool alone;            /* a contraction that is an operand of its own */
 } Factor;
 
 typedef struct Factors {
@@ -75,7 +76,7 @@ static Access read_through(Products *p, const Node *n, uint32_t k, const Access 
 static void factor_add(Products *p, Factors *to, NodeRef node, Access at, bool divides,
                        bool negated)
 {
-    Factor f = {node, at, labels_of(&at), divides, negated};
+    Factor f = {node, at, labels_of(&at), divides, negated, false};
     vec_push(&p->scratch, &to->list, f);
 }
 
@@ -110,7 +111,8 @@ static void take(Products *p, NodeRef at, Access a, bool divides)
 {
     const Node *n = graph_node(p->g, at);
     p->depth++;
-    bool inner = p->readers[at] == 1 && n->dtype == p->sum->dtype && p->depth < DEPTH_MOST;
+    bool inner =
+        p->readers[at] == 1 && n->dtype == p->sum->dtype && !n->keep && p->depth < DEPTH_MOST;
     bool numbers = inner && n->dtype != DTYPE_BOOL;
     if (inner && (n->op == OP_MUL || n->op == OP_AND)) {
         take(p, n->operand[0], read_through(p, n, 0, &a), divides);
@@ -139,7 +141,7 @@ static void take_operand(Products *p, NodeRef at, Access a)
     const Node *n = graph_node(p->g, at);
     Op times = p->sum->dtype == DTYPE_BOOL ? OP_AND : OP_MUL;
     bool smaller = n->op == times && p->readers[at] == 1 && n->dtype == p->sum->dtype &&
-                   p->depth < DEPTH_MOST;
+                   !n->keep && p->depth < DEPTH_MOST;
     for (uint32_t k = 0; smaller && k < n->n_operands; k++) {
         Access x = read_through(p, n, k, &a);
         smaller = labels_of(&x) != labels_of(&a);
@@ -196,12 +198,13 @@ static uint32_t groups_find(const Products *p, LabelSet summed, LabelSet *group)
     for (uint32_t i = 0; i < 2; i++) {
         for (uint32_t k = 0; k < lists[i]->list.n; k++) {
             LabelSet set = lists[i]->list.at[k].labels;
-            bool inside = (set & summed) == 0;
+            bool inside = (set & summed) == 0 || lists[i]->list.at[k].alone;
             for (uint32_t j = 0; !inside && j < 2; j++) {
                 for (uint32_t o = 0; o < lists[j]->list.n; o++) {
                     LabelSet other = lists[j]->list.at[o].labels;
                     bool earlier = j < i || (j == i && o < k);
-                    inside |= (set & ~other) == 0 && (set != other || earlier);
+                    inside |= !lists[j]->list.at[o].alone && (set & ~other) == 0 &&
+                              (set != other || earlier);
                 }
             }
             if (!inside) {
@@ -293,9 +296,12 @@ static void value_where(Products *p, Value *v, const Factor *condition)
                       labels_of(&c.at) | labels_of(&x.at), &v->at);
 }
 
-/* The group of n that a factor belongs to, or n: it has no summed label, or there is none. */
+/* The group of n that a factor belongs to; n: it has no summed label, or there is none; n + 1: it stands alone. */
 static uint32_t group_of(const Products *p, uint32_t n, const LabelSet *group, const Factor *f)
 {
+    if (f->alone) {
+        return n + 1;
+    }
     uint32_t k =
         (f->labels & summed_labels(p)) == 0 ? NODE_NONE : group_for(p, n, group, f->labels);
     return k == NODE_NONE ? n : k;
@@ -384,15 +390,21 @@ static NodeRef result_of(Products *p, NodeRef at, Value v)
 
 /* ---- the pass ---- */
 
-/* Do the groups save work, and may every condition be where it goes? */
+/* Do the groups, with the contractions that stand alone, save work, and may every condition be where it goes? */
 static bool is_worth_it(const Products *p, uint32_t n, const LabelSet *group)
 {
     LabelSet all = 0;
+    uint32_t operands = n;
     bool exact = dtype_is_int(p->sum->dtype) || p->sum->dtype == DTYPE_BOOL;
     for (uint32_t k = 0; k < n; k++) {
         all |= group[k];
     }
-    bool worth = n > 1 && (summed_labels(p) & ~all) == 0;
+    for (uint32_t k = 0; k < p->factors.list.n; k++) {
+        const Factor *f = &p->factors.list.at[k];
+        all |= f->alone ? f->labels : 0;
+        operands += f->alone ? 1 : 0;
+    }
+    bool worth = operands > 1 && (summed_labels(p) & ~all) == 0;
     for (uint32_t k = 0; k < n; k++) {
         worth = worth && group[k] != all;
     }
@@ -403,6 +415,34 @@ static bool is_worth_it(const Products *p, uint32_t n, const LabelSet *group)
     return worth;
 }
 
+/* Contractions that nothing else reads become operands of their own, so that their order is one with that of the sum. */
+static bool stand_alone(Products *p)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < p->factors.list.n; k++) {
+        Factor *f = &p->factors.list.at[k];
+        const Node *n = graph_node(p->g, f->node);
+        f->alone = n->op == OP_EINSUM && n->n_labels > n->rank && p->readers[f->node] == 1 &&
+                   !n->keep && n->dtype == p->sum->dtype && !f->divides &&
+                   (f->labels & summed_labels(p)) != 0;
+        any |= f->alone;
+    }
+    return any;
+}
+
+/* Is something left for behind the sum? */
+static bool has_rest(const Products *p, uint32_t n, const LabelSet *group)
+{
+    bool rest = false;
+    for (uint32_t k = 0; k < p->factors.list.n; k++) {
+        rest |= group_of(p, n, group, &p->factors.list.at[k]) == n;
+    }
+    for (uint32_t k = 0; k < p->conditions.list.n; k++) {
+        rest |= group_of(p, n, group, &p->conditions.list.at[k]) == n;
+    }
+    return rest;
+}
+
 static NodeRef rewrite_sum(Products *p, NodeRef at)
 {
     take(p, p->sum->operand[0], p->sum->access[0], false);
@@ -410,26 +450,31 @@ static NodeRef rewrite_sum(Products *p, NodeRef at)
     LabelSet *group = ARENA_ARRAY(&p->scratch, most, LabelSet);
     uint32_t n = p->taken == 0 ? 0 : groups_find(p, summed_labels(p), group);
     if (!is_worth_it(p, n, group)) {
-        return NODE_NONE;
+        if (p->taken == 0 || !stand_alone(p)) {
+            return NODE_NONE;
+        }
+        n = groups_find(p, summed_labels(p), group);
+        if (!is_worth_it(p, n, group)) {
+            return NODE_NONE;
+        }
     }
-    Value *value = ARENA_ARRAY(&p->scratch, n, Value), none = {NODE_NONE, {0}};
-    uint32_t least = 0;
+    Value *value = ARENA_ARRAY(&p->scratch, most, Value), none = {NODE_NONE, {0}};
+    uint32_t least = 0, n_values = n;
     for (uint32_t k = 0; k < n; k++) {
         value[k] = group_value(p, none, n, group, k);
         least = elements(p, group[k]) < elements(p, group[least]) ? k : least;
+    }
+    for (uint32_t k = 0; k < p->factors.list.n; k++) {
+        const Factor *f = &p->factors.list.at[k];
+        if (f->alone) {
+            value[n_values++] = (Value){p->map[f->node], f->at};
+        }
     }
     if (p->negative) {
         Value x = value[least];
         value_apply(p, &value[least], OP_NEG, &x, NULL);
     }
-    bool behind = false;
-    for (uint32_t k = 0; k < p->factors.list.n; k++) {
-        behind |= group_of(p, n, group, &p->factors.list.at[k]) == n;
-    }
-    for (uint32_t k = 0; k < p->conditions.list.n; k++) {
-        behind |= group_of(p, n, group, &p->conditions.list.at[k]) == n;
-    }
-    Value sum = contract(p, at, n, value, !behind);
+    Value sum = contract(p, at, n_values, value, !has_rest(p, n, group));
     return result_of(p, at, group_value(p, sum, n, group, n));
 }
 

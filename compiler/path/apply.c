@@ -287,6 +287,7 @@ static NodeRef finish(Applier *a, const Partial *t, uint32_t n)
     Node *made = &a->to->nodes.at[result.node];
     made->name = made->name == NULL ? node->name : made->name;
     made->allow_spill |= node->allow_spill;
+    made->keep |= node->keep;
     return result.node;
 }
 

@@ -42,6 +42,10 @@ typedef struct PathControl {
 Graph *path_apply(Ctx *ctx, Arena *arena, const Graph *g, const PathControl *control,
                   PathDecisions *out);
 
+/* absorb.c. GRAPH_TENSOR -> GRAPH_TENSOR: a contraction that only one contraction reads, and that is no result and has no declared
+ * type, becomes part of it where the order that is found for both saves a tenth of the multiply-adds at typical sizes. */
+Graph *path_absorb(Ctx *ctx, Arena *arena, const Graph *g);
+
 /* The contraction of one node as a problem; labels are the node's, extents typical. */
 PathProblem path_problem_of(Arena *arena, const Graph *g, NodeRef node);
 
