@@ -243,8 +243,9 @@ static NodeRef add_map(Products *p, Op op, DType t, uint32_t n, const NodeRef *o
     s.out_shape = shape;
     s.names =
         (LabelNames){p->sum->label_name == NULL ? 0 : p->sum->n_labels, p->sum->label_name};
-    *read = (Access){s.rank, index};
-    return graph_add(p->to, &s);
+    NodeRef made = graph_add(p->to, &s);
+    *read = (Access){s.rank, index}; /* which may be what is read now */
+    return made;
 }
 
 /* A value of the new graph, as it is read in the labels of the sum. */
@@ -443,9 +444,78 @@ static bool has_rest(const Products *p, uint32_t n, const LabelSet *group)
     return rest;
 }
 
+/* The value summed over one label, where the conditions with that label hold. */
+static void sum_over(Products *p, Value *v, int32_t label, bool *used)
+{
+    LabelSet labels = 0;
+    for (uint32_t k = 0; k < p->conditions.list.n; k++) {
+        const Factor *c = &p->conditions.list.at[k];
+        if (!used[k] && c->labels >> label & 1) {
+            value_where(p, v, c);
+            used[k] = true;
+        }
+    }
+    labels = labels_of(&v->at) & ~((LabelSet)1 << label);
+    v->node = add_map(p, OP_SUM, p->sum->dtype, 1, &v->node, &v->at, labels, &v->at);
+}
+
+/* What a sum over `label` has to look at. */
+static LabelSet labels_with(const Products *p, const Value *v, uint32_t label, const bool *used)
+{
+    LabelSet set = labels_of(&v->at);
+    for (uint32_t k = 0; k < p->conditions.list.n; k++) {
+        const Factor *c = &p->conditions.list.at[k];
+        set |= !used[k] && c->labels >> label & 1 ? c->labels : 0;
+    }
+    return set;
+}
+
+/* sum[p <= i, q <= j](x[p,q]) is sum[q <= j](sum[p <= i](x[p,q])), of which each looks at three labels and not at four: labels are
+ * summed one by one, those first that have least to look at. Of one factor that has them all. */
+static NodeRef sum_in_turn(Products *p, NodeRef at)
+{
+    LabelSet summed = summed_labels(p),
+             all = p->factors.list.n == 0 ? 0 : p->factors.list.at[0].labels;
+    for (uint32_t k = 0; k < p->conditions.list.n; k++) {
+        all |= p->conditions.list.at[k].labels;
+    }
+    const Factor *f = &p->factors.list.at[0];
+    if (p->factors.list.n != 1 || f->divides || p->negative || p->sum->op != OP_SUM ||
+        (summed & ~f->labels) != 0) {
+        return NODE_NONE;
+    }
+    Value v = {p->map[f->node], f->at};
+    bool *used = ARENA_ARRAY(&p->scratch, p->conditions.list.n, bool);
+    for (bool first = true; summed != 0; first = false) {
+        uint32_t best = NODE_NONE;
+        for (uint32_t l = 0; l < p->sum->n_labels; l++) {
+            if (summed >> l & 1 &&
+                (best == NODE_NONE || elements(p, labels_with(p, &v, l, used)) <
+                                          elements(p, labels_with(p, &v, best, used)))) {
+                best = l;
+            }
+        }
+        if (first && labels_with(p, &v, best, used) == all) {
+            return NODE_NONE;
+        }
+        sum_over(p, &v, (int32_t)best, used);
+        summed &= ~((LabelSet)1 << best);
+    }
+    for (uint32_t k = 0; k < p->conditions.list.n; k++) {
+        if (!used[k]) {
+            value_where(p, &v, &p->conditions.list.at[k]);
+        }
+    }
+    return result_of(p, at, v);
+}
+
 static NodeRef rewrite_sum(Products *p, NodeRef at)
 {
     take(p, p->sum->operand[0], p->sum->access[0], false);
+    NodeRef in_turn = p->conditions.list.n > 1 ? sum_in_turn(p, at) : NODE_NONE;
+    if (in_turn != NODE_NONE) {
+        return in_turn;
+    }
     uint32_t most = p->factors.list.n + p->conditions.list.n;
     LabelSet *group = ARENA_ARRAY(&p->scratch, most, LabelSet);
     uint32_t n = p->taken == 0 ? 0 : groups_find(p, summed_labels(p), group);
