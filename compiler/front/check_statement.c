@@ -120,12 +120,26 @@ static bool has_positions(Kern *k, const AstNode *left)
     return any;
 }
 
+/* An index times a dim that is 0 moves nothing, and is an index of the left all the same: labels from `first` on. */
+static void keep_idle_labels(Kern *k, Left *l, uint32_t first)
+{
+    for (uint32_t v = first; v < k->labels.n && l->rank < RANK_LIMIT; v++) {
+        uint32_t a = 0;
+        while (a < l->rank && l->label[a] != (int32_t)v) {
+            a++;
+        }
+        if (a == l->rank) {
+            l->label[l->rank++] = (int32_t)v;
+        }
+    }
+}
+
 /* `R[i + n, a]`: a piece of what is declared, or of what has a value. */
 static bool left_positions(Kern *k, Left *l)
 {
     Diags *diags = &k->c->ctx->diags;
     uint32_t n = l->n->n - 1;
-    uint32_t first = k->late.n;
+    uint32_t first = k->late.n, first_label = k->labels.n;
     bool ok = true;
     l->placed = true;
     if (n > RANK_LIMIT) {
@@ -172,6 +186,9 @@ static bool left_positions(Kern *k, Left *l)
     l->at = position;
     ok = ok && positions_split(k, l->target, span, &n, &l->at, &l->split);
     l->rank = ok ? positions_labels(l->at, n, l->label) : 0;
+    if (ok) {
+        keep_idle_labels(k, l, first_label);
+    }
     positions_are_of(k, first, l->label, l->rank);
     return ok;
 }

@@ -257,6 +257,13 @@ static void build_pieces(Builder *b, Block *to, NodeRef node)
     const Node *n = graph_node(b->g, node);
     for (uint32_t k = 0; k < n->n_operands; k++) {
         const Node *o = graph_node(b->g, n->operand[k]);
+        bool empty = false;
+        for (uint32_t d = 0; d < o->rank; d++) {
+            empty = empty || dim_is(o->shape[d], 0);
+        }
+        if (empty) { /* its indices may move nothing: an index times a dim that is 0 */
+            continue;
+        }
         Position *pos = ARENA_ARRAY(b->arena, o->rank, Position);
         TileIndex *index = ARENA_ARRAY(b->arena, o->rank, TileIndex);
         Index *own = ARENA_ARRAY(b->arena, o->rank, Index);

@@ -28,6 +28,11 @@ static bool place_of(uint32_t rank, const Patch *p, VarRef index, uint32_t *dim,
 bool piece_overlaps_itself(uint32_t rank, const Patch *p)
 {
     for (VarRef i = 0; i < p->rank; i++) {
+        if (dim_is(p->extent[i], 0)) {
+            return false;
+        }
+    }
+    for (VarRef i = 0; i < p->rank; i++) {
         uint32_t at = 0, other = 0;
         int64_t step = 0, smaller = 0;
         if (is_one(p->extent[i])) {
