@@ -658,7 +658,7 @@ def load_npz_run(args, dump):
 @test
 def a_nest_edited_by_hand_gives_the_same_numbers():
     write("t.tdsl", """kernel f(A: f64[64,96], B: f64[96,80], C: f64[80,40]) -> (R: f64[64,40]) {
-    T[i,k] = A[i,j] * B[j,k];
+    T: f64[i,k] = A[i,j] * B[j,k];
     R[i,l] = T[i,k] * C[k,l];
 }""")
     nest = tdslc("t.tdsl", "--dump=nest").text
