@@ -25,13 +25,16 @@ static bool parse_shape(Ctx *ctx, Arena *arena, const char *text, DType dtype, T
     for (const char *at = text; *text != '\0'; at++) {
         const char *end = at + strcspn(at, "x");
         int64_t n = 0;
-        bool open = end == at + 1 && *at == '?';
-        char *digits = str_dup(arena, (Str){at, (size_t)(end - at)});
-        if (!open && (!parse_i64(digits, &n) || n < 0 || n > SIZE_LIMIT)) {
-            diag_error(
-                &ctx->diags, E_EXTENT_RANGE, (Span){0},
-                "'--shape=%s': extents from 0 to 2^62 joined by 'x', or '?', are expected",
-                text);
+        bool open = *at == '?', planned = open && at[1] == '~';
+        const char *digits = at + (planned ? 2 : open ? 1 : 0);
+        bool number = planned || !open;
+        char *word = str_dup(arena, (Str){digits, (size_t)(end - digits)});
+        if (number ? !parse_i64(word, &n) || n < (planned ? 1 : 0) || n > SIZE_LIMIT
+                   : word[0] != '\0') {
+            diag_error(&ctx->diags, E_EXTENT_RANGE, (Span){0},
+                       "'--shape=%s': extents from 0 to 2^62 joined by 'x', or '?', or '?~N', "
+                       "are expected",
+                       text);
             return false;
         }
         if (dims.n == RANK_LIMIT) {
@@ -39,7 +42,7 @@ static bool parse_shape(Ctx *ctx, Arena *arena, const char *text, DType dtype, T
                        "'--shape': more than %d dimensions", RANK_LIMIT);
             return false;
         }
-        vec_push(arena, &dims, open ? DIM_WILD : dim_fixed(n));
+        vec_push(arena, &dims, open ? DIM_WILD(n) : dim_fixed(n));
         at = end;
         if (*at == '\0') {
             break;
@@ -341,7 +344,8 @@ bool input_path_problem(Input *in, struct PathProblem *out)
                          .equation = text};
     for (uint32_t l = 0; l < spec->n_labels; l++) {
         bool open = dim_is_wild(spec->label[l].extent);
-        sizes[l] = open ? DIM_TYPICAL_DEFAULT : spec->label[l].extent.n;
+        int64_t extent = spec->label[l].extent.n;
+        sizes[l] = open && extent == 0 ? DIM_TYPICAL_DEFAULT : extent;
         names[l] = spec->label[l].name->text;
         source.typical |= open;
     }

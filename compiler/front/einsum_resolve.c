@@ -145,6 +145,9 @@ static void use_label(Resolve *r, int32_t label, uint32_t k, const EinsumItem *i
     s->last = k + 1;
     s->last_dim = d;
     bool open = dim_is(s->label.extent, 1) || dim_is_wild(s->label.extent);
+    if (dim_is_wild(d) && dim_is_wild(s->label.extent) && d.n > s->label.extent.n) {
+        s->label.extent = d; /* the larger one is planned for */
+    }
     if (dim_is(d, 1) || (dim_is_wild(d) && !dim_is(s->label.extent, 1))) {
         return;
     }

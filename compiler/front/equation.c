@@ -64,10 +64,11 @@ static void open_dims(Eq *q, EinsumSpec *spec)
             name = str_format(&q->ctx->arena, "d_%04x", (unsigned)l->code);
         }
         if (dim_is_wild(l->extent)) {
+            int64_t planned = l->extent.n;
             l->extent = dim_open((int32_t)q->k->dims.list.n);
             vec_push(&q->ctx->arena, &q->k->dims.list,
                      ((DimInfo){.name = sym_cstr(&q->ctx->syms, name),
-                                .typical = DIM_TYPICAL_DEFAULT,
+                                .typical = planned == 0 ? DIM_TYPICAL_DEFAULT : planned,
                                 .span = l->span}));
         }
     }

@@ -6,8 +6,8 @@
 #include "base/text.h"
 #include "op/types.h"
 
-/* An extent not known yet, as `?` of --shape: exists only until einsum_resolve. */
-#define DIM_WILD ((Dim){-2, 0})
+/* An extent not known yet, as `?` or `?~N` of --shape, planned for N (0: not said): exists only until einsum_resolve. */
+#define DIM_WILD(N) ((Dim){-2, (N)})
 
 static inline bool dim_is_wild(Dim d)
 {

@@ -146,7 +146,7 @@ static void open_extents_of_an_equation_agree(void **state)
     (void)state;
     Ctx c;
     ctx_init(&c);
-    const Dim a[] = {DIM_WILD, DIM_WILD}, b[] = {{-1, 3}, DIM_WILD};
+    const Dim a[] = {DIM_WILD(0), DIM_WILD(0)}, b[] = {{-1, 3}, DIM_WILD(0)};
     const TensorType operand[] = {{DTYPE_F32, 2, a}, {DTYPE_F32, 2, b}};
     Equation e = {source_add(&c.sources, "-e", str_from("ij,jQ->iQ"), (Span){0}), 2, operand,
                   DTYPE_F32, "mm"};

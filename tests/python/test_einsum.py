@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import tdsl
+from tdsl import _equation
 
 TYPES = ["f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "c16", "c8", "?"]
 
@@ -166,6 +167,13 @@ class Einsum(unittest.TestCase):
             tdsl.einsum("ij->i", a, out=read_only)
         with self.assertRaises(TypeError):
             tdsl.einsum("ij->i", a, out=np.empty(2, "i4"))
+
+    def test_open_extents_are_planned_for_the_shapes_seen(self):
+        shapes = ((300, 64), (64, 7))
+        opened = _equation.open_shapes("ij,jk->ik", shapes)
+        planned = _equation.planned_shapes(opened, [((20, 5), (5, 7)), shapes])
+        self.assertEqual(_equation.arguments("ij,jk->ik", opened, planned), ["-e", "ij,jk->ik", "--shape=?~256x?~64", "--shape=?~64x?~8"])
+        self.assertEqual(_equation.planned_shapes(((None, 1),), [((0, 1),)]), ((1, 1),))
 
     def test_an_expression_has_open_extents(self):
         f = tdsl.expression("ij,jk->ik", (None, 3), (3, None), dtype="f4")

@@ -113,21 +113,25 @@ class _Plan:
 
     @staticmethod
     def _kernel(equation, shapes, type_name, threads, options, scaled):
-        def source(shapes):
+        def source(shapes, planned=None):
             key = (equation, shapes, type_name, options, scaled)
             if key not in _sources:
                 if scaled:
                     _sources[key] = Source(["-"], _Scaled(equation, shapes, type_name, options).text)
                 else:
-                    _sources[key] = Source([*options, *_equation.arguments(equation, shapes), f"--dtype={type_name}"])
+                    _sources[key] = Source([*options, *_equation.arguments(equation, shapes, planned), f"--dtype={type_name}"])
                 if len(_sources) > _MOST_CALLS:
                     _sources.pop(next(iter(_sources)))
             return _sources[key]
         seen = _seen.setdefault((equation, type_name, options, scaled, tuple(map(len, shapes))), set())
         if not scaled and shapes not in seen and len(seen) >= _MOST_SHAPES:
-            shapes = _equation.open_shapes(equation, shapes)
+            given, shapes = shapes, _equation.open_shapes(equation, shapes)
+            known = [other for other in seen if not any(n is None for shape in other for n in shape)]
+            planned = _equation.planned_shapes(shapes, [*known, given])
+        else:
+            planned = None
         seen.add(shapes)
-        return source(shapes).kernels(threads)["einsum"]
+        return source(shapes, planned).kernels(threads)["einsum"]
 
     def __call__(self, arrays):
         """A new array (a scalar of NumPy where it has no dimensions) from arrays of the plan's shapes and type."""

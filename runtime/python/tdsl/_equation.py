@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Einsum strings, as far as Python has to read them: tdslc does all else, messages included."""
+import math
+
 from ._errors import ArgumentError, CallError
 
 
@@ -52,6 +54,14 @@ def open_shapes(equation, shapes):
     return tuple(tuple(n if name in fixed else None for name, n in zip(names, shape)) for names, shape in zip(labels, shapes))
 
 
+def planned_shapes(shapes, seen):
+    """For what to plan the extents that shapes leave open (None): the power of two nearest to the largest extent there in `seen`."""
+    def planned(place, axis):
+        largest = max(other[place][axis] or 1 for other in seen)
+        return 1 << max(0, round(math.log2(max(largest, 1))))
+    return tuple(tuple(planned(k, d) if n is None else n for d, n in enumerate(shape)) for k, shape in enumerate(shapes))
+
+
 def shapes_of(given):
     """Shapes as tuples of numbers and None."""
     try:
@@ -60,8 +70,10 @@ def shapes_of(given):
         raise CallError(f"a shape is a tuple of numbers, in which None leaves an extent open: {list(given)}") from None
 
 
-def arguments(equation, shapes):
-    """What tdslc and tdsl-run take for it."""
-    text = lambda shape: "x".join("?" if n is None else str(int(n)) for n in shape)
+def arguments(equation, shapes, planned=None):
+    """What tdslc and tdsl-run take for it; `planned`: shapes that say for what open extents are planned."""
+    def text(k, shape):
+        extents = (f"?~{planned[k][d]}" if n is None and planned else "?" if n is None else str(int(n)) for d, n in enumerate(shape))
+        return "x".join(extents)
     word = ["-e" + equation] if equation.startswith("@") else ["-e", equation]  # a word that begins with @ is a file of options
-    return [*word, *[f"--shape={text(shape)}" for shape in shapes]]
+    return [*word, *[f"--shape={text(k, shape)}" for k, shape in enumerate(shapes)]]
