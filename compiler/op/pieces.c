@@ -180,6 +180,41 @@ static uint64_t pairs_of(const Reach *reach, uint32_t n)
     return pairs;
 }
 
+/* The position at typical sizes. */
+static int64_t typical_position(const DimTable *dims, Affine x)
+{
+    int64_t sum = x.base;
+    for (uint32_t i = 0; i < x.n; i++) {
+        int64_t size = dim_typical(dims, dim_open(affine_sym(x.term[i].var)));
+        sum = sat_add(sum, sat_mul(x.term[i].coef, size));
+    }
+    return sum;
+}
+
+/* Do all pieces lie one behind the other in dimension d, each where the one before ends or later, for all sizes, 0 too? In the order
+ * of typical sizes that is a proof for each neighbour. */
+static bool stand_in_row(Arena *a, const DimTable *dims, uint32_t d, uint32_t n,
+                         const Patch *piece, Reach *reach)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        Affine first;
+        if (!extreme(a, &piece[i], piece[i].at[d], false, &first)) {
+            return false;
+        }
+        reach[i] = (Reach){typical_position(dims, first), 0, i};
+    }
+    qsort(reach, n, sizeof *reach, by_first);
+    const int64_t *least = ARENA_ARRAY(a, (size_t)dims->list.n + 1, int64_t);
+    bool row = true;
+    for (uint32_t i = 0; i + 1 < n && row; i++) {
+        ArenaMark mark = arena_mark(a);
+        const Patch *p = &piece[reach[i].piece], *q = &piece[reach[i + 1].piece];
+        row = ends_before(a, dims, p, p->at[d], q, q->at[d], least);
+        arena_reset(a, mark);
+    }
+    return row;
+}
+
 /* Most pieces lie apart in one dimension, whose positions are numbers: only those that do not are compared. */
 bool pieces_meet(Arena *scratch, const DimTable *dims, uint32_t rank, uint32_t n,
                  const Patch *piece, uint32_t *x, uint32_t *y)
@@ -198,6 +233,12 @@ bool pieces_meet(Arena *scratch, const DimTable *dims, uint32_t rank, uint32_t n
         }
     }
     bool found = false;
+    for (uint32_t d = 0; fewest == UINT64_MAX && d < rank; d++) {
+        if (stand_in_row(scratch, dims, d, n, piece, reach)) {
+            arena_reset(scratch, mark);
+            return false;
+        }
+    }
     for (uint32_t k = 0; k < n; k++) {
         uint32_t end = fewest == UINT64_MAX ? n : begins_until(best, k, n);
         for (uint32_t l = k + 1; l < end; l++) {

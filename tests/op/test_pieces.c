@@ -187,6 +187,27 @@ static void blocks_are_apart_in_one_dimension(void **state)
 }
 
 /* Random boxes and strided rows, of which few or many meet, beside what a comparison of all pairs says. */
+/* With all pairs compared this takes minutes. */
+static void pieces_of_an_open_dim_stand_in_a_row(void **state)
+{
+    (void)state;
+    enum { PIECES = 3000 };
+    World w;
+    begin(&w);
+    Patch *piece = ARENA_ARRAY(&w.arena, PIECES, Patch);
+    for (int64_t k = 0; k < PIECES; k++) {
+        piece[(k * 7) % PIECES] = line(&w, w.n, at(&w, 1, 0, k, 0));
+    }
+    uint32_t x = 0, y = 0;
+    assert_false(pieces_meet(&w.arena, &w.t, 1, PIECES, piece, &x, &y));
+    const Patch few[3] = {
+        line(&w, w.n, at(&w, 1, 0, 2, 0)), line(&w, w.both, at(&w, 1, 0, 0, 0)),
+        line(&w, w.n, at(&w, 1, 0, 1, 0))}; /* of the second m positions too many */
+    assert_true(pieces_meet(&w.arena, &w.t, 1, 3, few, &x, &y));
+    assert_true(x == 0 && y == 1);
+    arena_release(&w.arena);
+}
+
 static void the_first_two_that_meet_are_found(void **state)
 {
     (void)state;
@@ -232,7 +253,7 @@ static void the_first_two_that_meet_are_found(void **state)
     arena_release(&w.arena);
 }
 
-TESTS(TEST(the_first_two_that_meet_are_found),
+TESTS(TEST(pieces_of_an_open_dim_stand_in_a_row), TEST(the_first_two_that_meet_are_found),
       TEST(pieces_are_apart_where_one_ends_before_the_other),
       TEST(pieces_are_apart_where_remainders_differ),
       TEST(elements_of_a_piece_have_places_of_their_own),
