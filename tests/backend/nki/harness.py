@@ -23,7 +23,7 @@ from nki_emulator.emulate import emulate             # noqa: E402
 from nki_emulator.errors import RuleError            # noqa: E402
 from nki_emulator.parts import emulate_parts         # noqa: E402
 import steps                                                          # noqa: E402
-from arrays import load                                               # noqa: E402
+from arrays import bfloat16_bits, bfloat16_values, load                # noqa: E402
 from quick import share                                               # noqa: E402
 from nki_emulator.manifest import as_caller, as_device, read_manifest     # noqa: E402
 
@@ -101,12 +101,6 @@ def compile_for(tools, target, folder, words):
     return {name: manifest for name, manifest in found.items() if not re.search(r"_part\d+$", name)}
 
 
-def bfloat16_bits(values):
-    """Rounded to nearest even, as bits."""
-    word = np.ascontiguousarray(values, np.float32).view(np.uint32)
-    return ((word + 0x7FFF + (word >> 16 & 1)) >> 16).astype(np.uint16)
-
-
 def outside(array, dtype):
     """An array in the form the emulator takes for an argument."""
     if dtype.name == "bfloat16":
@@ -116,8 +110,7 @@ def outside(array, dtype):
 
 def plain(array, bfloat16):
     if bfloat16:
-        word = np.ascontiguousarray(array).astype(np.uint32) << 16
-        return word.view(np.float32).astype(np.float64).reshape(array.shape)
+        return bfloat16_values(array)
     return array.astype(np.complex128 if np.iscomplexobj(array) else np.float64)
 
 
