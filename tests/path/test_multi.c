@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Terms planned together: recorded equation sets, counts against references, and by numbers that steps of one value are
- * equal tensors and that steps of one apply go on alike whatever is put in. */
+/* Terms planned together: recorded equation sets, counts against references and to the last digit against multi_found.txt,
+ * and by numbers that steps of one value are equal tensors and that steps of one apply go on alike whatever is put in. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,10 @@
 
 #include "base/map.h"
 #include "path/support_multi.h"
+#include "support/golden.h"
 #include "support/test.h"
+
+#define FOUND "tests/path/multi_found.txt"
 
 static Ctx ctx;
 static json_t *file;
@@ -26,7 +29,7 @@ static double reference(const json_t *at, const char *name)
     return json_number_value(json_object_get(at, name)) * (1 + 2e-3);
 }
 
-static void expect_counts(const MultiSet *set, const char *key, const json_t *at)
+static void expect_counts(Text *found, const MultiSet *set, const char *key, const json_t *at)
 {
     long o = 0, v = 0;
     assert_int_equal(sscanf(key, "o=%ld,v=%ld", &o, &v), 2);
@@ -41,8 +44,8 @@ static void expect_counts(const MultiSet *set, const char *key, const json_t *at
     m = multi_of_merged(&merged, sizes);
     m.budget = BUDGET;
     assert_true(path_multi(&m, &ctx, &shared));
-    print_message("%s %s: separate %s, shared %s, merged and factored %s\n", set->name, key,
-                  plain.separate, plain.shared, shared.shared);
+    text_printf(found, "%s %s: separate %s, shared %s, merged and factored %s\n", set->name,
+                key, plain.separate, plain.shared, shared.shared);
     assert_true(number(plain.separate) <= reference(at, "per_term_optimal"));
     assert_true(number(plain.shared) <= reference(at, "plus_identical_intermediate_reuse"));
     assert_true(number(shared.shared) <= number(plain.shared));
@@ -56,15 +59,18 @@ static void test_reuse_is_at_least_as_good_as_the_references(void **state)
     (void)state;
     size_t n = json_array_size(json_object_get(file, "sets"));
     assert_true(n >= 7);
+    Text found;
+    text_init(&found, &ctx.arena);
     for (size_t i = 0; i < n; i++) {
         const char *key;
         json_t *at;
         MultiSet set = multi_set_read(file, i, &ctx);
         json_object_foreach((json_t *)(uintptr_t)set.reference, key, at)
         {
-            expect_counts(&set, key, at);
+            expect_counts(&found, &set, key, at);
         }
     }
+    assert_golden(&ctx.arena, FOUND, found.at);
 }
 
 /* ---- by numbers ---- */
