@@ -10,7 +10,7 @@
 #define MACHINE(macs, rate, sbuf, vector, scalar, turns, recip, pair)                          \
     {                                                                                          \
         .n_levels = 2,                                                                         \
-        .level = {{.name = "HBM", .bytes_per_second = (rate), .granule = 512},                 \
+        .level = {{.name = "HBM", .bytes_per_second = (rate), .granule = NKI_SHORT_RUN},       \
                   {.name = "SBUF", .capacity = 8 * MIB}},                                      \
         .tile_level = 1,                                                                       \
         .tile = {.types = 1u << DTYPE_F32,                                                     \
