@@ -130,7 +130,7 @@ static void emitter_init(Emitter *e, File *f, const Kernel *k, ExportedName name
         e->w.var[v] = names_take(&e->w.names, k->vars.at[v].name->text);
     }
     e->own.each = names_take(&e->w.names, "each");
-    e->own.more = names_take(&e->w.names, "more");
+    e->own.space = names_take(&e->w.names, "space");
     e->own.crew = names_take(&e->w.names, "crew");
     e->own.common = names_take(&e->w.names, "common");
     e->own.work = names_take(&e->w.names, "work");

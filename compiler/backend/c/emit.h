@@ -89,7 +89,7 @@ typedef struct Emitter {
     const char *macro;   /* of its workspace's size; null: it has none */
     struct {
         const char *bytes, *size, *need, *none, *ws, *isa;
-        const char *each, *more, *crew, *common, *work, *number; /* where loops are parallel */
+        const char *each, *space, *crew, *common, *work, *number; /* where loops are parallel */
         const char *first, *until, *count, *worth;
         const char *strip, *end, *near, *far; /* see emit_strips.c */
     } own;                                    /* variables of the entry functions */
@@ -150,6 +150,8 @@ typedef struct Room {
 } Room;
 Room room_of(Emitter *e, Stmt *const *body, uint32_t n);
 bool bytes_fixed(const Buffer *b, int64_t *bytes); /* rounded up to 64 */
+/* Is what the buffers of these statements need the same for all extents? */
+bool stack_fixed(const Kernel *k, Stmt *const *body, uint32_t n, int64_t *bytes);
 /* The deepest stack of buffers, of those whose extents are numbers, or with typical ones for the
  * others; and what is asked for then. */
 int64_t stack_bytes(const Kernel *k, bool typical);
@@ -173,6 +175,8 @@ void tile_emit(Emitter *e, const Stmt *s);
 /* Is there a loop that threads share among these statements; with buffers inside? */
 bool any_split(const Kernel *k, Stmt *const *body, uint32_t n, bool with_buffers);
 void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws);
+/* Into how many pieces `threads` threads cut the loop at most, wherever the loops around it are. */
+const char *shared_pieces_text(Emitter *e, const Stmt *s);
 
 /* ---- emit_product.c ---- */
 void product_emit(Emitter *e, const Stmt *s);
@@ -268,6 +272,8 @@ bool edge_emit(Emitter *e, const Stmt *loop);
 /* ---- emit_entry.c, emit_info.c: what has no `out` prints to e->out ---- */
 void kernel_header_emit(Emitter *e, Text *out);
 void kernel_sizes_emit(Emitter *e);
+/* The bytes of one piece of a parallel loop, as a number or a variable, which is printed. */
+const char *piece_bytes_emit(Emitter *e, const Stmt *s);
 void kernel_loops_emit(Emitter *e, const Text *body);
 void kernel_info_emit(Emitter *e, const char *source);
 

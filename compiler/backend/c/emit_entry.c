@@ -212,15 +212,22 @@ typedef struct Height {
     int64_t offset;
 } Height;
 
+/* Where a size_t cannot hold the number, no call gets to it. */
+static const char *bytes_number(const Emitter *e, int64_t bytes)
+{
+    const char *cast = bytes > INT32_MAX ? "(size_t)" : "";
+    return str_format(e->w.arena, "%s%lld", cast, (long long)bytes);
+}
+
 static const char *height_text(Emitter *e, Height h)
 {
     if (h.base == NULL) {
-        return str_format(e->w.arena, "%lld", (long long)h.offset);
+        return bytes_number(e, h.offset);
     }
     return h.offset == 0
                ? h.base
-               : str_format(e->w.arena, "%s(%s, %lld)", help_fixed(e->w.help, "tdsl_plus"),
-                            h.base, (long long)h.offset);
+               : str_format(e->w.arena, "%s(%s, %s)", help_fixed(e->w.help, "tdsl_plus"),
+                            h.base, bytes_number(e, h.offset));
 }
 
 static void raise_need(Emitter *e, Height h)
@@ -235,15 +242,31 @@ static void raise_need(Emitter *e, Height h)
 
 static bool count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h);
 
-/* What each further thread needs: the most of all parallel loops. */
-static void count_each(Emitter *e, const Stmt *s)
+const char *piece_bytes_emit(Emitter *e, const Stmt *s)
 {
-    if (s->threads != NULL && needs_workspace(e->w.k, s->body, s->n_body)) {
-        const char *need = e->own.need;
-        e->own.need = e->own.each;
-        (void)count_block(e, s->body, s->n_body, (Height){NULL, 0});
-        e->own.need = need;
+    int64_t bytes = 0;
+    if (stack_fixed(e->w.k, s->body, s->n_body, &bytes)) {
+        return bytes_number(e, bytes);
     }
+    const char *need = e->own.need;
+    e->own.need = e->own.each;
+    line_printf(&e->w, "size_t %s = 0;", e->own.each);
+    (void)count_block(e, s->body, s->n_body, (Height){NULL, 0});
+    e->own.need = need;
+    return e->own.each;
+}
+
+/* Prints the counting of a parallel loop: each of the pieces that there are has buffers of its own above `h`. */
+static void count_shared(Emitter *e, const Stmt *s, Height h)
+{
+    line_put(e->w.out, "{");
+    scope_begin(&e->w);
+    const char *each = piece_bytes_emit(e, s), *name = names_take(&e->w.names, "top");
+    line_printf(&e->w, "const size_t %s = %s(%s, %s, %s);", name,
+                help_fixed(e->w.help, "tdsl_room"), height_text(e, h), each,
+                shared_pieces_text(e, s));
+    raise_need(e, (Height){name, 0});
+    scope_end(&e->w);
 }
 
 /* Prints the counting of one block's buffers, which stand above `h`: the highest point of each run of fixed sizes is compared
@@ -253,8 +276,10 @@ static bool count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
     bool grown = false, raised = false;
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
-        count_each(e, s);
-        if (stmt_has_body(s) && needs_workspace(e->w.k, s->body, s->n_body)) {
+        if (s->threads != NULL && needs_workspace(e->w.k, s->body, s->n_body)) {
+            count_shared(e, s, h);
+            raised = true;
+        } else if (stmt_has_body(s) && needs_workspace(e->w.k, s->body, s->n_body)) {
             bool tested = s->kind == STMT_BLOCK && s->when != NULL;
             if (tested) {
                 test_begin(e, s->when);
@@ -321,20 +346,19 @@ void kernel_sizes_emit(Emitter *e)
 {
     Text *out = e->w.out, body;
     const Kernel *k = e->w.k;
-    const char *need = e->own.need, *each = e->own.each;
-    bool split = any_split(k, k->body, k->n_body, true);
+    const char *need = e->own.need;
     int64_t most = stack_bytes(k, false);
     if (!has_sizes(k)) {
         return;
     }
     text_printf(out,
-                "\n/* The workspace that %s needs; for each further thread. */\n"
-                "static size_t tdsl_sizes_%s(const int64_t *dims, size_t *more)\n{\n",
+                "\n/* The workspace that %s needs. */\n"
+                "static size_t tdsl_sizes_%s(const int64_t *dims, int32_t threads)\n{\n",
                 e->symbol, e->symbol);
     out->indent++;
     if (most > INT32_MAX / 2) { /* numbers that a size_t of 32 bits cannot hold */
         directive_put(out, str_format(e->w.arena, "#if SIZE_MAX / 2 < %lld", (long long)most));
-        line_put(out, "(void)dims; (void)more;");
+        line_put(out, "(void)dims; (void)threads;");
         line_put(out, "return SIZE_MAX;");
         directive_put(out, "#else");
     }
@@ -343,9 +367,10 @@ void kernel_sizes_emit(Emitter *e)
     body.indent_width = out->indent_width;
     body.indent = out->indent;
     e->w.out = &body;
+    e->w.counts = (Counts){0}; /* those of the loops have no names here */
     sizes_body_emit(e);
     e->w.out = out;
-    line_printf(&e->w, split ? "size_t %s = 0, %s = 0;" : "size_t %s = 0;", need, each);
+    line_printf(&e->w, "size_t %s = 0;", need);
     Text products;
     text_init(&products, e->w.arena);
     products.indent_width = out->indent_width;
@@ -354,12 +379,11 @@ void kernel_sizes_emit(Emitter *e)
     dims_computed_emit(e, body.at);
     e->w.out = out;
     dims_emit(e, str_format(e->w.arena, "%s%s", products.at, body.at));
-    line_put(out, "(void)dims;");
+    line_put(out, "(void)dims; (void)threads;");
     out->indent--;
     text_put(out, products.at);
     text_put(out, body.at);
     out->indent++;
-    line_printf(&e->w, split ? "*more = %s;" : "(void)more;", each);
     if (needs_workspace(k, k->body, k->n_body)) {
         line_printf(&e->w, "return %s == 0 ? 0 : %s(%s, %d); /* it may begin anywhere */", need,
                     help_fixed(e->w.help, "tdsl_plus"), need, WORKSPACE_ALIGNMENT);
@@ -402,7 +426,7 @@ const char *rest_text(Emitter *e, bool types)
                     e->own.crew);
     }
     if (e->n_parts > 0 && any_split(k, k->body, k->n_body, true)) {
-        text_printf(&t, types ? "size_t %s, " : "each, ", e->own.each);
+        text_printf(&t, types ? "size_t %s, " : "space, ", e->own.space);
     }
     return t.at;
 }

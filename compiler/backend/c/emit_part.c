@@ -303,6 +303,47 @@ static void function_emit(Emitter *e, const char *name, bool buffers)
     text_put(out, e->part_streams ? "    TDSL_STREAMED;\n}\n" : "}\n");
 }
 
+static const char *iterations_text(Emitter *e, const Stmt *s)
+{
+    const char *lo = range_lo(&e->w, s->range), *hi = range_hi(&e->w, s->range);
+    if (s->part == FOR_FULL) { /* whole steps: as many as begin before the last begin */
+        hi = str_format(e->w.arena, "%s - %lld", hi, (long long)(s->step - 1));
+    }
+    return str_format(e->w.arena, "%s(%s, %s, %lld)", help_fixed(e->w.help, "tdsl_steps"), lo,
+                      hi, (long long)s->step);
+}
+
+const char *shared_pieces_text(Emitter *e, const Stmt *s)
+{
+    Stmt first = *s;
+    if (s->range.start.n > 0) { /* nothing begins before position 0 */
+        first.range.start = affine_const(0);
+    }
+    return str_format(e->w.arena, "%s(threads, %s, %s)", help_fixed(e->w.help, "tdsl_pieces"),
+                      iterations_text(e, &first), worth_text(e, s->threads));
+}
+
+/* As many as there is memory for. */
+static const char *fitting_text(Emitter *e, const char *pieces, const char *each,
+                                WorkspaceTop ws)
+{
+    Arena *a = e->w.arena;
+    const char *before = strcmp(ws.base, e->own.ws) == 0
+                             ? NULL
+                             : str_format(a, "(size_t)(%s - %s)", ws.base, e->own.ws);
+    Text left;
+    text_init(&left, a);
+    text_put(&left, e->own.space);
+    if (before != NULL) {
+        text_printf(&left, " - %s", before);
+    }
+    if (ws.offset > 0) {
+        text_printf(&left, " - %lld", (long long)ws.offset);
+    }
+    return str_format(a, "%s(%s, %s, %s)", help_fixed(e->w.help, "tdsl_fitting"), pieces,
+                      left.at, each);
+}
+
 void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws)
 {
     Arena *a = e->w.arena;
@@ -312,27 +353,24 @@ void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws)
     body_emit(e, s);
     hand_over_all(e, s);
     function_emit(e, name, buffers);
-    const char *lo = range_lo(&e->w, s->range), *hi = range_hi(&e->w, s->range);
-    const char *count = e->own.count;
+    const char *count = e->own.count, *each = "0";
     line_put(e->w.out, "{");
     e->w.out->indent++;
-    if (s->part == FOR_FULL) { /* whole steps: as many as begin before the last begin */
-        line_printf(&e->w, "const int64_t %s = %s(%s, %s - %lld, %lld);", count,
-                    help_fixed(e->w.help, "tdsl_steps"), lo, hi, (long long)(s->step - 1),
-                    (long long)s->step);
-    } else {
-        line_printf(&e->w, "const int64_t %s = %s(%s, %s, %lld);", count,
-                    help_fixed(e->w.help, "tdsl_steps"), lo, hi, (long long)s->step);
-    }
+    line_printf(&e->w, "const int64_t %s = %s;", count, iterations_text(e, s));
     const char *memory = !buffers ? "NULL"
                          : ws.offset == 0
                              ? ws.base
                              : str_format(a, "%s + %lld", ws.base, (long long)ws.offset);
     line_printf(&e->w, "const double %s = %s;", e->own.worth, worth_text(e, s->threads));
-    line_printf(&e->w, "struct tdsl_captured%s %s = {{%s, %s(%s, %s, %s), %s, %s}%s%s%s};",
-                name, e->own.common, count, help_fixed(e->w.help, "tdsl_pieces"), e->own.crew,
-                count, e->own.worth, memory, buffers ? e->own.each : "0",
-                e->part.numbers.n > 0 ? ", " : "", e->part.numbers.at, e->part.values.at);
+    const char *pieces = str_format(a, "%s(%s, %s, %s)", help_fixed(e->w.help, "tdsl_pieces"),
+                                    e->own.crew, count, e->own.worth);
+    if (buffers) {
+        each = piece_bytes_emit(e, s);
+        pieces = fitting_text(e, pieces, each, ws);
+    }
+    line_printf(&e->w, "struct tdsl_captured%s %s = {{%s, %s, %s, %s}%s%s%s};", name,
+                e->own.common, count, pieces, memory, each, e->part.numbers.n > 0 ? ", " : "",
+                e->part.numbers.at, e->part.values.at);
     line_printf(&e->w, "%s(threads, tdsl_part%s, &%s, %s.tdsl_cut.pieces);",
                 help_fixed(e->w.help, "tdsl_run"), name, e->own.common, e->own.common);
     e->w.out->indent--;

@@ -18,9 +18,9 @@ static const Piece pieces[] = {
      "/* A kernel, as the functions below see it. */\n"
      "typedef struct tdsl_kernel {\n"
      "    const tdsl_kernel_info *info;\n"
-     "    size_t (*sizes)(const int64_t *dims, size_t *more); /* null: no workspace */\n"
+     "    size_t (*sizes)(const int64_t *dims, int32_t threads); /* null: no workspace */\n"
      "    void (*run)(const int64_t *dims, void *const *args, unsigned char *ws,\n"
-     "                const tdsl_threads *threads, int32_t crew, size_t each);\n"
+     "                const tdsl_threads *threads, int32_t crew, size_t space);\n"
      "} tdsl_kernel;\n"
      "\n"
      "static int tdsl_has_elements(const tdsl_arg_info *a, const int64_t *dims)\n"
@@ -81,10 +81,9 @@ static const Piece pieces[] = {
      "    return TDSL_OK;\n"
      "}\n"
      "\n"},
-    {ALWAYS, "/* How much workspace the extents need, and more for each further thread; are "
-             "they possible? */\n"
-             "static tdsl_status tdsl_check(const tdsl_kernel *k, const int64_t *dims, size_t "
-             "*need, size_t *more)\n"
+    {ALWAYS, "/* How much workspace the extents and threads need; are they possible? */\n"
+             "static tdsl_status tdsl_check(const tdsl_kernel *k, const int64_t *dims, int32_t "
+             "threads, size_t *need)\n"
              "{\n"},
     {OPEN, "    for (int32_t d = 0; d < k->info->n_dims; ++d) {\n"
            "        if (dims[d] < 0) {\n"
@@ -97,23 +96,20 @@ static const Piece pieces[] = {
            "        }\n"
            "    }\n"},
     {ALWAYS,
-     "    *need = k->sizes == NULL ? 0 : k->sizes(dims, more);\n"
+     "    *need = k->sizes == NULL ? 0 : k->sizes(dims, threads);\n"
      "    return *need == SIZE_MAX ? TDSL_E_OVERFLOW : TDSL_OK;\n"
      "}\n"
      "\n"
      "static size_t tdsl_need(const tdsl_kernel *k, const int64_t *dims, int32_t threads)\n"
      "{\n"
-     "    size_t need = 0, more = 0;\n"},
+     "    size_t need = 0;\n"},
     {COMPUTED, "    int64_t all[TDSL_EXTENTS];\n"
                "    if (tdsl_extents(k->info, dims, all) != TDSL_OK) {\n"
                "        return SIZE_MAX;\n"
                "    }\n"
                "    dims = all;\n"},
-    {PARALLEL, "    return tdsl_check(k, dims, &need, &more) == TDSL_OK ? tdsl_room(need, "
-               "more, threads) : SIZE_MAX;\n"},
-    {SERIAL, "    (void)threads;\n"
-             "    return tdsl_check(k, dims, &need, &more) == TDSL_OK ? need : SIZE_MAX;\n"},
-    {ALWAYS, "}\n"
+    {ALWAYS, "    return tdsl_check(k, dims, threads, &need) == TDSL_OK ? need : SIZE_MAX;\n"
+             "}\n"
              "\n"
              "/* Checks what is given, and runs the loops if there is an element to write. */\n"
              "static tdsl_status tdsl_call(const tdsl_kernel *k, const int64_t *dims, void "
@@ -121,14 +117,13 @@ static const Piece pieces[] = {
              "    void *workspace, size_t workspace_bytes, const tdsl_threads *threads)\n"
              "{\n"
              "    unsigned char none[1], *ws = none; /* no arithmetic on a null pointer */\n"
-             "    size_t need = 0, more = 0;\n"
+             "    size_t need = 0, space = workspace_bytes;\n"
              "    int written = k->info->n_dims == 0;\n"},
-    {COMPUTED,
-     "    int64_t all[TDSL_EXTENTS];\n"
-     "    tdsl_status status = tdsl_extents(k->info, dims, all);\n"
-     "    dims = all;\n"
-     "    status = status != TDSL_OK ? status : tdsl_check(k, dims, &need, &more);\n"},
-    {PLAIN, "    const tdsl_status status = tdsl_check(k, dims, &need, &more);\n"},
+    {COMPUTED, "    int64_t all[TDSL_EXTENTS];\n"
+               "    tdsl_status status = tdsl_extents(k->info, dims, all);\n"
+               "    dims = all;\n"
+               "    status = status != TDSL_OK ? status : tdsl_check(k, dims, 1, &need);\n"},
+    {PLAIN, "    const tdsl_status status = tdsl_check(k, dims, 1, &need);\n"},
     {ALWAYS, "    if (status != TDSL_OK) {\n"
              "        return status;\n"
              "    }\n"
@@ -143,13 +138,13 @@ static const Piece pieces[] = {
              "    if (workspace_bytes < need || (need > 0 && workspace == NULL)) {\n"
              "        return TDSL_E_WORKSPACE;\n"
              "    }\n"
-             "    if (workspace != NULL) {\n"
+             "    if (need > 0) {\n"
              "        ws = (unsigned char *)workspace + (-(uintptr_t)workspace & 63u);\n"
+             "        space -= -(uintptr_t)workspace & 63u;\n"
              "    }\n"
              "    if (written) {\n"},
-    {PARALLEL, "        k->run(dims, args, ws, threads, tdsl_crew(threads, workspace_bytes - "
-               "need, more), more);\n"},
-    {SERIAL, "        k->run(dims, args, ws, threads, 1, 0);\n"},
+    {PARALLEL, "        k->run(dims, args, ws, threads, tdsl_crew(threads), space);\n"},
+    {SERIAL, "        k->run(dims, args, ws, threads, 1, space);\n"},
     {ALWAYS, "    }\n"
              "    return TDSL_OK;\n"
              "}\n"
@@ -196,9 +191,9 @@ static const Piece pieces[] = {
      "FAST, FAST_TABLE, DIM_TYPES, DIMS, ARG_TYPES, ARGS, LOOPS) \\\n"
      "    static void tdsl_run_##NAME(const int64_t *dims, void *const *args, unsigned char "
      "*ws, \\\n"
-     "        const tdsl_threads *threads, int32_t crew, size_t each) \\\n"
+     "        const tdsl_threads *threads, int32_t crew, size_t space) \\\n"
      "    { \\\n"
-     "        (void)dims; (void)args; (void)ws; (void)threads; (void)crew; (void)each; \\\n"
+     "        (void)dims; (void)args; (void)ws; (void)threads; (void)crew; (void)space; \\\n"
      "        tdsl_loops_##NAME(TDSL_LIST LOOPS); \\\n"
      "    } \\\n"
      "    static const tdsl_kernel_info tdsl_table_##NAME; \\\n"
@@ -263,7 +258,6 @@ void shared_needs(Helpers *h, bool open, bool parallel)
         (void)help_fixed(h, "tdsl_grow");
     }
     if (parallel) {
-        (void)help_fixed(h, "tdsl_room");
         (void)help_fixed(h, "tdsl_crew");
     }
 }

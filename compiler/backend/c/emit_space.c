@@ -142,6 +142,22 @@ static int64_t stack_height(const Kernel *k, Stmt *const *body, uint32_t n, int6
     return most;
 }
 
+bool stack_fixed(const Kernel *k, Stmt *const *body, uint32_t n, int64_t *bytes)
+{
+    StmtWalk w;
+    for (const Stmt *s = stmt_first(&w, body, n); s != NULL; s = stmt_next(&w)) {
+        int64_t own = 0;
+        bool tested = s->kind == STMT_BLOCK && s->when != NULL;
+        if ((tested && needs_workspace(k, s->body, s->n_body)) ||
+            (s->kind == STMT_ALLOC && in_workspace(&k->bufs.at[s->buf]) &&
+             !bytes_fixed(&k->bufs.at[s->buf], &own))) {
+            return false;
+        }
+    }
+    *bytes = stack_height(k, body, n, 0, false);
+    return true;
+}
+
 int64_t stack_bytes(const Kernel *k, bool typical)
 {
     return stack_height(k, k->body, k->n_body, 0, typical);

@@ -52,14 +52,11 @@ static const FixedHelper fixed_helpers[] = {
      "TDSL_HELPER int64_t tdsl_deal(int64_t count, int64_t i)\n{\n"
      "    return i % 2 == 0 ? i / 2 : count - 1 - i / 2;\n}\n"},
     {"tdsl_crew", NULL, false,
-     "/* Threads for which there is memory: `each` bytes for all but one, `left` are there. "
-     "*/\n"
-     "TDSL_HELPER int32_t tdsl_crew(const tdsl_threads *threads, size_t left, size_t each)\n{\n"
-     "    int32_t n = threads == NULL || threads->count < 1 ? 1 : threads->count;\n"
-     "#if !defined(_OPENMP)\n"
-     "    n = n > 1 && threads->run == NULL ? 1 : n;\n#endif\n"
-     "    return each > 0 && left / each < (size_t)(n - 1) ? (int32_t)(left / each) + 1 : "
-     "n;\n}\n"},
+     "/* The threads of a call. */\n"
+     "TDSL_HELPER int32_t tdsl_crew(const tdsl_threads *threads)\n{\n"
+     "    const int32_t n = threads == NULL || threads->count < 1 ? 1 : threads->count;\n"
+     "#if defined(_OPENMP)\n    return n;\n#else\n"
+     "    return n > 1 && threads->run == NULL ? 1 : n;\n#endif\n}\n"},
     {"tdsl_pieces", NULL, false,
      "/* Into how many pieces a loop of `count` iterations is cut; `most` are worth a thread. "
      "*/\n"
@@ -67,6 +64,11 @@ static const FixedHelper fixed_helpers[] = {
      "    crew = crew > count ? (int32_t)count : crew;\n"
      "    crew = crew > most ? (int32_t)most : crew;\n"
      "    return crew < 1 ? 1 : crew;\n}\n"},
+    {"tdsl_fitting", NULL, false,
+     "/* The pieces that there is memory for, `each` bytes a piece; for one there is. */\n"
+     "TDSL_HELPER int32_t tdsl_fitting(int32_t pieces, size_t bytes, size_t each)\n{\n"
+     "    return each > 0 && bytes / each < (size_t)pieces ? (int32_t)(bytes / each) : "
+     "pieces;\n}\n"},
     {"tdsl_run", NULL, false,
      "static void tdsl_run(const tdsl_threads *threads, void (*part)(void *, int32_t), void "
      "*work, "
@@ -78,11 +80,11 @@ static const FixedHelper fixed_helpers[] = {
      "#pragma omp parallel for num_threads(pieces) schedule(static, 1)\n#endif\n"
      "    for (int32_t i = 0; i < pieces; ++i) {\n        part(work, i);\n    }\n}\n"},
     {"tdsl_room", NULL, false,
-     "/* bytes + each * (threads - 1), or SIZE_MAX when that is too large. */\n"
-     "TDSL_HELPER size_t tdsl_room(size_t bytes, size_t each, int32_t threads)\n{\n"
-     "    const size_t more = threads < 2 ? 0 : (size_t)threads - 1;\n"
-     "    return each > 0 && more > (SIZE_MAX - bytes) / each ? SIZE_MAX : bytes + each * "
-     "more;\n}\n"},
+     "/* bytes + each * pieces, or SIZE_MAX when that is too large. */\n"
+     "TDSL_HELPER size_t tdsl_room(size_t bytes, size_t each, int32_t pieces)\n{\n"
+     "    const size_t n = (size_t)pieces;\n"
+     "    return each > 0 && n > (SIZE_MAX - bytes) / each ? SIZE_MAX : bytes + each * "
+     "n;\n}\n"},
     {"tdsl_product", NULL, false,
      "/* x * y, or INT64_MAX when that is too large; 0 where one is not positive. */\n"
      "TDSL_HELPER int64_t tdsl_product(int64_t x, int64_t y)\n{\n"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels on several threads: the same bits as on one for 1 to 7 threads, by OpenMP and by a pool of the caller's, in exactly
-the workspace that was asked for and with less of it; a small call stays in the caller's thread; without OpenMP the
+the workspace that was asked for and with less of it, which grows with the pieces that there are; a small call stays in the caller's thread; without OpenMP the
 text compiles and means the same.
 
     threads.py --tdslc PATH
@@ -46,6 +46,13 @@ kernel loss(A: f64[r, c], B: f64[r, c]) -> (d: f64) { d = sum[i,j]((A[i,j] - B[i
 kernel columns(A: f64[r, 300]) -> (d: f64[300]) { d[j] = sum[i](A[i,j]); }
 kernel rows(A: f64[r, c], x: f64[c]) -> (d: f64[r], y: f64[r]) { d[i] = sum[j](A[i,j]); y[i] = A[i,j] * x[j]; }
 kernel each(A: f32[r, c]) -> (R: f32[c, r], S: f32[r, c]) { R[j,i] = A[i,j]; S[i,j] = exp(A[i,j]); }
+kernel product(A: f64[m, k], B: f64[k, n]) -> (C: f64[m, n]) { C[i,j] = A[i,p] * B[p,j]; }
+kernel gated(X: f32[m, k], G: f32[k, n], U: f32[k, n], D: f32[n, k]) -> (Y: f32[m, k]) {
+    g[i,j] = X[i,p] * G[p,j];
+    u[i,j] = X[i,p] * U[p,j];
+    t[i,j] = g[i,j] / (1 + exp(-g[i,j])) * u[i,j];
+    Y[i,q] = t[i,j] * D[j,q];
+}
 kernel near(A: i32[50000, 30], B: i32[30, 32]) -> (C: i32[50000, 32]) { C[i,j] = A[i,p] * B[p,j]; }
 """
 MAIN = r"""
@@ -64,6 +71,10 @@ static void pool_run(void *pool, void (*part)(void *, int32_t), void *work, int3
     Task t[64];
     if (pool != &most) abort();
     most = parts > most ? parts : most;
+    if (parts > 64) {
+        for (int32_t i = parts; i-- > 0;) part(work, i);
+        return;
+    }
     for (int32_t i = parts; i-- > 0;) {
         t[i] = (Task){part, work, i};
         if (pthread_create(&thread[i], NULL, task, &t[i]) != 0) abort();
@@ -104,16 +115,18 @@ static void check(const tdsl_kernel_info *info, const int64_t *dims, int parts)
     for (int i = 0; i < info->n_args; i++) memcpy(first[i], args[i], bytes[i]);
     if (info->workspace_bytes_threads(dims, 1) != one || info->workspace_bytes_threads(dims, 0) != one)
         FAIL("%s: one thread needs more than none\n", info->name);
+    for (int32_t t = 1; t < 70; t++) {
+        size_t less = info->workspace_bytes_threads(dims, t), more = info->workspace_bytes_threads(dims, t + 1);
+        if (more < less || (t >= parts && more > less) || more > one * (size_t)(t + 1)) FAIL("%s: workspace of %d threads\n", info->name, t + 1);
+    }
     for (int pool = 0; pool < 2; pool++)
         for (int32_t t = 0; t <= 8; t++)
             for (int less = 0; less < 2; less++) {
                 tdsl_threads threads = {t == 8 ? INT32_MAX : t, 0, pool ? pool_run : NULL, pool ? &most : NULL};
                 size_t asked = info->workspace_bytes_threads(dims, t == 8 ? 2 : t);
-                size_t each = info->workspace_bytes_threads(dims, 2) - one;
-                if (t > 1 && t < 8 && asked != one + each * (size_t)(t - 1)) FAIL("%s: workspace\n", info->name);
-                size_t have = less && each > 0 && asked > one ? asked - 1 : asked;
-                int32_t fit = each > 0 ? (int32_t)((have - one) / each) + 1 : t;
-                if (t == 8 && each == 0) continue;
+                size_t have = less && asked > one ? asked - 1 : asked;
+                int32_t fit = t > 1 ? t : 1; /* at least: loops with smaller buffers may have more */
+                while (fit > 1 && info->workspace_bytes_threads(dims, fit) > have) fit--;
                 unsigned char *space = malloc(have + 64);
                 memset(space, 0xa5, have + 64);
                 for (int i = 0; i < info->n_args; i++)
@@ -125,14 +138,28 @@ static void check(const tdsl_kernel_info *info, const int64_t *dims, int parts)
                     if (memcmp(first[i], args[i], bytes[i]) != 0)
                         FAIL("%s: argument %d differs for %d threads, pool %d\n", info->name, i, t, pool);
                 int want = fit > parts ? parts : fit;
-                if (pool && (want > 1 ? most != want : most > 1)) FAIL("%s: %d parts for %d threads\n", info->name, most, fit);
+                int allowed = t == 8 ? INT32_MAX : t < parts ? t : parts;
+                if (pool && (want > 1 ? most < want : 0)) FAIL("%s: %d parts, %d fit\n", info->name, most, fit);
+                if (pool && most > 1 && most > allowed) FAIL("%s: %d parts for %d threads\n", info->name, most, t);
                 free(space);
             }
     if (info->call_threads(dims, args, NULL, one > 0 ? one - 1 : 0, NULL) != (one > 0 ? TDSL_E_WORKSPACE : TDSL_OK)) FAIL("%s: too little\n", info->name);
 }
 
+/* The workspace of 64 threads over that of one is below this. */
+static void check_ratio(const tdsl_kernel_info *info, const int64_t *dims, double most)
+{
+    double one = (double)info->workspace_bytes(dims), all = (double)info->workspace_bytes_threads(dims, 64);
+    if (one == 0 || all > most * one) FAIL("%s: 64 threads need %.1f times the workspace of one\n", info->name, all / one);
+}
+
 int main(void)
 {
+    /* Of few pieces as many times the workspace as there are pieces; less where they share buffers. */
+    check_ratio(&gated_info, (const int64_t[]){2048, 400, 1024}, 2);
+    check_ratio(&product_info, (const int64_t[]){2048, 2048, 2048}, 5);
+    check_ratio(&chain_info, (const int64_t[]){32, 1024, 1024, 64}, 32);
+    check_ratio(&energy_info, (const int64_t[]){16, 128, 384}, 16);
     const int64_t large[] = {9, 150, 70, 130}, small[] = {7, 4, 2, 3}, tall[] = {9000, 5}, flat[] = {3, 4}, none[1] = {0};
     check(&chain_info, large, 9);
     check(&chain_info, small, 1);
@@ -142,7 +169,7 @@ int main(void)
     const int64_t some[] = {90}, few[] = {9, 300};
     check(&tall_info, (const int64_t[]){1500, 260, 70}, LOOPS);
     check(&wide_info, some, LOOPS);
-    check(&many_info, few, 9);
+    check(&many_info, few, 18);
     check(&labels_info, some, LOOPS);
     check(&near_info, none, LOOPS);
     check(&energy_info, (const int64_t[]){31, 40, 30}, LOOPS);
