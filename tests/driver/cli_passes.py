@@ -45,6 +45,12 @@ kernel wide(A: f32[96, 72, 96], B: f32[96, 24]) -> (R: f32[72, 24, 96]) {
 }
 """
 # A value that is better made for each order in which it is read.
+SPELLED = """kernel s(A: f64[9, 70], D: f64[9, 70], B: f64[70, 5], x: f64[5]) -> (R: f64[9], S: f64[9, 5]) {
+    S[i,j] = sum[k](A[i,k] * B[k,j] / (1 + pow(D[i,k], 2)));
+    T[i,j] = A[i,k] * B[k,j];
+    R[i] = T[i,j] * x[j];
+}
+"""
 ORDERS = """kernel triples(V: f64[8, 16, 16, 16], T: f64[8, 8, 16, 16]) -> (E: f64) {
     W[i,j,k,a,b,c] = sum[d](V[i,a,b,d] * T[k,j,c,d]) + sum[d](V[j,b,c,d] * T[i,k,a,d]) + sum[d](V[k,c,a,d] * T[j,i,b,d]);
     E = sum[i,j,k,a,b,c](W[i,j,k,a,b,c] * W[i,j,k,a,b,c]);
@@ -156,7 +162,7 @@ def a_dump_goes_on_behind_its_pass_only():
 def every_pass_that_is_not_needed_may_be_left_out():
     """Values stay, and the text says that it was obeyed."""
     names = optional()
-    programs = (*write_programs(), write("h.tdsl", HINTS), write("r.tdsl", ORDERS))
+    programs = (*write_programs(), write("h.tdsl", HINTS), write("r.tdsl", ORDERS), write("s.tdsl", SPELLED))
     want = {k: tdsl_run("p.tdsl", "-w", "--kernel=" + k, "--checksum", *VALUES[k]).text for k in VALUES}
     plain = {p: tdslc(p, "-w", "--header=k.h", "-o", "-").text for p in programs}
     stages = {name: stage for name, (stage, _) in passes().items()}
