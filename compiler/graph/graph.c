@@ -576,6 +576,21 @@ Graph *graph_prune(Arena *arena, const Graph *g)
     return to;
 }
 
+uint32_t *graph_readers(Arena *arena, const Graph *g)
+{
+    uint32_t *readers = ARENA_ARRAY(arena, g->nodes.n, uint32_t);
+    for (NodeRef r = 0; r < g->nodes.n; r++) {
+        const Node *n = graph_node(g, r);
+        for (uint32_t k = 0; k < n->n_operands; k++) {
+            readers[n->operand[k]]++;
+        }
+    }
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        readers[g->results.at[k].node]++;
+    }
+    return readers;
+}
+
 /* ---- facts about one node ---- */
 
 bool node_reduces(const Node *n, int32_t label)

@@ -269,6 +269,8 @@ bool node_equal(const Node *a, const Node *b);
 void graph_copy_results(Graph *to, const Graph *from, const NodeRef *map);
 /* Copies `node` of `from` into `to`, operands given by `map[old] = new`. Returns the new node. */
 NodeRef graph_clone_node(Graph *to, const Graph *from, NodeRef node, const NodeRef *map);
+/* [nodes]: how many operands of nodes, and results, a value is. */
+uint32_t *graph_readers(Arena *arena, const Graph *g);
 /* Nodes no result needs are dropped (inputs stay only if used). */
 Graph *graph_prune(Arena *arena, const Graph *g);
 /* The same with each open dim as the number that is planned for; to be priced, not to be added to. */

@@ -83,19 +83,18 @@ static bool is_addend(const Graph *g, NodeRef r)
     return plain;
 }
 
-static void find_readers(Joiner *j)
+/* Finds which values are stored. */
+static void find_stored(Joiner *j)
 {
     for (NodeRef r = 0; r < j->g->nodes.n; r++) {
         const Node *n = graph_node(j->g, r);
         OpKind kind = op_info(n->op)->kind;
         for (uint32_t k = 0; k < n->n_operands; k++) {
-            j->readers[n->operand[k]]++;
             j->stored[n->operand[k]] |= kind == OPKIND_CONTRACT && n->n_labels > n->rank;
         }
         j->sum_of[r] = j->next[r] = j->from[r] = NODE_NONE;
     }
     for (uint32_t k = 0; k < j->g->results.n; k++) {
-        j->readers[j->g->results.at[k].node]++;
         j->stored[j->g->results.at[k].node] = true;
     }
 }
@@ -309,7 +308,7 @@ static Graph *join(Joiner *j, Graph *g)
 {
     bool any = false;
     Factor none = {0};
-    find_readers(j);
+    find_stored(j);
     for (NodeRef r = g->nodes.n; r-- > 0;) {
         if (j->sum_of[r] == NODE_NONE && j->stored[r] && is_sum(g, r, &none)) {
             any |= take_apart(j, r);
@@ -336,7 +335,7 @@ Graph *opt_onto(Ctx *ctx, Arena *arena, Graph *g)
     Joiner j = {.arena = &scratch,
                 .g = g,
                 .to = graph_like(arena, g),
-                .readers = ARENA_ARRAY(&scratch, n, uint32_t),
+                .readers = graph_readers(&scratch, g),
                 .stored = ARENA_ARRAY(&scratch, n, bool),
                 .sum_of = ARENA_ARRAY(&scratch, n, NodeRef),
                 .factor = ARENA_ARRAY(&scratch, n, Factor),

@@ -584,17 +584,8 @@ Graph *opt_products(Ctx *ctx, Arena *arena, const Graph *g, bool masks)
     arena_init(&work, &ctx->budget);
     Products p = {.g = g, .to = graph_like(&work, g), .masks = masks};
     arena_init(&p.scratch, &ctx->budget);
-    p.readers = ARENA_ARRAY(&work, g->nodes.n, uint32_t);
+    p.readers = graph_readers(&work, g);
     p.map = ARENA_ARRAY(&work, g->nodes.n, NodeRef);
-    for (NodeRef k = 0; k < g->nodes.n; k++) {
-        const Node *n = graph_node(g, k);
-        for (uint32_t i = 0; i < n->n_operands; i++) {
-            p.readers[n->operand[i]]++;
-        }
-    }
-    for (uint32_t k = 0; k < g->results.n; k++) {
-        p.readers[g->results.at[k].node]++;
-    }
     for (NodeRef k = 0; k < g->nodes.n; k++) {
         ArenaMark mark = arena_mark(&p.scratch);
         p.map[k] = rewrite(&p, k);

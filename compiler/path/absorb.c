@@ -146,18 +146,9 @@ Graph *path_absorb(Ctx *ctx, Arena *arena, const Graph *g)
     arena_init(&work, &ctx->budget);
     Absorber a = {.ctx = ctx, .g = g, .to = graph_like(&work, g)};
     arena_init(&a.scratch, &ctx->budget);
-    a.readers = ARENA_ARRAY(&work, g->nodes.n, uint32_t);
+    a.readers = graph_readers(&work, g);
     a.cost = ARENA_ARRAY(&work, g->nodes.n, double);
     a.map = ARENA_ARRAY(&work, g->nodes.n, NodeRef);
-    for (NodeRef k = 0; k < g->nodes.n; k++) {
-        const Node *n = graph_node(g, k);
-        for (uint32_t i = 0; i < n->n_operands; i++) {
-            a.readers[n->operand[i]]++;
-        }
-    }
-    for (uint32_t k = 0; k < g->results.n; k++) {
-        a.readers[g->results.at[k].node]++;
-    }
     for (NodeRef k = 0; k < g->nodes.n; k++) {
         ArenaMark mark = arena_mark(&a.scratch);
         a.map[k] = rewrite(&a, k);
