@@ -46,9 +46,14 @@ static double cost_of(Absorber *a, NodeRef at)
         return product;
     }
     PathProblem p = path_problem_of(&a->scratch, a->to, at);
-    return path_search(&p, &options, a->ctx, &result)
-               ? pow(10, result.costs.log10_multiply_adds)
-               : INFINITY;
+    ArenaMark mark =
+        arena_mark(&a->ctx->arena); /* where the search leaves the order, which is not needed */
+    if (!path_search(&p, &options, a->ctx, &result)) {
+        return INFINITY;
+    }
+    double cost = pow(10, result.costs.log10_multiply_adds);
+    arena_reset(&a->ctx->arena, mark);
+    return cost;
 }
 
 /* Adds the operands of `inner`, which is read by `access`; its own labels are numbered behind those that have names. */
