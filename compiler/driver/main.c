@@ -268,7 +268,6 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
     if (!setup(t, r, c) || !input_read(&in, NULL, 0)) {
         return false;
     }
-    t->stages_are_ours = in.dump == NULL && !decisions_given(&t->options);
     for (uint32_t k = 0; k < in.files.n; k++) {
         files_input(&t->files, in.files.at[k]);
     }
@@ -294,6 +293,7 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
                    whole ? stage_name(r->last) : pass_at(c->target, r->end - 1).name);
         return false;
     }
+    t->stages_are_ours = in.dump == NULL && !decisions_given(&t->options);
     bool tuned = r->wanted == WANT_TUNED;
     if (tuned && compilation_without(c, PASS_FUSE)) {
         return usage_error(&t->usage, "--tune looks for fusion: not with --no-fuse, which is "
