@@ -114,10 +114,11 @@ static bool same_dims(Arena *a, const Product *x, const Product *y)
 
 static Sum sum_of_product(Arena *a, const DimTable *t, Product p)
 {
-    const DimInfo *info = p.n == 1 && p.coef == 1 ? &t->list.at[p.dim[0]] : NULL;
+    const DimInfo *info = p.n == 1 ? &t->list.at[p.dim[0]] : NULL;
     Sum s = {0, NULL};
+    int64_t base = 0;
     if (info == NULL || info->n_terms == 0 || info->divisor > 1 ||
-        info->n_terms > TERMS_LIMIT) {
+        info->n_terms > TERMS_LIMIT || !i64_try_mul(p.coef, info->base, &base)) {
         s.at = arena_copy(a, &p, sizeof p);
         s.n = 1;
         return s;
@@ -127,10 +128,11 @@ static Sum sum_of_product(Arena *a, const DimTable *t, Product p)
         Product q = product_of(a, t, info->term[i].dim);
         q.coef = info->term[i].coef < 0 ? -sat_mul(q.coef, -info->term[i].coef)
                                         : sat_mul(q.coef, info->term[i].coef);
+        q.coef = sat_mul(q.coef, p.coef);
         s.at[s.n++] = q;
     }
-    if (info->base != 0) {
-        s.at[s.n++] = (Product){info->base, 0, NULL};
+    if (base != 0) {
+        s.at[s.n++] = (Product){base, 0, NULL};
     }
     return s;
 }
