@@ -13,7 +13,7 @@
 
 #include "opt/rewrite.h"
 
-/* A node of the new graph for `op` of operands k and l of the spec, read as they are; *at: how it is read. */
+/* A node of the new graph for `op` of n operands, over the labels of the spec. */
 static NodeRef add_of(Rewriter *r, const NodeSpec *s, Op op, const NodeRef *operand,
                       const Access *access, uint32_t n)
 {
@@ -66,10 +66,8 @@ static Verdict power_of_number(Rewriter *r, NodeSpec *s, NodeRef *done)
         return spec_become(r, s, OP_MUL, 2, square);
     }
     if (n.re == 3 || n.re == 4) {
-        NodeRef two = add_of(r, s, OP_MUL, x, at, 2), other = n.re == 4 ? two : NODE_NONE;
-        if (other == NODE_NONE) {
-            other = add_of(r, s, OP_COPY, x, at, 1);
-        }
+        NodeRef two = add_of(r, s, OP_MUL, x, at, 2);
+        NodeRef other = n.re == 4 ? two : add_of(r, s, OP_COPY, x, at, 1);
         return become_of(r, s, OP_MUL, two, other);
     }
     if (n.re == -1) {

@@ -447,7 +447,6 @@ static bool has_rest(const Products *p, uint32_t n, const LabelSet *group)
 /* The value summed over one label, where the conditions with that label hold. */
 static void sum_over(Products *p, Value *v, int32_t label, bool *used)
 {
-    LabelSet labels = 0;
     for (uint32_t k = 0; k < p->conditions.list.n; k++) {
         const Factor *c = &p->conditions.list.at[k];
         if (!used[k] && c->labels >> label & 1) {
@@ -455,7 +454,7 @@ static void sum_over(Products *p, Value *v, int32_t label, bool *used)
             used[k] = true;
         }
     }
-    labels = labels_of(&v->at) & ~((LabelSet)1 << label);
+    LabelSet labels = labels_of(&v->at) & ~((LabelSet)1 << label);
     v->node = add_map(p, OP_SUM, p->sum->dtype, 1, &v->node, &v->at, labels, &v->at);
 }
 
@@ -474,12 +473,11 @@ static LabelSet labels_with(const Products *p, const Value *v, uint32_t label, c
  * summed one by one, those first that have least to look at. Of one factor that has them all. */
 static NodeRef sum_in_turn(Products *p, NodeRef at)
 {
-    LabelSet summed = summed_labels(p),
-             all = p->factors.list.n == 0 ? 0 : p->factors.list.at[0].labels;
+    const Factor *f = &p->factors.list.at[0];
+    LabelSet summed = summed_labels(p), all = f->labels;
     for (uint32_t k = 0; k < p->conditions.list.n; k++) {
         all |= p->conditions.list.at[k].labels;
     }
-    const Factor *f = &p->factors.list.at[0];
     if (p->factors.list.n != 1 || f->divides || p->negative || p->sum->op != OP_SUM ||
         (summed & ~f->labels) != 0) {
         return NODE_NONE;
