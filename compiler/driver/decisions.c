@@ -9,6 +9,7 @@
 #include "driver/head.h"
 #include "driver/progress.h"
 #include "front/check.h"
+#include "target/machine.h"
 
 /* In which stage what the option decides is settled. --effort is for both searches. */
 static const struct {
@@ -139,11 +140,36 @@ static const char *without_name(ToolRun *t, const Compilation *c, uint32_t place
     return str_format(&t->arena, "--without=%s", pass_at(c->target, place).name);
 }
 
+/* The target with the machine of the file; null after a message. */
+static const Target *read_machine(ToolRun *t, const Target *target, const char *path)
+{
+    Str text = {0};
+    if (target->machine->kind != MACHINE_CACHES) {
+        (void)usage_error(&t->usage,
+                          "--machine says what target 'c' plans for: '%s' is a device",
+                          target->name);
+        return NULL;
+    }
+    if (!read_decision(t, path, &text)) {
+        return NULL;
+    }
+    Machine *machine = arena_copy(&t->arena, target->machine, sizeof *machine);
+    Target *changed = arena_copy(&t->arena, target, sizeof *changed);
+    changed->machine = machine;
+    uint32_t source = source_add(&t->ctx.sources, path, text, (Span){0});
+    return machine_read(&t->ctx, &t->arena, source, text, machine) ? changed : NULL;
+}
+
 const Target *decisions_target(ToolRun *t, const Target *target)
 {
     int64_t most = 0, cores = 1;
     if (!option_number(&t->options, OPT_MAX_INSTRUCTIONS, 1, INT64_MAX, &most, &t->usage) ||
         !option_number(&t->options, OPT_LNC, 1, 2, &cores, &t->usage)) {
+        return NULL;
+    }
+    const char *file = option_last(&t->options, OPT_MACHINE, NULL);
+    target = file == NULL ? target : read_machine(t, target, file);
+    if (target == NULL) {
         return NULL;
     }
     if (cores > 1 && target->machine->cores_most < cores) {

@@ -15,6 +15,7 @@
 #include "driver/request.h"
 #include "driver/tool.h"
 #include "driver/tune.h"
+#include "target/machine.h"
 
 static const char *base_name(const char *path)
 {
@@ -338,6 +339,47 @@ static bool list_targets(ToolRun *t)
     return true;
 }
 
+/* The bytes of a cache of this machine, where the system has a file that says it; 0: it has none. */
+static int64_t cache_size(int level)
+{
+    char path[80];
+    long long kib = 0;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", level);
+    FILE *file = fopen(path, "r");
+    bool ok = file != NULL && fscanf(file, "%9lldK", &kib) == 1;
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return ok ? (int64_t)kib * 1024 : 0;
+}
+
+static bool print_machine(ToolRun *t)
+{
+    const char *name = option_last(&t->options, OPT_TARGET, "c");
+    const char *which = option_last(&t->options, OPT_PRINT_MACHINE, "");
+    const Target *target = target_find(name);
+    Text text;
+    text_init(&text, &t->arena);
+    if (target == NULL || target->machine->kind != MACHINE_CACHES) {
+        return usage_error(&t->usage,
+                           "--print-machine: there is one for target 'c', not for '%s'", name);
+    }
+    if (which[0] != '\0' && strcmp(which, "native") != 0) {
+        return usage_error(&t->usage, "'--print-machine=%s': native, or nothing", which);
+    }
+    target = decisions_target(t, target);
+    if (target == NULL) {
+        return false;
+    }
+    Machine machine = *target->machine;
+    if (which[0] != '\0') {
+        machine_set_caches(&machine, cache_size(2), cache_size(3));
+    }
+    machine_print(&machine, &text);
+    files_add(&t->files, option_last(&t->options, OPT_OUTPUT, "-"), text_str(&text));
+    return true;
+}
+
 static bool check_usage(ToolRun *t)
 {
     const Options *o = &t->options;
@@ -367,6 +409,9 @@ static bool run(ToolRun *t)
     }
     if (option_given(&t->options, OPT_TARGETS)) {
         return list_targets(t);
+    }
+    if (option_given(&t->options, OPT_PRINT_MACHINE)) {
+        return print_machine(t);
     }
     if (!check_usage(t) || !request_read(&r, &t->options, &t->arena, &t->usage)) {
         return false;
