@@ -4,6 +4,7 @@
 #include "loop/hints.h"
 
 #include "dump/text.h"
+#include "loop/cuts.h"
 #include "loop/loop_text.h"
 #include "loop/walk.h"
 #include "op/affine.h"
@@ -30,6 +31,9 @@ void hints_dump_threads(const Kernel *k, const Threads *threads, Text *out)
         }
     }
     text_put(out, threads != NULL && threads->dealt ? " dealt" : "");
+    if (threads != NULL && threads->cut > 0) {
+        text_printf(out, " cut %lld", (long long)threads->cut);
+    }
 }
 
 void hints_dump_alloc(const Kernel *k, const Prefetch *p, Text *out)
@@ -70,6 +74,7 @@ void hints_dump_tile(const Kernel *k, const Stmt *s, Text *out)
 
 typedef struct Hints {
     const Kernel *k;
+    Arena *scratch;
     uint32_t *read_in; /* [bufs]: the last outermost loop that reads it */
     uint32_t n_loops;
     bool *visible; /* [bufs] */
@@ -118,6 +123,15 @@ static const Stmt *check_loop(Hints *h, Stmt *const *body)
     return NULL;
 }
 
+/* May the loop be cut there? */
+static bool cut_fits(const Hints *h, const Stmt *loop)
+{
+    int64_t cut = loop->threads->cut;
+    int64_t unit = cut == 0 ? 1 : loop_cuts(h->scratch, h->k, loop);
+    return cut == 0 || (cut > 0 && !loop->threads->dealt && unit > 0 && cut % unit == 0 &&
+                        loop->step % cut == 0);
+}
+
 /* Of loops that threads share, one is not in another. */
 static const Stmt *check_threads(Hints *h, Stmt *const *body, uint32_t n, bool shared)
 {
@@ -132,6 +146,10 @@ static const Stmt *check_threads(Hints *h, Stmt *const *body, uint32_t n, bool s
         }
         if (s->threads != NULL && shared) {
             h->problem = "threads share a loop in one that they share";
+            return s;
+        }
+        if (s->threads != NULL && !cut_fits(h, s)) {
+            h->problem = "threads cut a loop where an iteration cannot be cut";
             return s;
         }
         bad = stmt_has_body(s)
@@ -243,7 +261,7 @@ static const Stmt *check_block(Hints *h, Stmt *const *body, uint32_t n)
 bool hints_verify(Ctx *ctx, const Kernel *k, const char *stage)
 {
     Arena scratch;
-    Hints h = {.k = k, .n_shared = 1};
+    Hints h = {.k = k, .scratch = &scratch, .n_shared = 1};
     arena_init(&scratch, &ctx->budget);
     h.read_in = ARENA_ARRAY(&scratch, k->bufs.n, uint32_t);
     h.visible = ARENA_ARRAY(&scratch, k->bufs.n, bool);

@@ -129,6 +129,9 @@ typedef struct Threads {
     const WorthTerm *term;
     /* Iterations are more and more work, or less and less: each thread has some of both. */
     bool dealt;
+    /* Not 0: a thread's part of the range may begin at each multiple of so many positions, inside of an iteration too, and is cut into
+     * iterations of at most a step (loop/cuts.h). */
+    int64_t cut;
 } Threads;
 
 /* What fills panels next, as a product prefetches it: for each of its tiles a group of lines of memory, one for each step of its sum. Groups

@@ -44,7 +44,7 @@ static bool read_term(LoopReader *r, Cursor *c, WorthTerm *out)
     return true;
 }
 
-/* `threads 8`, `threads 0.5*o*min(v, 16) + 3*o`, either `dealt`, or nothing. */
+/* `threads 8`, `threads 0.5*o*min(v, 16) + 3*o`, either `dealt` or `cut 6`, or nothing. */
 bool reader_threads(LoopReader *r, Cursor *c, const Threads **out)
 {
     VEC(WorthTerm) terms = {0};
@@ -62,7 +62,14 @@ bool reader_threads(LoopReader *r, Cursor *c, const Threads **out)
         more = cursor_take(c, TERM_PUNCT, "+");
     }
     if (threads != NULL) {
-        *threads = (Threads){terms.n, terms.at, cursor_take(c, TERM_NAME, "dealt")};
+        *threads = (Threads){terms.n, terms.at, cursor_take(c, TERM_NAME, "dealt"), 0};
+    }
+    if (threads != NULL && cursor_take(c, TERM_NAME, "cut")) {
+        const Term *cut = cursor_expect(c, TERM_INT, NULL, "a number of positions");
+        if (cut == NULL) {
+            return false;
+        }
+        threads->cut = cut->value;
     }
     *out = threads;
     return true;

@@ -83,6 +83,10 @@ static const char *const proved[] = {
     /* threads share one loop, and then another */
     "for $i in 0..n step 1 parallel threads 8 dealt {\nfor $j in 0..n step 1 parallel {\n}\n}\n"
     "for $i in 0..n step 2 full parallel threads 1e-3*n*min(m, 3) + 2.5 {\n}",
+    /* and cut iterations */
+    "for $i in 0..n step 16 parallel threads 8 cut 4 {\nalloc @t : f64[16] tile\n"
+    "for $j in $i:16<n step 4 {\ncopy [l in $j:4<n] @t[l-$i] = @x[l]\n}\n"
+    "copy [l in $i:16<n] @y[l] = @t[l-$i]\n}",
     /* stores past the caches of what is read in another loop */
     "copy [j in 0..n] @y[j] = @x[j] nontemporal\nfor $i in 0..n step 1 {\n"
     "copy [] @z[$i,0] = @y[$i] nontemporal above 99\n}",
@@ -245,6 +249,30 @@ static const struct {
      "threads share a loop in one that they share, in `for $j"},
     {"for $i in 0..n step 1 parallel threads {\n}", "a number"},
     {"for $i in 0..n step 1 parallel threads 1*p {\n}", "there is no dim 'p'"},
+    {"for $i in 0..n step 16 parallel threads 8 cut 3 {\ncopy [l in $i:16<n] @y[l] = @x[l]\n}",
+     "threads cut a loop where an iteration cannot be cut"},
+    {"for $i in 0..n step 16 parallel threads 8 cut 4 {\ncopy [l in $i:8<n] @y[l] = @x[l]\n}",
+     "threads cut a loop where an iteration cannot be cut"},
+    {"for $i in 0..n step 16 parallel threads 8 cut 4 {\nfill [] @y[$i] = 0.0\n}",
+     "threads cut a loop where an iteration cannot be cut"},
+    {"for $i in 0..n step 16 parallel threads 8 cut 4 {\nmap [l in $i:16<n] @y[l] = "
+     "exp(@x[l])\n}",
+     "threads cut a loop where an iteration cannot be cut"},
+    {"for $i in 0..n step 16 parallel threads 8 cut 4 {\nfor $j in $i:16<n step 8 {\ncopy [l "
+     "in $j:8<n] @y[l] = @x[l]\n}\n}",
+     "threads cut a loop where an iteration cannot be cut"},
+    {"for $i in 0..n step 16 parallel threads 8 cut 4 {\nalloc @t : f64[4,16] tile panels "
+     "8\ncopy [k in 0:4, l in $i:16<n] @t[k,l-$i] = @x[l]\n}",
+     "threads cut a loop where an iteration cannot be cut"},
+    {"for $i in 0..n step 16 full parallel threads 8 cut 4 {\ncopy [l in $i:16<n] @y[l] = "
+     "@x[l]\n}",
+     "threads cut a loop where an iteration cannot be cut"},
+    {"for $i in 0..n step 16 parallel threads 8 dealt cut 4 {\ncopy [l in $i:16<n] @y[l] = "
+     "@x[l]\n}",
+     "threads cut a loop where an iteration cannot be cut"},
+    {"for $i in 0..n step 16 parallel threads 8 cut 4 {\nalloc @t : f64[] acc\nreduce [l in "
+     "$i:16<n] @t[] += @x[l] begins\n}",
+     "threads cut a loop where an iteration cannot be cut"},
     {"copy [] @c[0] = @s[] specialised", "only products are specialised, in `copy"},
     {"fill [] @c[0] = 1.0 specialised nontemporal", "the line should end here"},
     /* prefetches */

@@ -139,6 +139,8 @@ static void emitter_init(Emitter *e, File *f, const Kernel *k, ExportedName name
     e->own.until = names_take(&e->w.names, "until");
     e->own.count = names_take(&e->w.names, "count");
     e->own.worth = names_take(&e->w.names, "worth");
+    e->own.from = names_take(&e->w.names, "from");
+    e->own.step = names_take(&e->w.names, "step");
     e->own.strip = names_take(&e->w.names, "strip");
     e->own.end = names_take(&e->w.names, "end");
     e->own.near = names_take(&e->w.names, "near");

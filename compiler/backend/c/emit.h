@@ -90,7 +90,7 @@ typedef struct Emitter {
     struct {
         const char *bytes, *size, *need, *none, *ws, *isa;
         const char *each, *space, *crew, *common, *work, *number; /* where loops are parallel */
-        const char *first, *until, *count, *worth;
+        const char *first, *until, *count, *worth, *from, *step;
         const char *strip, *end, *near, *far; /* see emit_strips.c */
     } own;                                    /* variables of the entry functions */
     Text parts;                               /* functions of parallel loops, */
@@ -191,6 +191,8 @@ const Affine *access_first(Emitter *e, const Stmt *s, BufRef buf, const Affine *
 /* Names the counts that a block needs more than once: where it is the body of a loop, those that begin with its variable, of the
  * outermost block of a function all whose start is known. */
 void counts_bind(Emitter *e, Stmt *const *body, uint32_t n, bool outermost, VarRef var);
+/* Names the count of an iteration of a loop that threads cut: where it is open, it may be shorter than its step. */
+void counts_bind_cut(Emitter *e, const Stmt *loop);
 
 /* ---- emit_prefetch.c ---- */
 /* Begins the walk that the alloc of panels says. */

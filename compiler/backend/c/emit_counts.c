@@ -81,8 +81,9 @@ static bool is_known(const CWriter *w, const Range *r)
 /* "jc" -> "nc": of the counts of Goto's loops and of sums of products. Null: of others, whose loops compilers know as they are. */
 static const char *count_name(Emitter *e, const Found *f)
 {
-    static const char *const names[][2] = {
-        {"jc", "nc"}, {"ic", "mc"}, {"pc", "kc"}, {"jr", "nr"}, {"ir", "mr"}};
+    static const char *const names[][2] = {{"jc", "nc"}, {"jp", "np"}, {"ic", "mc"},
+                                           {"ip", "mp"}, {"pc", "kc"}, {"jr", "nr"},
+                                           {"ir", "mr"}};
     uint32_t n = f->range.start.n;
     const char *var = n == 0 ? "sum" : e->w.var[f->range.start.term[n - 1].var];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -143,4 +144,15 @@ void counts_bind(Emitter *e, Stmt *const *body, uint32_t n, bool outermost, VarR
             vec_push(w->arena, &w->counts, ((Count){f->range, name}));
         }
     }
+}
+
+void counts_bind_cut(Emitter *e, const Stmt *loop)
+{
+    CWriter *w = &e->w;
+    Affine start = affine_var(w->arena, loop->var);
+    Found f = {.range = {start, loop->step, true, loop->range.limit}};
+    const char *wish = count_name(e, &f), *name = count_take(e, wish == NULL ? "n" : wish);
+    line_printf(w, "const int64_t %s = %s(%s, %s - %s);", name, help_fixed(w->help, "tdsl_min"),
+                e->own.step, e->own.until, w->var[loop->var]);
+    vec_push(w->arena, &w->counts, ((Count){f.range, name}));
 }

@@ -209,9 +209,36 @@ static void part_begin(Emitter *e)
     e->n_parts++;
 }
 
+/* A part of the range, which begins and ends where the loop may be cut, in iterations that are alike. */
+static void cut_iterations_begin(Emitter *e, const Stmt *s)
+{
+    Arena *a = e->w.arena;
+    const char *v = e->w.var[s->var], *common = e->own.common, *number = e->own.number;
+    const char *first = help_fixed(e->w.help, "tdsl_first"), *from = e->own.from,
+               *until = e->own.until, *step = e->own.step;
+    const char *start = range_lo(&e->w, s->range), *hi = range_hi(&e->w, s->range);
+    start = strcmp(start, "0") == 0 ? "" : str_format(a, "%s + ", start);
+    long long cut = s->threads->cut;
+    const char *by = cut == 1 ? "" : str_format(a, " * %lld", cut);
+    line_printf(&e->w, "const int64_t %s = %s%s(&%s->tdsl_cut, %s)%s;", from, start, first,
+                common, number, by);
+    line_printf(&e->w, "const int64_t %s = %s(%s%s(&%s->tdsl_cut, %s + 1)%s, %s);", until,
+                help_fixed(e->w.help, "tdsl_min"), start, first, common, number, by, hi);
+    line_printf(&e->w, "const int64_t %s = %s(%s - %s, %lld, %lld);", step,
+                help_fixed(e->w.help, "tdsl_even"), until, from, (long long)s->step, cut);
+    line_printf(&e->w, "for (int64_t %s = %s; %s < %s; %s += %s) {", v, from, v, until, v,
+                step);
+    e->w.out->indent++;
+    counts_bind_cut(e, s);
+}
+
 /* The iteration: the loop's own variable where it counts from 0 by 1. */
 static void iterations_begin(Emitter *e, const Stmt *s)
 {
+    if (s->threads->cut > 0) {
+        cut_iterations_begin(e, s);
+        return;
+    }
     const char *v = e->w.var[s->var], *i = v, *common = e->own.common, *number = e->own.number;
     const char *first = help_fixed(e->w.help, "tdsl_first"), *until = e->own.until;
     const char *start = range_lo(&e->w, s->range);
@@ -303,14 +330,16 @@ static void function_emit(Emitter *e, const char *name, bool buffers)
     text_put(out, e->part_streams ? "    TDSL_STREAMED;\n}\n" : "}\n");
 }
 
+/* How many there are to be dealt: iterations, or what lies between two places where they may be cut. */
 static const char *iterations_text(Emitter *e, const Stmt *s)
 {
     const char *lo = range_lo(&e->w, s->range), *hi = range_hi(&e->w, s->range);
     if (s->part == FOR_FULL) { /* whole steps: as many as begin before the last begin */
         hi = str_format(e->w.arena, "%s - %lld", hi, (long long)(s->step - 1));
     }
+    int64_t step = s->threads->cut > 0 ? s->threads->cut : s->step;
     return str_format(e->w.arena, "%s(%s, %s, %lld)", help_fixed(e->w.help, "tdsl_steps"), lo,
-                      hi, (long long)s->step);
+                      hi, (long long)step);
 }
 
 const char *shared_pieces_text(Emitter *e, const Stmt *s)

@@ -8,12 +8,15 @@
 #include "backend/c/c.h"
 #include "backend/c/legalise.h"
 #include "backend/c/product.h"
+#include "loop/cuts.h"
 #include "op/affine.h"
 
 /* Different products of extents that are counted; of more the rest is left out. */
 #define TERMS 32
 /* Multiply-adds in whose time an element of another statement comes from memory and goes there. */
 #define ELEMENT 16.0
+/* Where a loop may be cut anywhere, it is at multiples of so many elements: lines of memory. */
+#define LINE 16
 
 typedef struct Worth {
     const Kernel *k;
@@ -157,9 +160,59 @@ static const Threads *threads_of(const Target *target, const Kernel *k, Stmt *lo
         w.term[i].number = rounded(w.term[i].number);
     }
     Threads *out = ARENA_NEW(k->arena, Threads);
-    *out =
-        (Threads){w.n, arena_copy(k->arena, w.term, w.n * sizeof *w.term), is_triangle(loop)};
+    *out = (Threads){w.n, arena_copy(k->arena, w.term, w.n * sizeof *w.term), is_triangle(loop),
+                     0};
     return enough ? out : NULL;
+}
+
+/* Of full tiles of a known extent: its ranges say where the extent ends, so that iterations may be shorter. */
+static void end_range(Range *r, const Stmt *loop)
+{
+    if (!r->clipped && r->span == loop->step && r->start.n == 1 && r->start.base == 0 &&
+        r->start.term[0].var == loop->var && r->start.term[0].coef == 1) {
+        r->clipped = true;
+        r->limit = loop->range.limit;
+    }
+}
+
+static void end_ranges(Arena *arena, const Stmt *loop, Stmt **body, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        Stmt *s = body[i] = arena_copy(arena, body[i], sizeof *s);
+        if (s->kind == STMT_TILE) {
+            TileIndex *index = arena_copy(arena, s->index, s->n_index * sizeof *index);
+            for (uint32_t x = 0; x < s->n_index; x++) {
+                end_range(&index[x].range, loop);
+            }
+            s->index = index;
+        } else if (stmt_has_body(s)) {
+            end_range(&s->range, loop);
+            s->body = arena_copy(arena, s->body, s->n_body * sizeof *s->body);
+            end_ranges(arena, loop, s->body, s->n_body);
+        }
+    }
+}
+
+/* Threads cut the loop between register tiles rather than between its blocks, if they can. */
+static void cut_loop(const Kernel *k, Stmt *loop)
+{
+    Stmt other = *loop;
+    Range r = loop->range;
+    bool whole = loop->part == FOR_FULL && r.span == 0 && r.start.n == 0 && r.clipped &&
+                 r.limit.sym < 0 && (r.limit.n - r.start.base) % loop->step == 0;
+    if (whole) {
+        other.part = FOR_ALL;
+        other.body = arena_copy(k->arena, loop->body, loop->n_body * sizeof *loop->body);
+        end_ranges(k->arena, loop, other.body, other.n_body);
+    }
+    int64_t unit = loop_cuts(k->arena, k, &other);
+    unit = unit == 1 ? LINE : unit;
+    if (unit > 0 && loop->step % unit == 0 && unit < loop->step && !loop->threads->dealt) {
+        Threads *threads = arena_copy(k->arena, loop->threads, sizeof *threads);
+        threads->cut = unit;
+        other.threads = threads;
+        *loop = other;
+    }
 }
 
 /* One whose threads a person has chosen stays. A loop in a shared one is a plain one, and so are those of register tiles. */
@@ -174,6 +227,9 @@ static bool share_block(const Target *target, const Kernel *k, Stmt **body, uint
         if (s->kind == STMT_FOR && s->parallel && s->part != FOR_REST && s->threads == NULL) {
             s->threads = threads_of(target, k, s);
             any |= s->threads != NULL;
+            if (s->threads != NULL) {
+                cut_loop(k, s);
+            }
         }
         if (stmt_has_body(s) && s->threads == NULL) {
             any |= share_block(target, k, s->body, s->n_body);

@@ -45,6 +45,12 @@ static const FixedHelper fixed_helpers[] = {
      "TDSL_HELPER int64_t tdsl_first(const tdsl_cut *cut, int32_t number)\n{\n"
      "    const int64_t more = cut->count % cut->pieces;\n"
      "    return cut->count / cut->pieces * number + (number < more ? number : more);\n}\n"},
+    {"tdsl_even", NULL, false,
+     "/* Positions of an iteration, a multiple of `unit` and at most `step`, such that `count` "
+     "of them are alike. */\n"
+     "TDSL_HELPER int64_t tdsl_even(int64_t count, int64_t step, int64_t unit)\n{\n"
+     "    const int64_t n = count > step ? (count - 1) / step + 1 : 1;\n"
+     "    return n > 1 ? ((count - 1) / n / unit + 1) * unit : step;\n}\n"},
     {"tdsl_deal", NULL, false,
      "/* The iteration that is run as number `i`: by turns from both ends, so that equal "
      "pieces of a loop whose work\n"

@@ -39,6 +39,9 @@ EDITS = [
     ("small", r"step 6 full", "step 6 full parallel threads 3", "", r"worth = 3.000e\+00;"),
     ("triangle", r" dealt", "", r"tdsl_deal\(", None),
     ("map", r" threads \S+", r"\g<0> dealt", "", r"tdsl_deal\("),
+    ("product", r" cut 6", "", r"tdsl_first\(&common->tdsl_cut, number\) \* 6;", r"const int64_t ic = i_2 \* 126;"),
+    ("product", r" cut 6", " cut 18", r"tdsl_even\(until - from, 126, 6\)", r"tdsl_even\(until - from, 126, 18\)"),
+    ("transpose", r" cut 16", " cut 1", r"tdsl_even\(until - from, 128, 16\)", r"tdsl_even\(until - from, 128, 1\)"),
     ("brief", r" specialised", "", r"isa->f32_6x32_12_1_12_64_64_first\(&A\[[^,]*\], &B\[[^,]*\], &C\[[^,]*\]\);", r"isa->f32_6x32\(12, [^;]*, 0\);"),
     ("small", r"(kk in 0|p in 0)[^;]*? begins", r"\g<0> specialised", r"isa->f32_6x32\(64, ", r"isa->f32_6x32_64_1_64_64_64_first\(&A"),
     ("wide", r" prefetch @A(.|\n)*?reach 15((.|\n)*? begins) prefetch @B_pack2", r"\2", r"tdsl_ahead_next\(&ahead\), 16384, 16384\);", r"isa->f32_12x32s\(64, [^;]*, 0\);"),
@@ -73,6 +76,10 @@ REFUSED = [
     ("wide", r"groups \[4 by 16, 32 by 64\]", "groups [4 by 1099511627776]", "too large numbers"),
     ("wide", r"begins prefetch", "begins specialised prefetch", "or a specialised one"),
     ("map", r"( as C)", r" prefetch @A\1", "a prefetch for panels that it does not read, or whose alloc here does not say"),
+    ("product", r" cut 6", " cut 4", "threads cut a loop where an iteration cannot be cut"),
+    ("product", r" cut 6", " cut 12", "threads cut a loop where an iteration cannot be cut"),
+    ("product", r" cut 6", " cut", "a number of positions"),
+    ("map", r" threads \S+", r"\g<0> cut 16", "threads cut a loop where an iteration cannot be cut"),
     ("map", r"parallel threads", "threads", "threads share a loop of form legal that is parallel, and more than a rest"),
 ]
 
