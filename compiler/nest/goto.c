@@ -482,6 +482,24 @@ static bool is_few(const LabelExtent group[ROLE_BATCH], const TileChoice *x)
     return group[ROLE_M].exact && group[ROLE_M].most <= 4 * x->rows;
 }
 
+/* Tiles of rows from which threads share rows rather than columns: enough for each of many. */
+#define ROWS_MANY 64
+
+/* Do threads pack the columns together, and then share the rows? So it is where no loop is around but over the sum, which are met one after
+ * the other: then panels are of all columns, as far as they have room. */
+static bool packs_together(const Product *p, const LabelExtent group[ROLE_BATCH],
+                           const TileChoice *x)
+{
+    bool alone = true;
+    for (uint32_t k = p->nest->items[p->item].parent; k != NEST_NONE;
+         k = p->nest->items[k].parent) {
+        int32_t label = nest_axis_label(&p->nest->axes[p->nest->items[k].axis],
+                                        p->nest->items[p->item].node);
+        alone = alone && label >= 0 && node_reduces(p->node, label);
+    }
+    return alone && !x->gathers && group[ROLE_M].typical >= ROWS_MANY * x->rows;
+}
+
 /* The operand that loops around leave as it is: all of it is packed first, before any loop of the contraction, and so once
  * for them all, if it has room in the level of blocks; ROLE_COUNT: none. */
 static ScheduleRole packed_once(const Product *p, const Schedule *b,
@@ -509,7 +527,8 @@ static void set_packed_levels(const Product *p, Schedule *b,
     ScheduleLevel *level = ARENA_ARRAY(p->arena, 5, ScheduleLevel);
     uint32_t n = 0;
     TileChoice x = tile_choice(p, b, group, k);
-    int64_t want = x.gathers ? t->columns : t->panels / size / smaller(k, 8 * t->sum);
+    int64_t panels = packs_together(p, group, &x) ? t->shared_panels : t->panels;
+    int64_t want = x.gathers ? t->columns : panels / size / smaller(k, 8 * t->sum);
     Block rows = x.gathers ? block_along(0) : rows_block(p, b, x.rows, k);
     bool few = rows.tile >= group[ROLE_M].most && is_few(group, &x);
     want /= few ? 2 : 1;

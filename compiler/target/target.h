@@ -47,9 +47,10 @@ typedef struct ContractionTiles {
     int64_t sum, columns; /* positions of a packed block */
     int64_t panels;       /* bytes of one of columns; more than `columns` of them where sums are
                              short */
-    int64_t block;        /* bytes of one of rows */
-    int64_t gathered;     /* bytes of the results of a block, where tiles cross labels */
-    int64_t direct;       /* elements of an operand up to which nothing is packed */
+    int64_t shared_panels; /* of one that threads fill together, and then share rows */
+    int64_t block;         /* bytes of one of rows */
+    int64_t gathered;      /* bytes of the results of a block, where tiles cross labels */
+    int64_t direct;        /* elements of an operand up to which nothing is packed */
 } ContractionTiles;
 
 /* Cycles of a systolic machine's instructions beside those that grow with their elements, and what else they wait for. The price of

@@ -11,6 +11,7 @@ extern const Target target_c;
 Kernel *c_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
 Kernel *c_sums(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
 Kernel *c_hoist(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
+Kernel *c_packs(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
 Kernel *c_share(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
 Kernel *c_stream(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
 Kernel *c_share_loops(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);

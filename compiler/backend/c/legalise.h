@@ -13,6 +13,7 @@
  *   legalise_transpose.c  elementwise statements that read along one index and write along another
  *   legalise_sums.c    the pass after it: long sums are added in cascades and blocks
  *   legalise_hoist.c   and the next: what is packed the same in each iteration of a loop is packed in front of it
+ *   legalise_packs.c   large panels that all threads fill
  *   legalise_stream.c  after buffers share bytes: non-temporal stores
  *   legalise_threads.c loops that threads share
  *   legalise_specialise.c  products with functions of their own
