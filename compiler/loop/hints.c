@@ -6,7 +6,7 @@
 #include "dump/text.h"
 #include "loop/cuts.h"
 #include "loop/loop_text.h"
-#include "loop/walk.h"
+#include "loop/term.h"
 #include "op/affine.h"
 
 /* 8, 0.5 */
@@ -115,7 +115,9 @@ static const Stmt *check_loop(Hints *h, Stmt *const *body)
             h->problem = "only statements of form legal say how they are run";
             return s;
         }
-        if (s->specialised && tile_kind(s) != TILE_MATMUL && !tile_multiplies(s)) {
+        FoldTerm term;
+        if (s->specialised && tile_kind(s) != TILE_MATMUL &&
+            !fold_term(h->k, s->fold, s->value, &term)) {
             h->problem = "only products are specialised";
             return s;
         }

@@ -18,7 +18,7 @@
 #include "loop/hints.h"
 #include "loop/loop_text.h"
 #include "loop/parallel.h"
-#include "loop/walk.h"
+#include "loop/term.h"
 
 typedef struct Verifier {
     Ctx *ctx;
@@ -533,31 +533,29 @@ static bool verify_fold(Verifier *v, const Stmt *s)
     return true;
 }
 
-/* A schedule is of a sum of products of two loads, and gives each index the role that it has. */
+/* A schedule is of a fold of terms of two loads, and gives each index the role that it has. */
 static bool verify_schedule(Verifier *v, const Stmt *s)
 {
     const Schedule *b = s->schedule;
-    const Expr *factor = NULL, *e = expr_product(s->value, &factor);
+    FoldTerm term;
     if (b == NULL) {
         return true;
     }
-    bool conj = false, product = s->fold == OP_SUM && e->kind == EXPR_OP && e->op == OP_MUL &&
-                                 expr_factor(e->arg[0], &conj)->kind == EXPR_LOAD &&
-                                 expr_factor(e->arg[1], &conj)->kind == EXPR_LOAD &&
-                                 (factor == NULL || expr_is_scalar(v->k, factor));
-    if (!product || v->k->form != LOOP_TILED || b->n_labels[ROLE_M] == 0 ||
-        b->n_labels[ROLE_N] == 0 || b->n_labels[ROLE_K] == 0 ||
+    if (!fold_term(v->k, s->fold, s->value, &term) || v->k->form != LOOP_TILED ||
+        b->n_labels[ROLE_M] == 0 || b->n_labels[ROLE_N] == 0 || b->n_labels[ROLE_K] == 0 ||
         b->label[ROLE_M][0] >= s->n_index) {
-        return broken(v, "only a sum of products with rows, columns and a sum has levels");
+        return broken(v,
+                      "only a fold of terms of two operands, with rows, columns and a sum, has "
+                      "levels");
     }
     VarRef row = s->index[b->label[ROLE_M][0]].var;
-    bool rows_in_left = expr_uses(v->k, e->arg[0], row);
+    bool rows_in_left = expr_uses(v->k, term.operand[0], row);
     ScheduleRole *role = ARENA_ARRAY(&v->scratch, s->n_index, ScheduleRole);
     for (uint32_t i = 0; i < s->n_index; i++) {
         VarRef x = s->index[i].var;
-        role[i] =
-            schedule_role(access_uses(v->k, s->dst, s->at, x), expr_uses(v->k, e->arg[0], x),
-                          expr_uses(v->k, e->arg[1], x), rows_in_left);
+        role[i] = schedule_role(access_uses(v->k, s->dst, s->at, x),
+                                expr_uses(v->k, term.operand[0], x),
+                                expr_uses(v->k, term.operand[1], x), rows_in_left);
     }
     const char *problem = schedule_problem(b, s->n_index, role);
     return problem == NULL || broken(v, "%s", problem);

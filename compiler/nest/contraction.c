@@ -197,6 +197,15 @@ static bool gathers(const RoleExtents *x)
     return tiles_cross(x, ROLE_M) || tiles_cross(x, ROLE_N);
 }
 
+/* Of a term that is no product: what its operations and fold take, of a multiply-add's time. Half of them run beside the others,
+ * and a maximum takes three, for NaN. */
+static double term_price(const NestFacts *f, NodeRef node)
+{
+    uint32_t ops = nest_term_ops(f->g, f->residence, node);
+    Op fold = graph_node(f->g, node)->op;
+    return ops == 0 ? 1.0 : 0.5 + 0.5 * (double)ops + (fold == OP_SUM ? 0.0 : 0.5);
+}
+
 /* Multiply-adds of vectors for each vector of the result: two where both operands are complex. */
 static double products_of(const NestFacts *f, NodeRef node)
 {
@@ -322,8 +331,9 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     }
     bool in_place = !is_packed(b, ROLE_M) && !is_packed(b, ROLE_N);
     out->seconds = (in_place ? t->statement : t->product) + tiles * t->tile +
-                   words * (products * all * high * padded * t->multiply_add * passes + a_pack +
-                            b_pack + positions(NULL, n, extent) * k_times * join);
+                   words * (products * term_price(f, node) * all * high * padded *
+                                t->multiply_add * passes +
+                            a_pack + b_pack + positions(NULL, n, extent) * k_times * join);
     bool columns_ahead = asks_ahead(f, b, ROLE_N, of_columns, row_tiles, k_times),
          rows_ahead = asks_ahead(f, b, ROLE_M, of_rows, column_tiles, k_times);
     out->ahead = engine          ? NEST_NONE
@@ -364,21 +374,6 @@ static bool runs_along(const Access *a, uint32_t label, bool block, const double
     return rank > 0 && a->index[rank - 1].label == (int32_t)label;
 }
 
-/* Is use `i` one of those before it? */
-static bool is_again(const UseList *u, uint32_t i)
-{
-    bool again = false;
-    for (uint32_t k = 0; k < i && !again; k++) {
-        const Access *a = &u->list.at[k].access, *b = &u->list.at[i].access;
-        again = u->list.at[k].node == u->list.at[i].node;
-        for (uint32_t d = 0; again && d < a->rank; d++) {
-            again = a->index[d].label == b->index[d].label &&
-                    a->index[d].offset == b->index[d].offset;
-        }
-    }
-    return again;
-}
-
 uint32_t contraction_columns(const NestFacts *f, const Nest *nest, NodeRef node,
                              const double *extent)
 {
@@ -389,7 +384,7 @@ uint32_t contraction_columns(const NestFacts *f, const Nest *nest, NodeRef node,
         bool block = nest->values[use->node].residence == RESIDE_TILE;
         bool along = runs_along(&use->access, inner, block, extent);
         bool jumps = access_has_label(&use->access, (int32_t)inner) && !along;
-        strided += jumps && !is_again(u, i) ? 1 : 0;
+        strided += jumps && !use_is_again(u, i) ? 1 : 0;
     }
     return strided;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sum of products of two operands: how it is cut below its shared loops. Of the
+/* A contraction of two operands, a sum of products or a fold of other terms: how it is cut below its shared loops. Of the
  * labels that stay, the one that runs along lines in the result is the vector of a
  * register tile; the operand that has it (B) is packed block by block into panels of columns,
  * the other (A) into panels of rows:
@@ -170,24 +170,12 @@ static uint32_t best_label(const Product *p, const Use *own, const Use *other, b
     return found;
 }
 
-/* Is the operand a tensor, or all but one? */
-static bool is_tensor(const NestFacts *f, NodeRef n)
-{
-    return f->residence[n] != RESIDE_INLINE || nest_is_factor(f->g, f->residence, n);
-}
-
-static bool is_product(const NestFacts *f, const Machine *machine, NodeRef node)
+static bool is_contraction(const NestFacts *f, const Machine *machine, NodeRef node)
 {
     const Node *n = graph_node(f->g, node);
-    const UseList *u = &f->uses[node];
-    if (op_info(n->op)->kind != OPKIND_CONTRACT || n->n_operands < 2 || uses_count(u) != 2 ||
-        (machine->tile.types >> n->acc & 1u) == 0 || node_is_expression(n)) {
-        return false;
-    }
-    bool real = !dtype_is_complex(graph_node(f->g, u->list.at[0].node)->dtype) &&
-                !dtype_is_complex(graph_node(f->g, u->list.at[1].node)->dtype);
-    return is_tensor(f, n->operand[0]) && is_tensor(f, n->operand[1]) &&
-           !(real && dtype_is_complex(n->acc));
+    bool fits = machine->kind == MACHINE_CACHES || op_info(n->op)->kind == OPKIND_CONTRACT;
+    return fits && (machine->tile.types >> n->acc & 1u) != 0 &&
+           nest_contracts(f->g, f->residence, node, &f->uses[node]);
 }
 
 ScheduleRole product_role(const Product *p, uint32_t label)
@@ -224,7 +212,7 @@ static bool find_product(Product *p)
 {
     NodeRef node = p->nest->items[p->item].node;
     const Node *n = p->node = graph_node(p->f->g, node);
-    if (!is_product(p->f, p->machine, node)) {
+    if (!is_contraction(p->f, p->machine, node)) {
         return false;
     }
     LabelExtent *extent = ARENA_ARRAY(p->arena, n->n_labels, LabelExtent);

@@ -48,6 +48,20 @@ Access access_compose(Arena *arena, const Node *node, Access inner, Access outer
     return (Access){inner.rank, index};
 }
 
+bool use_is_again(const UseList *u, uint32_t i)
+{
+    bool again = false;
+    for (uint32_t k = 0; k < i && !again; k++) {
+        const Access *a = &u->list.at[k].access, *b = &u->list.at[i].access;
+        again = u->list.at[k].node == u->list.at[i].node;
+        for (uint32_t d = 0; again && d < a->rank; d++) {
+            again = a->index[d].label == b->index[d].label &&
+                    a->index[d].offset == b->index[d].offset;
+        }
+    }
+    return again;
+}
+
 typedef struct Pending {
     NodeRef node;
     Access access;
@@ -81,6 +95,17 @@ static void expand(Arena *arena, const Graph *g, const Residence *residence, Nod
     }
 }
 
+/* Leaves out what is read again. */
+static void read_once(UseList *u)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < u->list.n; i++) {
+        u->list.at[n] = u->list.at[i];
+        n += use_is_again(u, n) ? 0 : 1;
+    }
+    u->list.n = n;
+}
+
 static void add_viewed(Arena *arena, const Graph *g, UseList *out)
 {
     for (uint32_t i = 0, n = out->list.n; i < n; i++) {
@@ -112,6 +137,9 @@ void node_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef
         bool apart = node_reads_apart(g, node, k);
         Access a = joins ? piece_access(arena, g, node, k) : node->access[k];
         expand(arena, g, residence, node->operand[k], a, apart, out);
+    }
+    if (op_info(node->op)->kind == OPKIND_REDUCE) {
+        read_once(out);
     }
     add_viewed(arena, g, out);
 }

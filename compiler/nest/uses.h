@@ -30,6 +30,8 @@ static inline bool is_piece_label(int32_t label)
     return label < -1;
 }
 
+/* Is use `i` one of those before it? */
+bool use_is_again(const UseList *u, uint32_t i);
 /* How many leaves it reads, without those that are `whole` or `apart`, which come last. */
 uint32_t uses_count(const UseList *u);
 
@@ -40,7 +42,14 @@ Access access_compose(Arena *arena, const Node *node, Access inner, Access outer
 /* Does the access move with the label? */
 bool access_has_label(const Access *a, int32_t label);
 
-/* Appends the leaves `n` reads, then what the views among them read. residence[x] == RESIDE_INLINE says which operands are expanded. */
+/* ---- term.c ---- */
+/* Is the node, which reads this, a contraction of two operands: a sum of products, or a fold of another term? */
+bool nest_contracts(const Graph *g, const Residence *residence, NodeRef node, const UseList *u);
+/* Operations of the term that the node folds, if it is no product; else 0. */
+uint32_t nest_term_ops(const Graph *g, const Residence *residence, NodeRef node);
+
+/* Appends the leaves `n` reads, then what the views among them read; a fold reads the
+ * same element once, however often its term has it. residence[x] == RESIDE_INLINE says which operands are expanded. */
 void node_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef n,
                UseList *out);
 

@@ -24,9 +24,14 @@ const char *nest_schedule_problem(Arena *arena, const Nest *nest, const UseList 
     if (b == NULL) {
         return NULL;
     }
-    if (op_info(node->op)->kind != OPKIND_CONTRACT || uses_count(u) != 2 ||
+    Residence *residence = ARENA_ARRAY(arena, nest->graph->nodes.n, Residence);
+    for (NodeRef k = 0; k < nest->graph->nodes.n; k++) {
+        residence[k] = nest->values[k].residence;
+    }
+    bool product = op_info(node->op)->kind == OPKIND_CONTRACT && uses_count(u) == 2;
+    if ((!product && !nest_contracts(nest->graph, residence, n, u)) ||
         b->n_labels[ROLE_M] == 0 || b->n_labels[ROLE_N] == 0 || b->n_labels[ROLE_K] == 0) {
-        return "is no product with rows, columns and a sum that could be cut into blocks";
+        return "is no contraction with rows, columns and a sum that could be cut into blocks";
     }
     const Access *x = &u->list.at[0].access, *y = &u->list.at[1].access;
     bool rows_in_x = access_has_label(x, (int32_t)b->label[ROLE_M][0]);

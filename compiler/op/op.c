@@ -172,3 +172,29 @@ Op op_joined_by(Op op, DType acc)
     CHECK(info->kind == OPKIND_CONTRACT || info->kind == OPKIND_REDUCE);
     return info->by[acc == DTYPE_BOOL];
 }
+
+bool op_is_in_terms(Op op, DType dtype)
+{
+    bool real = dtype == DTYPE_F32 || dtype == DTYPE_F64, whole = dtype_is_int(dtype);
+    switch ((int)op) {
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_NEG:
+        return real || whole;
+    case OP_DIV:
+    case OP_ABS:
+    case OP_MIN:
+    case OP_MAX:
+        return real;
+    default:
+        return false;
+    }
+}
+
+bool op_folds_terms(Op op, DType dtype)
+{
+    bool real = dtype == DTYPE_F32 || dtype == DTYPE_F64;
+    return op == OP_SUM ? real || dtype_is_int(dtype)
+                        : (op == OP_RMIN || op == OP_RMAX) && real;
+}

@@ -86,6 +86,12 @@ bool op_result_type(Op op, const DType *in, uint32_t n, DType *out);
 Number op_neutral(Op op, DType dtype);
 /* The MAP op by which a reduction (or einsum's sum) takes a new element into an accumulator of type `acc`. */
 Op op_joined_by(Op op, DType acc);
+/* A contraction folds terms of elements of two operands: products that are summed, or any term of at most TERM_OPS operations
+ * such as `(x - y)^2` or `x + y` that is summed or of which the least or largest is taken. May the terms have the op, may they be
+ * folded so? */
+#define TERM_OPS 8
+bool op_is_in_terms(Op op, DType dtype);
+bool op_folds_terms(Op op, DType dtype);
 /* The scalar meaning of a MAP op, in the type `out` (every elementary result is rounded to it). */
 Number op_value(Op op, DType out, const Number *arg);
 /* The accumulator of a reduction (or of einsum's sum) after x has joined it. */

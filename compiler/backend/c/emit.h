@@ -16,6 +16,7 @@
  *   emit_product.c products: calls of functions that all kernels of the file share
  *   emit_tiles.c   these functions, for each instruction set
  *   emit_micro.c   the macros that they are made of, of named vectors
+ *   emit_term.c    tiles that fold other terms than products
  *   emit_tables.c  joins of incomplete tiles; tables of functions by instruction set
  *   emit_pairs.c   what is special in them where numbers are complex
  *   emit_prefetch.c  prefetches of products
@@ -32,6 +33,17 @@
 #include "backend/c/product.h"
 #include "backend/ctext/ctext.h"
 
+/* What is folded where it is no product: each operation before its operands, which are the row's or the column's element. n = 0: it is
+ * one, and summed. */
+#define TILE_TERM_STEPS (2 * TERM_OPS + 1)
+#define TERM_ROW        (-1)
+#define TERM_COLUMN     (-2)
+typedef struct TileTerm {
+    Op fold;
+    uint32_t n;
+    int32_t step[TILE_TERM_STEPS]; /* an Op, or one of these */
+} TileTerm;
+
 /* A register tile that products share. Of complex numbers its function gets pointers to the parts, and strides in parts. */
 typedef struct TileShape {
     DType t;
@@ -43,6 +55,7 @@ typedef struct TileShape {
     bool streams;  /* some calls store past the caches; says nothing of which tile it is */
     /* Of a short sum of known extent, for which a call with all of these would take longer than the sum; else 0. */
     int64_t sum, cs_a, rs_a, rs_b, rs_c;
+    TileTerm term;
     int how; /* of such a one: TILE_ADDS and the others */
 } TileShape;
 
@@ -53,15 +66,18 @@ typedef struct TileShape {
 #define TILE_CONJ_COL 4
 #define TILE_STREAMS  8
 
+/* How results of tiles join what is there: added, or added times a number, or the least or most of both. */
+typedef enum JoinKind { JOIN_SUM, JOIN_BY, JOIN_MIN, JOIN_MAX, JOIN_KINDS } JoinKind;
+
 /* The functions of one file that are there once for each instruction set. */
 typedef struct Tiles {
     Arena *arena;
     Helpers *help;
     VEC(TileShape) shapes;
-    uint32_t joins, joins_by; /* bit 1 << DType: of a tile not all may join */
-    uint32_t join_streams;    /* some of the first may be told to store past the caches */
-    uint32_t pairs;           /* bit per vector type whose neighbours change places */
-    uint32_t complex;         /* ... whose elements are multiplied as complex numbers */
+    uint32_t joins[JOIN_KINDS]; /* bit 1 << DType: of a tile not all may join */
+    uint32_t join_streams;      /* some of the first may be told to store past the caches */
+    uint32_t pairs;             /* bit per vector type whose neighbours change places */
+    uint32_t complex;           /* ... whose elements are multiplied as complex numbers */
     int64_t join_bytes;
     Text folds, members; /* functions of single statements; as members of the table */
     VEC(const char *) fold_names;
@@ -235,6 +251,10 @@ int64_t vector_part(int64_t bytes, DType t, int64_t span);
 const char *vector_type(Helpers *h, DType t, int64_t lanes);
 /* The instruction sets that the C compiler is to know, and the vectors and macros that `functions` use. */
 void isa_names_emit(const Tiles *t, Text *out, const char *functions);
+
+/* ---- emit_fold.c ---- */
+/* The macros of vectors' minima, maxima and magnitudes that are used. */
+void folds_emit(const Helpers *h, Text *out);
 
 /* ---- emit_variants.c ---- */
 /* Prints the statements as a function, and its call where we are. */

@@ -252,6 +252,17 @@ static uint32_t sums_of(const Printer *p)
     return p->w ? 2 : 1;
 }
 
+static const char *sum_start(Printer *p, const Parts *x, uint32_t v)
+{
+    if (p->s->term.fold == OP_SUM) {
+        return x->lanes[v] > 1 ? "{0}" : "0";
+    }
+    const char *start = term_start(p, p->s->term.fold);
+    return x->lanes[v] == 1
+               ? start
+               : str_format(p->tiles->arena, "(%s){0} + %s", type_of_part(p, x, v), start);
+}
+
 static void sum_lines(Printer *p, const Parts *x)
 {
     for (uint32_t i = 0; i < sums_of(p); i++) {
@@ -259,10 +270,17 @@ static void sum_lines(Printer *p, const Parts *x)
         text_init(&t, p->tiles->arena);
         for (uint32_t v = 0; v < x->n; v++) {
             text_printf(&t, "%s%s %c##r##_%u = %s;", v > 0 ? " " : "", type_of_part(p, x, v),
-                        "xw"[i], v, x -> lanes[v] > 1 ? "{0}" : "0");
+                        "xw"[i], v, sum_start(p, x, v));
         }
         line_put(p->out, t.at);
     }
+}
+
+static const char *term_lines(Printer *p, const Parts *x, uint32_t v)
+{
+    Arena *a = p->tiles->arena;
+    const char *type = x->lanes[v] > 1 ? type_of_part(p, x, v) : NULL;
+    return term_step(p, type, "z##r", str_format(a, "y%u", v), str_format(a, "x##r##_%u", v));
 }
 
 static void step_lines(Printer *p, const Parts *x)
@@ -274,7 +292,11 @@ static void step_lines(Printer *p, const Parts *x)
         text_printf(&t, "const %s %c##r = %s%s;", number_type(p), z, is_int(p) ? "(U)" : "",
                     i == 0 ? "A" : "A_im");
         for (uint32_t v = 0; v < x->n; v++) {
-            text_printf(&t, " %c##r##_%u += %c##r * y%u;", "xw"[i], v, z, v);
+            if (p->s->term.n > 0) {
+                text_printf(&t, " %s", term_lines(p, x, v));
+            } else {
+                text_printf(&t, " %c##r##_%u += %c##r * y%u;", "xw"[i], v, z, v);
+            }
         }
         line_put(p->out, t.at);
     }
@@ -310,6 +332,12 @@ static const char *store_text(Printer *p, const Parts *x, uint32_t i, bool both,
                                    both && i % 2 != 0 ? 'w' : 'x', v);
     const char *target = x->lanes[v] == 1 ? str_format(a, "*(%s)", place)
                                           : str_format(a, "TDSL_TO(%s, %s)", type, place);
+    if (how == STORE_ADDS && p->s->term.fold != OP_SUM) {
+        const char *old =
+            x->lanes[v] == 1 ? target : str_format(a, "TDSL_AT(%s, %s)", type, place);
+        return str_format(a, "{ %s y = %s; %s %s = y; }", type, old,
+                          term_fold(p, x->lanes[v] == 1 ? NULL : type, "y", value), target);
+    }
     if (x->lanes[v] > 1 && how == STORE_STREAMS) {
         return str_format(a, "TDSL_STREAM_##B(%s, %s, %s);", type, place, value);
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/c/emit.h"
+#include "backend/c/micro.h"
 #include "backend/c/product.h"
 #include "backend/c/legalise.h"
 
@@ -79,14 +80,20 @@ static void join_call(Emitter *e, const Product *p, const TileShape *shape, cons
 {
     Tiles *t = e->tiles;
     int64_t most = shape->rows * shape->columns * dtype_bytes(p->t);
-    *(shape->by ? &t->joins_by : &t->joins) |= 1u << p->t;
+    static const char *const names[JOIN_KINDS] = {"", "_by", "_min", "_max"};
+    Op fold = shape->term.fold;
+    JoinKind kind = shape->by         ? JOIN_BY
+                    : fold == OP_RMIN ? JOIN_MIN
+                    : fold == OP_RMAX ? JOIN_MAX
+                                      : JOIN_SUM;
+    t->joins[kind] |= 1u << p->t;
     t->join_bytes = most > t->join_bytes ? most : t->join_bytes;
     t->join_streams |= (shape->streams ? 1u : 0u) << p->t;
     const char *name = tile_use(t, *shape);
     line_printf(
         &e->w,
         "tdsl_join%s_%s(%s->%s, %lld, %lld, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s%s);",
-        shape->by ? "_by" : "", dtype_name(p->t), e->own.isa, name, (long long)shape->rows,
+        names[kind], dtype_name(p->t), e->own.isa, name, (long long)shape->rows,
         (long long)shape->columns, count_text(e, p->row->range),
         count_text(e, p->column->range), x->sum, x->a, x->cs_a, x->rs_a, x->b, x->rs_b, x->c,
         x->rs_c, x->cs_c, how, x->by);
@@ -176,7 +183,8 @@ void product_emit(Emitter *e, const Stmt *s)
                        .rows = p.row->range.span,
                        .columns = p.column->range.span,
                        .parts = {complex && p.a->dtype == p.t, complex && p.b->dtype == p.t},
-                       .by = p.by != NULL};
+                       .by = p.by != NULL,
+                       .term = term_of(k, &p)};
     int64_t side = 0;
     shape.side = stride_known(k, p.a->buf, p.a->at, p.row->var, &side) && side == 1;
     Call x = {.a = first_text(e, &p, p.a->buf, p.a->at),

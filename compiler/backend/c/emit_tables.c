@@ -8,12 +8,12 @@ const char *shape_name(const Tiles *t, const TileShape *s)
     const char *real = !dtype_is_complex(s->t) || (s->parts[0] && s->parts[1]) ? ""
                        : s->parts[0]                                           ? "_real_columns"
                                                                                : "_real_rows";
-    const char *name =
-        str_format(t->arena, "%s_%lldx%lld%s%s%s", dtype_name(s->t), (long long)s->rows,
-                   (long long)s->columns, s->side ? "s" : "", real,
-                   s->by      ? "_by"
-                   : s->ahead ? "_ahead"
-                              : "");
+    const char *name = str_format(t->arena, "%s_%lldx%lld%s%s%s%s", dtype_name(s->t),
+                                  (long long)s->rows, (long long)s->columns, s->side ? "s" : "",
+                                  real, term_name(t->arena, &s->term),
+                                  s->by      ? "_by"
+                                  : s->ahead ? "_ahead"
+                                             : "");
     return s->sum == 0 ? name
                        : str_format(t->arena, "%s_%lld_%lld_%lld_%lld_%lld%s%s%s", name,
                                     (long long)s->sum, (long long)s->cs_a, (long long)s->rs_a,
@@ -23,9 +23,37 @@ const char *shape_name(const Tiles *t, const TileShape *s)
                                     (s->how & TILE_ADDS) == 0 ? "_first" : "");
 }
 
-void join_emit(Tiles *t, DType type, bool by, Text *out)
+/* Lines that put an element, or a vector, of the tile where it belongs; `add`: to what is there. */
+static void join_lines(Tiles *t, JoinKind kind, const char *v, Text *out)
 {
+    bool most = kind == JOIN_MAX;
+    if (kind == JOIN_SUM || kind == JOIN_BY) {
+        text_printf(out, "                TDSL_TO(%s, d + j) += TDSL_AT(%s, x + j);\n", v, v);
+        return;
+    }
+    t->help->least |= !most;
+    t->help->most |= most;
+    text_printf(out,
+                "                %s y = TDSL_AT(%s, d + j);\n"
+                "                TDSL_%s(%s, y, TDSL_AT(%s, x + j));\n"
+                "                TDSL_TO(%s, d + j) = y;\n",
+                v, v, most ? "MOST" : "LEAST", v, v, v);
+}
+
+static const char *joined_element(Tiles *t, DType part, JoinKind kind)
+{
+    if (kind == JOIN_SUM || kind == JOIN_BY) {
+        return "d[j * cs_c] + x[j]";
+    }
+    return str_format(t->arena, "%s(x[j], d[j * cs_c])",
+                      help_op(t->help, kind == JOIN_MAX ? OP_MAX : OP_MIN, part, part));
+}
+
+void join_emit(Tiles *t, DType type, JoinKind kind, Text *out)
+{
+    static const char *const names[JOIN_KINDS] = {"", "_by", "_min", "_max"};
     DType part = dtype_part(type);
+    bool by = kind == JOIN_BY;
     const char *name = dtype_name(type), *c = c_type(part), *u = element_type(part);
     const char *v = vector_type(t->help, part, 16 / dtype_bytes(part));
     bool whole = dtype_is_int(type), pairs = part != type;
@@ -40,7 +68,7 @@ void join_emit(Tiles *t, DType type, bool by, Text *out)
                 "    int64_t k, const %s *a, int64_t cs_a, int64_t rs_a, const %s *b, int64_t "
                 "rs_b,\n    %s *c, int64_t rs_c, int64_t cs_c, int add%s)\n{\n"
                 "    %s e[%lld];\n",
-                by ? "_by" : "", name, by ? "_by" : "", dtype_name(part), c, c, c, param, c,
+                names[kind], name, by ? "_by" : "", dtype_name(part), c, c, c, param, c,
                 (long long)(t->join_bytes / dtype_bytes(part)));
     text_printf(
         out,
@@ -61,15 +89,18 @@ void join_emit(Tiles *t, DType type, bool by, Text *out)
                 "        const %s *x = e + i * columns;\n        %s *d = c + i * rs_c;\n",
                 c, c);
     long long lanes = (long long)(16 / dtype_bytes(part));
+    text_printf(out,
+                "#if TDSL_ROWS & TDSL_ISA_plain\n        const int64_t whole = 0;\n#else\n"
+                "        const int64_t whole = cs_c == %d ? n - n %% %lld : 0;\n"
+                "        for (int64_t j = 0; j < whole; j += %lld) {\n"
+                "            if (add) {\n",
+                pairs ? 2 : 1, lanes, lanes);
+    join_lines(t, kind, v, out);
     text_printf(
         out,
-        "#if TDSL_ROWS & TDSL_ISA_plain\n        const int64_t whole = 0;\n#else\n"
-        "        const int64_t whole = cs_c == %d ? n - n %% %lld : 0;\n"
-        "        for (int64_t j = 0; j < whole; j += %lld) {\n"
-        "            if (add) {\n                TDSL_TO(%s, d + j) += TDSL_AT(%s, x + j);\n"
         "            } else {\n                TDSL_TO(%s, d + j) = TDSL_AT(%s, x + j);\n"
         "            }\n        }\n#endif\n",
-        pairs ? 2 : 1, lanes, lanes, v, v, v, v);
+        v, v);
     text_put(out, "        for (int64_t j = whole; j < n; ++j) {\n");
     if (whole) {
         text_printf(
@@ -79,7 +110,8 @@ void join_emit(Tiles *t, DType type, bool by, Text *out)
         text_printf(out, "            %s *z = d + j / 2 * cs_c + j %% 2;\n", c);
         text_put(out, "            *z = add ? *z + x[j] : x[j];\n");
     } else {
-        text_put(out, "            d[j * cs_c] = add ? d[j * cs_c] + x[j] : x[j];\n");
+        text_printf(out, "            d[j * cs_c] = add ? %s : x[j];\n",
+                    joined_element(t, part, kind));
     }
     text_put(out, "        }\n    }\n}\n");
 }

@@ -84,19 +84,7 @@ static void vector_types_emit(const Helpers *h, Text *out)
         ": \"+v\"(x))\n"
         "#elif defined(__aarch64__)\n#define TDSL_HOLD(x) __asm__(\"\" : \"+w\"(x))\n"
         "#else\n#define TDSL_HOLD(x) (void)(x)\n#endif\n");
-    if (h->least || h->most) {
-        text_put(out, "/* The new element where it wins over the old one; a NaN wins. */\n"
-                      "#define TDSL_FOLD(T, old, new, sign) \\\n"
-                      "    do { \\\n"
-                      "        const T new_ = (new); \\\n"
-                      "        const __typeof__(new_ > new_) wins_ = (new_ sign (old)) | "
-                      "~(new_ <= new_); \\\n"
-                      "        (old) = (T)((wins_ & (__typeof__(new_ > new_))new_) | \\\n"
-                      "                    (~wins_ & (__typeof__(new_ > new_))(old))); \\\n"
-                      "    } while (0)\n"
-                      "#define TDSL_LEAST(T, old, new) TDSL_FOLD(T, old, new, <)\n"
-                      "#define TDSL_MOST(T, old, new) TDSL_FOLD(T, old, new, >)\n");
-    }
+    folds_emit(h, out);
     text_put(out, "#endif\n");
 }
 

@@ -21,8 +21,9 @@ static bool shape_eq(const TileShape *x, const TileShape *y)
 {
     return x->t == y->t && x->rows == y->rows && x->columns == y->columns &&
            x->parts[0] == y->parts[0] && x->parts[1] == y->parts[1] && x->side == y->side &&
-           x->ahead == y->ahead && x->by == y->by && x->sum == y->sum && x->cs_a == y->cs_a &&
-           x->rs_a == y->rs_a && x->rs_b == y->rs_b && x->rs_c == y->rs_c && x->how == y->how;
+           x->ahead == y->ahead && x->by == y->by && term_eq(&x->term, &y->term) &&
+           x->sum == y->sum && x->cs_a == y->cs_a && x->rs_a == y->rs_a && x->rs_b == y->rs_b &&
+           x->rs_c == y->rs_c && x->how == y->how;
 }
 
 const char *tile_use(Tiles *t, TileShape s)
@@ -153,18 +154,36 @@ static void plain_emit(Printer *p)
     const char *add = !p->s->streams ? "add" : "(add & 1) != 0";
     micro_put(p, "for (int64_t i = 0; i < ROWS; ++i) {");
     p->out->indent++;
-    micro_put(p, "%s x[COLUMNS] = {0};", u);
+    if (p->s->term.fold == OP_SUM) {
+        micro_put(p, "%s x[COLUMNS] = {0};", u);
+    } else {
+        micro_put(p, "%s x[COLUMNS];", u);
+        micro_put(p, "for (int64_t j = 0; j < COLUMNS; ++j) {");
+        p->out->indent++;
+        micro_put(p, "x[j] = %s;", term_start(p, p->s->term.fold));
+        micro_close(p);
+    }
     micro_put(p, "for (int64_t k = 0; k < n; ++k) {");
     p->out->indent++;
     micro_put(p, "const %s z = %sa[k * cs_a + i * rs_a];", u, cast);
     micro_put(p, "for (int64_t j = 0; j < COLUMNS; ++j) {");
     p->out->indent++;
-    micro_put(p, "x[j] += z * %sb[k * rs_b + j];", cast);
+    if (p->s->term.n == 0) {
+        micro_put(p, "x[j] += z * %sb[k * rs_b + j];", cast);
+    } else {
+        micro_put(p, "const %s y = %sb[k * rs_b + j];", u, cast);
+        micro_put(p, "%s", term_step(p, NULL, "z", "y", "x[j]"));
+    }
     micro_close(p);
     micro_close(p);
     micro_put(p, "for (int64_t j = 0; j < COLUMNS; ++j) {");
     p->out->indent++;
-    micro_put(p, "const %s y = %s ? %sc[i * rs_c + j] + %s : %s;", u, add, cast, x, x);
+    if (p->s->term.fold == OP_SUM) {
+        micro_put(p, "const %s y = %s ? %sc[i * rs_c + j] + %s : %s;", u, add, cast, x, x);
+    } else {
+        micro_put(p, "%s y = %s ? c[i * rs_c + j] : x[j];", u, add);
+        micro_put(p, "%s", term_fold(p, NULL, "y", "x[j]"));
+    }
     micro_put(p, is_int ? "c[i * rs_c + j] = (T)y;" : "c[i * rs_c + j] = y;");
     micro_close(p);
     micro_close(p);
@@ -436,11 +455,10 @@ void tiles_emit(Tiles *t, Text *out)
                     (long long)isa->vector_bytes);
     }
     for (DType type = 0; type < DTYPE_COUNT; type++) {
-        if (t->joins >> type & 1u) {
-            join_emit(t, type, false, out);
-        }
-        if (t->joins_by >> type & 1u) {
-            join_emit(t, type, true, out);
+        for (JoinKind kind = 0; kind < JOIN_KINDS; kind++) {
+            if (t->joins[kind] >> type & 1u) {
+                join_emit(t, type, kind, out);
+            }
         }
     }
     text_put(out, t->folds.at);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sum of products of two operands that says how it is cut (schedule/schedule.h): that becomes
+/* A fold of products, or other terms, of two operands that says how it is cut (schedule/schedule.h): that becomes
  * loops. Where both operands are packed, legalise_packed.c makes them; where none is, both are
  * read where they are, which needs known extents. */
 #include "backend/c/matmul.h"
@@ -125,7 +125,7 @@ void matmul_share(Matmul *m, const StmtBlock *outside)
 const Expr *matmul_load(const Matmul *m, ScheduleRole side)
 {
     bool conj = false;
-    return expr_factor(m->x[side], &conj);
+    return expr_factor(m->term.operand[side], &conj);
 }
 
 DType matmul_panel_type(const Matmul *m, ScheduleRole side)
@@ -142,7 +142,7 @@ const Expr *matmul_packed(Matmul *m, ScheduleRole side)
 const Expr *matmul_factor(Matmul *m, ScheduleRole side, const Expr *held)
 {
     bool conj = false;
-    (void)expr_factor(m->x[side], &conj);
+    (void)expr_factor(m->term.operand[side], &conj);
     const Expr *x = expr_cast(m->l->arena, held, m->t);
     return conj && dtype_is_complex(held->dtype) ? expr_op(m->l->arena, OP_CONJ, m->t, 1, &x)
                                                  : x;
@@ -214,6 +214,9 @@ static bool is_long(const Matmul *m)
         most = sat_mul(most, range_most(r));
         typical = sat_mul(typical, range_typical(m->l->k, r));
     }
+    if (m->s->fold != OP_SUM) {
+        return false;
+    }
     return elements <= SUM_FEW ? most > SUM_LEAVE_FEW * SUM_BLOCK
                                : typical > SUM_LEAVE_MANY * SUM_BLOCK;
 }
@@ -280,10 +283,10 @@ void matmul_product(Matmul *m, const VarRef var[3], const Range range[3], BufRef
         index[r] = index_of(var[r], range[r], mode[r]);
     }
     const Expr *pair[2] = {a, b};
-    const Expr *times[2] = {dst == m->s->dst ? m->by : NULL,
-                            expr_op(m->l->arena, OP_MUL, m->t, 2, pair)};
-    tile_add(m->l, 3, index, dst, at, OP_SUM,
-             times[0] == NULL ? times[1] : expr_op(m->l->arena, OP_MUL, m->t, 2, times));
+    FoldTerm term = m->term;
+    term.by = dst == m->s->dst ? term.by : NULL;
+    tile_add(m->l, 3, index, dst, at, m->s->fold,
+             fold_term_of(m->l->arena, m->l->k, &term, pair));
     if (begins == BEGINS_ALWAYS) {
         m->l->block->list.at[m->l->block->list.n - 1]->begins = true;
     } else if (begins == BEGINS_FIRST) {
@@ -388,16 +391,17 @@ static void direct_emit(Matmul *m)
 static void matmul_of(Legaliser *l, const Stmt *s, Matmul *m)
 {
     const Schedule *b = s->schedule;
-    const Expr *by = NULL, *product = expr_product(s->value, &by);
-    *m = (Matmul){
-        .l = l, .s = s, .b = b, .t = l->k->bufs.at[s->dst].dtype, .by = by, .around = l->block};
+    *m = (Matmul){.l = l, .s = s, .b = b, .t = l->k->bufs.at[s->dst].dtype, .around = l->block};
+    CHECK(fold_term(l->k, s->fold, s->value, &m->term)); /* verified: a schedule is of one */
     for (ScheduleRole r = ROLE_M; r <= ROLE_K; r++) {
         m->index[r] = b->label[r][0];
     }
     VarRef row = matmul_var(m, m->index[ROLE_M]);
-    bool left = factor_uses(l->k, product->arg[0], row);
-    m->x[ROLE_M] = product->arg[left ? 0 : 1];
-    m->x[ROLE_N] = product->arg[left ? 1 : 0];
+    if (!factor_uses(l->k, m->term.operand[0], row)) {
+        const Expr *other = m->term.operand[0];
+        m->term.operand[0] = m->term.operand[1];
+        m->term.operand[1] = other;
+    }
     m->unit_dst = access_is_unit(l->k, s->dst, s->at, matmul_var(m, m->index[ROLE_N]));
     for (uint32_t i = 0; i < b->n_levels; i++) {
         m->packed |= b->level[i].pack;

@@ -110,6 +110,34 @@ static int64_t equal_part(const Packed *p, ScheduleRole r, int64_t span, int64_t
                : divisor_at_most(span, step);
 }
 
+/* The label whose digit is the greatest: the last of several positions. */
+static uint32_t box_last(const Box *x)
+{
+    uint32_t last = NONE;
+    for (uint32_t i = 0; i < x->n; i++) {
+        bool there = x->stride[i] != 0;
+        last = there && (last == NONE || range_most(x->range[i]) > 1) ? i : last;
+    }
+    return last;
+}
+
+/* May numbers be missing in the middle, since a label before the last one ends there? */
+static bool has_holes(const Box *x, uint32_t i)
+{
+    return x->stride[i] != 0 && i < box_last(x) && !range_is_exact(x->range[i]);
+}
+
+/* Is the term of two zeros, which stand where numbers are missing, one that adds nothing? */
+static bool zeros_add_nothing(const Matmul *m)
+{
+    ExprWalk w;
+    const Expr *e = m->term.value == NULL ? NULL : expr_first(&w, m->term.value);
+    while (e != NULL && (e->kind != EXPR_OP || e->op != OP_DIV)) {
+        e = expr_next(&w);
+    }
+    return m->s->fold == OP_SUM && e == NULL;
+}
+
 /* Opens the loops of a box with so many positions of each label, as many as there are at most. Labels that are taken
  * position by position run around those that are cut, so that lines of memory of which a box takes a part are there for the
  * next. */
@@ -127,6 +155,11 @@ static void box_open(Packed *p, ScheduleRole r, const int64_t *step)
         bool more = range_most(range) > step[i], within = range.span > 0 && more;
         if (x->stride[i] != 0 && (more || !range_is_exact(range))) {
             label_cut(p, r, i, within ? equal_part(p, r, range.span, step[i]) : step[i]);
+        }
+    }
+    for (uint32_t i = x->n; r == ROLE_K && i-- > 0;) {
+        if (has_holes(x, i) && !zeros_add_nothing(p->m)) {
+            label_fix(p, x, i);
         }
     }
     for (uint32_t i = 0; i < x->n; i++) {
@@ -176,17 +209,6 @@ static const int64_t *whole_steps(Packed *p, ScheduleRole r)
     return step;
 }
 
-/* The label whose digit is the greatest: the last of several positions. */
-static uint32_t box_last(const Box *x)
-{
-    uint32_t last = NONE;
-    for (uint32_t i = 0; i < x->n; i++) {
-        bool there = x->stride[i] != 0;
-        last = there && (last == NONE || range_most(x->range[i]) > 1) ? i : last;
-    }
-    return last;
-}
-
 /* Are these steps a run of the box's numbers: whole labels, and then one that is cut? */
 static bool is_run(const Box *x, const int64_t *step)
 {
@@ -199,12 +221,6 @@ static bool is_run(const Box *x, const int64_t *step)
         cut |= step[i] < most;
     }
     return true;
-}
-
-/* May numbers be missing in the middle, since a label before the last one ends there? */
-static bool has_holes(const Box *x, uint32_t i)
-{
-    return x->stride[i] != 0 && i < box_last(x) && !range_is_exact(x->range[i]);
 }
 
 /* The numbers that the box has: those of its last label times what stands before it. */
@@ -517,7 +533,8 @@ static bool gather_begin(Packed *p, uint32_t level)
             index[d] = index_of(v[d], range_const(extent[d]), MODE_LOOP);
             at[d] = affine_var(l->arena, v[d]);
         }
-        tile_add(l, 2, index, p->block, at, OP_COPY, expr_const(l->arena, number_int(m->t, 0)));
+        tile_add(l, 2, index, p->block, at, OP_COPY,
+                 expr_const(l->arena, op_neutral(m->s->fold, m->t)));
     }
     return true;
 }
@@ -567,9 +584,10 @@ static void gather_join(Packed *p)
         }
     }
     Affine at[2] = {box_number(p, &p->box[ROLE_M]), box_number(p, &p->box[ROLE_N])};
-    const Expr *times[2] = {m->by, load_at(l, p->block, 2, at)};
+    const Expr *times[2] = {m->term.by, load_at(l, p->block, 2, at)};
     tile_add(l, n, index, m->s->dst, access_subst(l, rank, m->s->at, m->subst, m->n_subst),
-             OP_SUM, m->by == NULL ? times[1] : expr_op(l->arena, OP_MUL, m->t, 2, times));
+             m->s->fold,
+             m->term.by == NULL ? times[1] : expr_op(l->arena, OP_MUL, m->t, 2, times));
     if (m->s->begins) {
         matmul_begins(m);
         Stmt *join = l->block->list.at[l->block->list.n - 1];

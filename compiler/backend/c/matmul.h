@@ -4,6 +4,7 @@
 #define BACKEND_C_MATMUL_H
 
 #include "backend/c/legalise.h"
+#include "loop/term.h"
 
 #define PANEL_MOST ((int64_t)1 << 28) /* elements */
 
@@ -15,8 +16,7 @@ typedef struct Matmul {
     const Stmt *s;
     const Schedule *b;
     DType t;
-    const Expr *x[SIDES];  /* by role: ROLE_M, ROLE_N; a load, converted or conjugated */
-    const Expr *by;        /* what products are multiplied by; null: nothing */
+    FoldTerm term;         /* its operands by role: ROLE_M, ROLE_N */
     uint32_t index[3];     /* the first label, by role */
     int64_t tile[SIDES];   /* of the register tile */
     bool packed, unit_dst; /* the first column has unit stride in the destination */
@@ -52,7 +52,7 @@ Range matmul_sum_block(Matmul *m, Range sum);
 void matmul_begins(Matmul *m);
 /* Does a product add to what is there, not, or not in the first iteration of the loops over parts of the sum? */
 typedef enum MatmulBegins { BEGINS_NOT, BEGINS_ALWAYS, BEGINS_FIRST } MatmulBegins;
-/* dst[at] += sum of a * b, for a register tile (product.h). By role: the indices and their ranges.
+/* dst[at] += sum of a * b, or of the term of both, for a register tile (product.h). By role: the indices and their ranges.
  * Where that is the statement's destination, times `by`. */
 void matmul_product(Matmul *m, const VarRef var[3], const Range range[3], BufRef dst,
                     const Affine *at, const Expr *a, const Expr *b, MatmulBegins begins);

@@ -67,9 +67,23 @@ void pairs_finish(Printer *p, const Parts *x);
 /* The body of a function without vectors. */
 void pairs_plain(Printer *p);
 
+/* ---- emit_term.c: what tiles fold that is no product ---- */
+TileTerm term_of(const Kernel *k, const Product *p);
+bool term_eq(const TileTerm *x, const TileTerm *y);
+const char *term_name(Arena *a, const TileTerm *t); /* "_max_add_ab"; of a product nothing */
+/* What accumulators begin with. */
+const char *term_start(Printer *p, Op fold);
+/* The function of single elements. */
+const char *term_function(Printer *p, Op op);
+/* Statements that fold the term of a row's and a column's element into a variable, or a value into it; `type`: of vectors, null: these are
+ * elements. */
+const char *term_step(Printer *p, const char *type, const char *row, const char *column,
+                      const char *into);
+const char *term_fold(Printer *p, const char *type, const char *into, const char *value);
+
 /* ---- emit_tables.c: tables of functions, and which runs ---- */
 const char *shape_name(const Tiles *t, const TileShape *s);
-void join_emit(Tiles *t, DType type, bool by, Text *out);
+void join_emit(Tiles *t, DType type, JoinKind kind, Text *out);
 void table_macro(const Tiles *t, Text *out); /* TDSL_TABLE(ISA, BYTES) */
 void best_emit(Text *out);
 

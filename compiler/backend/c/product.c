@@ -3,6 +3,7 @@
 #include "backend/c/product.h"
 
 #include "backend/c/legalise.h"
+#include "loop/term.h"
 #include "op/affine.h"
 
 bool is_register_alloc(const Kernel *k, const Stmt *s)
@@ -72,35 +73,32 @@ static const char *shape_problem(const Kernel *k, const Product *p)
 
 const char *product_of(const Kernel *k, const Stmt *s, Product *out)
 {
-    const Expr *by = NULL, *x = expr_product(s->value, &by), *arg[2] = {NULL, NULL};
+    FoldTerm term;
+    const Expr *arg[2] = {NULL, NULL};
     bool conj[2] = {false, false};
     bool order = s->n_index == 3 && s->index[0].mode == MODE_UNROLL &&
                  s->index[1].mode == MODE_VECTOR && s->index[2].mode == MODE_LOOP;
     DType t = k->bufs.at[s->dst].dtype;
-    if (!order || s->fold != OP_SUM || x->kind != EXPR_OP || x->op != OP_MUL ||
-        !dtype_has_vectors(t)) {
+    if (!order || !fold_term(k, s->fold, s->value, &term) || !dtype_has_vectors(t)) {
         return "too much is unrolled";
     }
     for (uint32_t i = 0; i < 2; i++) {
-        arg[i] = expr_factor(x->arg[i], &conj[i]);
+        arg[i] = expr_factor(term.operand[i], &conj[i]);
         conj[i] = conj[i] && arg[i]->dtype == t;
-        if (arg[i]->kind != EXPR_LOAD ||
-            (arg[i]->dtype != t && arg[i]->dtype != dtype_part(t))) {
+        if (arg[i]->dtype != t && (term.value != NULL || arg[i]->dtype != dtype_part(t))) {
             return "too much is unrolled";
         }
     }
-    if (by != NULL && !expr_is_scalar(k, by)) {
-        return "too much is unrolled";
-    }
-    if (by != NULL && dtype_is_complex(t) && (by->kind != EXPR_CONST || by->value.im != 0.0)) {
+    if (term.by != NULL && dtype_is_complex(t) &&
+        (term.by->kind != EXPR_CONST || term.by->value.im != 0.0)) {
         return "a product with a complex factor";
     }
     if (arg[0]->dtype != t && arg[1]->dtype != t) {
         return "a complex product of real numbers";
     }
     uint32_t a = load_uses(k, arg[0], &s->index[0]) ? 0 : 1, b = 1 - a;
-    *out = (Product){s,      t,      &s->index[0], &s->index[1], &s->index[2],
-                     arg[a], arg[b], conj[a],      conj[b],      by};
+    *out = (Product){s,      t,       &s->index[0], &s->index[1], &s->index[2], arg[a],
+                     arg[b], conj[a], conj[b],      term.by,      term.value};
     return shape_problem(k, out);
 }
 

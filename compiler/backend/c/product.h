@@ -9,6 +9,8 @@
  *
  * A factor of all products, `mul(-1.0, mul(@A[k,i-$i], @B[k,j-$j]))`, is one of that number; of complex ones it is real.
  *
+ * Any other term of two operands (loop/term.h) is folded likewise: `reduce [...] @C[i,j] reduce.max= add(@A[k,i-$i], @B[k,j-$j])`.
+ *
  * Of complex numbers one operand at least is complex; either may be conjugated, and one may be of the type of the
  * parts (`cast.c64(@B[k,j])` of an f32 buffer). */
 #ifndef BACKEND_C_PRODUCT_H
@@ -22,7 +24,8 @@ typedef struct Product {
     const TileIndex *row, *column, *sum;
     const Expr *a, *b; /* loads: of the rows, of the columns */
     bool a_conj, b_conj;
-    const Expr *by; /* the sum joins the destination times this; null: as it is */
+    const Expr *by;   /* the sum joins the destination times this; null: as it is */
+    const Expr *term; /* what is folded, of a and b, if it is no product of them; else null */
 } Product;
 
 /* Does this block, from an ACC buffer of rank >= 1 on, make a register tile, of what is no product? */

@@ -28,8 +28,8 @@ typedef struct Helpers {
     Text text;    /* the functions after them */
     bool math;    /* <math.h> is needed */
     bool complex; /* <complex.h> is needed */
-    bool least, most; /* so are TDSL_LEAST, TDSL_MOST */
-    uint32_t vectors; /* bit per VectorType used: see emit_tile.c */
+    bool least, most, magnitude; /* so are TDSL_LEAST, TDSL_MOST, TDSL_ABS_{type} */
+    uint32_t vectors;            /* bit per VectorType used: see emit_tile.c */
 } Helpers;
 
 /* A long operand of the expression being printed, and what it was named. */

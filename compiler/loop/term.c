@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See term.h. */
+#include "loop/term.h"
+
+static bool is_load(const Expr *e)
+{
+    bool conj = false;
+    return expr_factor(e, &conj)->kind == EXPR_LOAD;
+}
+
+static bool is_product(const Kernel *k, Op fold, const Expr *value, FoldTerm *out)
+{
+    const Expr *by = NULL, *e = expr_product(value, &by);
+    bool product = fold == OP_SUM && e->kind == EXPR_OP && e->op == OP_MUL &&
+                   is_load(e->arg[0]) && is_load(e->arg[1]) &&
+                   (by == NULL || expr_is_scalar(k, by));
+    *out = (FoldTerm){.by = by};
+    for (uint32_t i = 0; product && i < 2; i++) {
+        out->operand[i] = e->arg[i];
+    }
+    return product;
+}
+
+static const Expr *other_operand(const Kernel *k, const FoldTerm *t, const Expr *load)
+{
+    uint32_t i = 0;
+    while (i < 2 && t->operand[i] != NULL && !expr_eq(k, t->operand[i], load)) {
+        i++;
+    }
+    return i == 2 ? NULL : t->operand[i] == NULL ? load : t->operand[i];
+}
+
+bool fold_term(const Kernel *k, Op fold, const Expr *value, FoldTerm *out)
+{
+    ExprWalk w;
+    uint32_t ops = 0;
+    DType t = value->dtype;
+    if (is_product(k, fold, value, out)) {
+        return true;
+    }
+    *out = (FoldTerm){.value = value};
+    if (!op_folds_terms(fold, t)) {
+        return false;
+    }
+    for (const Expr *e = expr_first(&w, value); e != NULL; e = expr_next(&w)) {
+        bool load = expr_uncast(e)->kind == EXPR_LOAD;
+        const Expr *operand = load ? other_operand(k, out, e) : NULL;
+        if (e->dtype != t || (load && operand == NULL) ||
+            (!load && (e->kind != EXPR_OP || !op_is_in_terms(e->op, t) || ++ops > TERM_OPS))) {
+            return false;
+        }
+        if (load) {
+            out->operand[out->operand[0] != NULL && operand != out->operand[0] ? 1 : 0] =
+                operand;
+            expr_skip(&w);
+        }
+    }
+    return out->operand[1] != NULL;
+}
+
+const Expr *fold_term_of(Arena *a, const Kernel *k, const FoldTerm *t,
+                         const Expr *const with[2])
+{
+    if (t->value == NULL) {
+        const Expr *product = expr_op(a, OP_MUL, with[0]->dtype, 2, with);
+        const Expr *times[2] = {t->by, product};
+        return t->by == NULL ? product : expr_op(a, OP_MUL, product->dtype, 2, times);
+    }
+    const Expr *e = t->value, *arg[3];
+    for (uint32_t i = 0; i < 2; i++) {
+        if (expr_eq(k, e, t->operand[i])) {
+            return with[i];
+        }
+    }
+    for (uint32_t i = 0; i < e->n_args; i++) { /* TERM_OPS deep at most */
+        FoldTerm part = *t;
+        part.value = e->arg[i];
+        arg[i] = fold_term_of(a, k, &part, with);
+    }
+    return expr_op(a, e->op, e->dtype, e->n_args, arg);
+}
