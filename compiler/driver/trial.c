@@ -93,6 +93,7 @@ static double node_magnitude(const Node *node, const int64_t *dims, const double
     case OP_MIN:
     case OP_MAX:
     case OP_SELECT:
+    case OP_WHERE:
     case OP_RMIN:
     case OP_RMAX:
     case OP_ANY:

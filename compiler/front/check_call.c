@@ -38,7 +38,7 @@ static bool reduction_named(Sym name, Op *op)
 static bool function_named(Sym name, Op *op)
 {
     return op_from_name((Str){name->text, name->n}, op) && op_info(*op)->kind == OPKIND_MAP &&
-           *op != OP_COPY && *op != OP_CAST && *op != OP_SCALE;
+           *op != OP_COPY && *op != OP_CAST && *op != OP_SCALE && *op != OP_WHERE;
 }
 
 /* `A(i,j)` as it should be. */

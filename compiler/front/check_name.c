@@ -150,7 +150,7 @@ const char *suggest_function(Kern *k, Sym name)
     }
     for (int op = 0; op < OP_COUNT; op++) {
         if (op_info((Op)op)->kind == OPKIND_MAP && op != OP_COPY && op != OP_CAST &&
-            op != OP_SCALE) {
+            op != OP_SCALE && op != OP_WHERE) {
             near_offer(&n, op_info((Op)op)->name);
         }
     }

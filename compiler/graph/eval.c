@@ -217,8 +217,9 @@ typedef struct Wide {
     uint32_t rank;
     uint32_t *label;
     int64_t count;
-    double *re, *im; /* im: C128 only */
-    uint64_t *i;     /* modulo 2^64 */
+    double *re, *im;        /* im: C128 only */
+    uint64_t *i;            /* modulo 2^64 */
+    const uint8_t *present; /* terms with the others are absent; null: all are present */
 } Wide;
 
 /* A sum of products over labels of the node: everything in terms of label numbers below n_labels. */
@@ -297,6 +298,51 @@ static bool wide_operand(Sum *s, const Node *n, uint32_t k, DType own, Wide *out
     return true;
 }
 
+/* Where an operand that is `where(c, x, 0)` is present. */
+static bool operand_present(Sum *s, const Node *n, uint32_t k, Wide *w)
+{
+    const Node *where = graph_node(s->e->g, n->operand[k]);
+    if (where->op != OP_WHERE) {
+        return true;
+    }
+    Index *index = ARENA_ARRAY(s->arena, (size_t)where->access[0].rank + 1, Index);
+    Access condition = {where->access[0].rank, index};
+    for (uint32_t d = 0; d < condition.rank; d++) {
+        index[d] = where->access[0].index[d];
+        for (uint32_t o = 0; index[d].label >= 0 && o < where->rank; o++) {
+            if (where->out[o] == where->access[0].index[d].label) {
+                index[d] = n->access[k].index[o];
+                break;
+            }
+        }
+    }
+    const Tensor *holds = s->e->value[where->operand[0]];
+    int64_t *step = ARENA_ARRAY(s->arena, s->n_labels, int64_t), at = 0;
+    access_steps(&condition, holds->extent, 0, 1, &at, step);
+    uint8_t *present = ARENA_ARRAY(s->arena, (size_t)w->count, uint8_t);
+    if (out_of_work(s->e, sat_mul(w->count, MAP_STEP))) {
+        return false;
+    }
+    Odometer o = odometer_new(s->arena, w->rank, w->label, s->extent, 1, &at, step);
+    for (int64_t i = 0; i < w->count; i++) {
+        present[i] = tensor_get(holds, at).i != 0;
+        odometer_next(&o);
+    }
+    w->present = present;
+    return true;
+}
+
+static bool is_present(const Wide *const *w, uint32_t n, const int64_t *at, const int64_t *step,
+                       int64_t i)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        if (w[k]->present != NULL && !w[k]->present[at[k] + i * step[k]]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The innermost sum: `count` products of n operands, operand k from at[k] by step[k]. */
 static void sum_row(const Wide *const *w, uint32_t n, const int64_t *at, const int64_t *step,
                     int64_t count, Wide *to, int64_t to_at)
@@ -306,6 +352,9 @@ static void sum_row(const Wide *const *w, uint32_t n, const int64_t *at, const i
         uint64_t sum = to->i[to_at];
         for (int64_t i = 0; i < count; i++) {
             uint64_t p = 1;
+            if (!is_present(w, n, at, step, i)) {
+                continue;
+            }
             for (uint32_t k = 0; k < n; k++) {
                 p *= w[k]->i[at[k] + i * step[k]];
             }
@@ -315,6 +364,9 @@ static void sum_row(const Wide *const *w, uint32_t n, const int64_t *at, const i
     } else if (to->im != NULL) {
         double re = to->re[to_at], im = to->im[to_at];
         for (int64_t i = 0; i < count; i++) {
+            if (!is_present(w, n, at, step, i)) {
+                continue;
+            }
             double x = w[0]->re[at[0] + i * step[0]], y = w[0]->im[at[0] + i * step[0]];
             for (uint32_t k = 1; k < n; k++) {
                 double u = w[k]->re[at[k] + i * step[k]], v = w[k]->im[at[k] + i * step[k]];
@@ -330,6 +382,9 @@ static void sum_row(const Wide *const *w, uint32_t n, const int64_t *at, const i
     } else {
         double sum = to->re[to_at];
         for (int64_t i = 0; i < count; i++) {
+            if (!is_present(w, n, at, step, i)) {
+                continue;
+            }
             double p = w[0]->re[at[0] + i * step[0]];
             for (uint32_t k = 1; k < n; k++) {
                 p *= w[k]->re[at[k] + i * step[k]];
@@ -453,7 +508,7 @@ static bool eval_sum(Evaluator *e, Arena *scratch, const Node *n, Tensor *to)
     const Wide **all = ARENA_ARRAY(scratch, last, const Wide *);
     uint32_t *last_use = ARENA_ARRAY(scratch, n->n_labels, uint32_t);
     for (uint32_t k = 0; k < last; k++) {
-        if (!wide_operand(&s, n, k, n->dtype, &w[k])) {
+        if (!wide_operand(&s, n, k, n->dtype, &w[k]) || !operand_present(&s, n, k, &w[k])) {
             return false;
         }
         all[k] = &w[k];

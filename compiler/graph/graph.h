@@ -312,6 +312,24 @@ double view_positions(const Graph *g, const Node *view, uint32_t d, const double
 /* Do two views with the same labels read the same elements, but for few at the ends? */
 bool views_overlap(const Graph *g, const Node *x, const Node *y);
 
+/* ---- mask.c ---- */
+#define MASK_CONDITIONS 8
+
+/* Of a value: `value` where one of the conditions does not hold; none: nothing is known. */
+typedef struct Mask {
+    uint32_t n;
+    Affine holds
+        [MASK_CONDITIONS]; /* where that is at least 0, in the node's labels and open dims */
+    Number value;
+} Mask;
+
+/* Of select(c, x, m), or where(c, x, 0), m a number. */
+Mask mask_of_select(Arena *a, const Graph *g, const Node *select);
+/* Of a bool node, in its labels; n 0: not known. */
+Mask mask_of_condition(Arena *a, const Graph *g, NodeRef condition);
+/* An expression of an operand's labels, in labels of the node that reads it. */
+Affine mask_in_reader(Arena *a, const Node *operand, Access access, Affine x);
+
 /* ---- graph_verify.c ---- */
 /* Reports the first broken invariant of `g` in its form as E_DUMP; `stage` names who made it. */
 bool graph_verify(Ctx *ctx, const Graph *g, const char *stage);

@@ -111,7 +111,7 @@ static int32_t power_of_operands(Tracer *t, const Node *n, const int32_t *own, b
 {
     int32_t power = 0;
     for (uint32_t k = 0; k < n->n_operands; k++) {
-        bool apart = n->op == OP_DIV && k == 1;
+        bool apart = (n->op == OP_DIV && k == 1) || (n->op == OP_WHERE && k != 1);
         if ((apart || !alike) && !t->depends[n->operand[k]]) {
             continue;
         }
@@ -164,6 +164,7 @@ static int32_t power_of(Tracer *t, NodeRef n, const int32_t *dims)
     case OP_NEG:
     case OP_COPY:
     case OP_DIV:
+    case OP_WHERE:
         return power_of_operands(t, node, own, true);
     default:
         return -1;

@@ -173,6 +173,8 @@ typedef struct TileIndex {
     VarRef var;
     Range range;
     IndexMode mode; /* LOOP in TILED form; UNROLL and VECTOR need full tiles of constant span */
+    const Window *
+        window; /* LEGAL form, of the sum of a product: positions outside are left out; or null */
 } TileIndex;
 
 typedef enum TileKind { TILE_FILL, TILE_COPY, TILE_MAP, TILE_REDUCE, TILE_MATMUL } TileKind;

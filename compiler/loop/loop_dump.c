@@ -237,6 +237,21 @@ static void put_declaration(const Kernel *k, BufRef buf, const char *last, Text 
     text_printf(out, " %s", last);
 }
 
+static void put_window(const Kernel *k, const Window *w, Text *out)
+{
+    if (w == NULL) {
+        return;
+    }
+    text_put(out, " within ");
+    if (w->has_lo) {
+        put_affine(k, w->lo, out);
+    }
+    text_put(out, "..");
+    if (w->has_hi) {
+        put_affine(k, w->hi, out);
+    }
+}
+
 static void put_for_head(const Kernel *k, const Stmt *s, Text *out)
 {
     text_put(out, "for ");
@@ -246,16 +261,7 @@ static void put_for_head(const Kernel *k, const Stmt *s, Text *out)
     text_printf(out, " step %lld%s%s", (long long)s->step, part_suffix(s->part),
                 s->parallel ? " parallel" : "");
     hints_dump_threads(k, s->threads, out);
-    if (s->window != NULL) {
-        text_put(out, " within ");
-        if (s->window->has_lo) {
-            put_affine(k, s->window->lo, out);
-        }
-        text_put(out, "..");
-        if (s->window->has_hi) {
-            put_affine(k, s->window->hi, out);
-        }
-    }
+    put_window(k, s->window, out);
 }
 
 /* A statement's indices by name. */
@@ -279,6 +285,7 @@ static void put_tile(const Kernel *k, const Stmt *s, Text *out)
         text_put(out, " in ");
         put_range(k, &s->index[i].range, out);
         text_put(out, mode_suffix(s->index[i].mode));
+        put_window(k, s->index[i].window, out);
     }
     text_put(out, "] ");
     put_access(k, s->dst, s->at, out);

@@ -322,6 +322,18 @@ static bool run_scan(Interpreter *m, const Stmt *s, int64_t lo, int64_t end)
     return true;
 }
 
+/* To what a window leaves of it. */
+static bool narrow(Interpreter *m, const Window *w, int64_t *lo, int64_t *end)
+{
+    int64_t least = 0, most = 0;
+    if (!position(m, w->lo, &least) || !position(m, w->hi, &most)) {
+        return false;
+    }
+    *lo = w->has_lo && least > *lo ? least : *lo;
+    *end = w->has_hi && most < *end ? most : *end;
+    return true;
+}
+
 /* All values of the local indices, the last one fastest. */
 static bool run_tile(Interpreter *m, const Stmt *s)
 {
@@ -332,6 +344,9 @@ static bool run_tile(Interpreter *m, const Stmt *s)
     bool any = true;
     for (uint32_t i = 0; ok && i < s->n_index; i++) {
         ok = interval(m, &s->index[i].range, &lo[i], &end[i]);
+        any = any && lo[i] < end[i];
+        ok = ok &&
+             (s->index[i].window == NULL || narrow(m, s->index[i].window, &lo[i], &end[i]));
         any = any && lo[i] < end[i];
         m->var[s->index[i].var] = lo[i];
     }

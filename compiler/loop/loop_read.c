@@ -340,6 +340,25 @@ bool reader_end(LoopReader *r, Cursor *c, Span *span)
     return cursor_expect_end(c);
 }
 
+/* `within LO..HI`, either of which may lack, or nothing. */
+static bool read_window(LoopReader *r, Cursor *c, const Window **out)
+{
+    if (!cursor_take(c, TERM_NAME, "within")) {
+        return true;
+    }
+    Window *w = ARENA_NEW(r->arena, Window);
+    w->has_lo = !cursor_is(c, TERM_PUNCT, "..");
+    if ((w->has_lo && !read_affine(r, c, &w->lo)) ||
+        cursor_expect(c, TERM_PUNCT, "..", "'..'") == NULL) {
+        return false;
+    }
+    const Term *next = cursor_peek(c);
+    w->has_hi =
+        next != NULL && !(next->kind == TERM_NAME && strcmp(next->text->text, "at") == 0);
+    *out = w;
+    return !w->has_hi || read_affine(r, c, &w->hi);
+}
+
 static bool read_index(LoopReader *r, Term *seq, TileIndex *out)
 {
     Cursor c = cursor_seq(r->ctx, seq);
@@ -603,22 +622,7 @@ static bool read_for(LoopReader *r, Cursor *c, const DumpLine *line, Stmt *s)
     if (!reader_threads(r, c, &s->threads)) {
         return false;
     }
-    if (cursor_take(c, TERM_NAME, "within")) {
-        Window *w = ARENA_NEW(r->arena, Window);
-        w->has_lo = !cursor_is(c, TERM_PUNCT, "..");
-        if ((w->has_lo && !read_affine(r, c, &w->lo)) ||
-            cursor_expect(c, TERM_PUNCT, "..", "'..'") == NULL) {
-            return false;
-        }
-        const Term *next = cursor_peek(c);
-        w->has_hi =
-            next != NULL && !(next->kind == TERM_NAME && strcmp(next->text->text, "at") == 0);
-        if (w->has_hi && !read_affine(r, c, &w->hi)) {
-            return false;
-        }
-        s->window = w;
-    }
-    return read_body(r, c, line, s);
+    return read_window(r, c, &s->window) && read_body(r, c, line, s);
 }
 
 /* Of a block: `when` TEST, or nothing. */

@@ -151,13 +151,17 @@ static bool var_refers(Verifier *v, VarRef var, bool is_loop)
            malformed(v, "a loop or an index without a variable of its kind");
 }
 
+static bool window_refers(Verifier *v, const Window *w)
+{
+    return w == NULL || (affine_refers(v, w->lo) && affine_refers(v, w->hi));
+}
+
 static bool stmt_refers(Verifier *v, const Stmt *s)
 {
     switch (s->kind) {
     case STMT_FOR:
         return var_refers(v, s->var, true) && range_refers(v, &s->range) &&
-               (s->window == NULL ||
-                (affine_refers(v, s->window->lo) && affine_refers(v, s->window->hi)));
+               window_refers(v, s->window);
     case STMT_BLOCK:
         for (uint32_t i = 0; i < s->n_guards; i++) {
             if (!var_refers(v, s->guard[i].var, true) || !affine_refers(v, s->guard[i].from)) {
@@ -178,7 +182,7 @@ static bool stmt_refers(Verifier *v, const Stmt *s)
     case STMT_TILE:
         for (uint32_t i = 0; i < s->n_index; i++) {
             if (!var_refers(v, s->index[i].var, false) ||
-                !range_refers(v, &s->index[i].range)) {
+                !range_refers(v, &s->index[i].range) || !window_refers(v, s->index[i].window)) {
                 return false;
             }
         }
@@ -533,34 +537,6 @@ static bool verify_fold(Verifier *v, const Stmt *s)
     return true;
 }
 
-/* A schedule is of a fold of terms of two loads, and gives each index the role that it has. */
-static bool verify_schedule(Verifier *v, const Stmt *s)
-{
-    const Schedule *b = s->schedule;
-    FoldTerm term;
-    if (b == NULL) {
-        return true;
-    }
-    if (!fold_term(v->k, s->fold, s->value, &term) || v->k->form != LOOP_TILED ||
-        b->n_labels[ROLE_M] == 0 || b->n_labels[ROLE_N] == 0 || b->n_labels[ROLE_K] == 0 ||
-        b->label[ROLE_M][0] >= s->n_index) {
-        return broken(v,
-                      "only a fold of terms of two operands, with rows, columns and a sum, has "
-                      "levels");
-    }
-    VarRef row = s->index[b->label[ROLE_M][0]].var;
-    bool rows_in_left = expr_uses(v->k, term.operand[0], row);
-    ScheduleRole *role = ARENA_ARRAY(&v->scratch, s->n_index, ScheduleRole);
-    for (uint32_t i = 0; i < s->n_index; i++) {
-        VarRef x = s->index[i].var;
-        role[i] = schedule_role(access_uses(v->k, s->dst, s->at, x),
-                                expr_uses(v->k, term.operand[0], x),
-                                expr_uses(v->k, term.operand[1], x), rows_in_left);
-    }
-    const char *problem = schedule_problem(b, s->n_index, role);
-    return problem == NULL || broken(v, "%s", problem);
-}
-
 /* The statement's own indices are in scope. */
 static bool verify_tile_body(Verifier *v, const Stmt *s)
 {
@@ -574,8 +550,9 @@ static bool verify_tile_body(Verifier *v, const Stmt *s)
     if (!verify_fold(v, s) || !verify_expr(v, s->value)) {
         return false;
     }
-    if (!verify_schedule(v, s)) {
-        return false;
+    const char *problem = fold_schedule_problem(&v->scratch, v->k, s);
+    if (problem != NULL) {
+        return broken(v, "%s", problem);
     }
     return s->value->dtype == dst->dtype ||
            broken(v, "the value is %s but '@%.60s' is %s", dtype_name(s->value->dtype),
@@ -592,6 +569,12 @@ static bool verify_tile(Verifier *v, const Stmt *s)
         const TileIndex *x = &s->index[i];
         if (!verify_binding(v, x->var) || !verify_range(v, &x->range)) {
             return false;
+        }
+        if (x->window != NULL &&
+            (!tile_multiplies(s) || v->k->form == LOOP_TILED || s->begins ||
+             access_uses(v->k, s->dst, s->at, x->var) || !verify_affine(v, x->window->lo) ||
+             !verify_affine(v, x->window->hi))) {
+            return broken(v, "only the sum of a product that has begun has a window");
         }
         if (v->k->form == LOOP_TILED
                 ? x->mode != MODE_LOOP
@@ -627,9 +610,8 @@ static bool verify_for(Verifier *v, const Stmt *s)
     if (s->step < 1 || s->step > SIZE_LIMIT) {
         return broken(v, "a step of %lld", (long long)s->step);
     }
-    if (s->window != NULL &&
-        (s->part != FOR_ALL || s->parallel || !verify_affine(v, s->window->lo) ||
-         !verify_affine(v, s->window->hi))) {
+    if (s->window != NULL && (s->part != FOR_ALL || !verify_affine(v, s->window->lo) ||
+                              !verify_affine(v, s->window->hi))) {
         return broken(v, "a loop that is no plain one has a window");
     }
     bounds_push(&v->bounds, s->var, &s->range, s->step, s->part);

@@ -50,6 +50,14 @@ static void number_access(Numbering *n, BufRef buf, const Affine *at)
     }
 }
 
+static void number_window(Numbering *n, const Window *w)
+{
+    if (w != NULL) {
+        number_affine(n, w->lo);
+        number_affine(n, w->hi);
+    }
+}
+
 static void number_stmt(Numbering *n, const Stmt *s)
 {
     ExprWalk w;
@@ -57,10 +65,7 @@ static void number_stmt(Numbering *n, const Stmt *s)
     case STMT_FOR:
         number_affine(n, s->range.start);
         number_var(n, s->var);
-        if (s->window != NULL) {
-            number_affine(n, s->window->lo);
-            number_affine(n, s->window->hi);
-        }
+        number_window(n, s->window);
         break;
     case STMT_BLOCK:
         break;
@@ -74,6 +79,7 @@ static void number_stmt(Numbering *n, const Stmt *s)
         for (uint32_t i = 0; i < s->n_index; i++) {
             number_affine(n, s->index[i].range.start);
             number_var(n, s->index[i].var);
+            number_window(n, s->index[i].window);
         }
         number_access(n, s->dst, s->at);
         for (const Expr *x = expr_first(&w, s->value); x != NULL; x = expr_next(&w)) {

@@ -10,11 +10,12 @@ static bool is_load(const Expr *e)
 
 static bool is_product(const Kernel *k, Op fold, const Expr *value, FoldTerm *out)
 {
-    const Expr *by = NULL, *e = expr_product(value, &by);
+    const Expr *by = NULL, *condition = NULL,
+               *e = expr_product(expr_under(value, &condition), &by);
     bool product = fold == OP_SUM && e->kind == EXPR_OP && e->op == OP_MUL &&
                    is_load(e->arg[0]) && is_load(e->arg[1]) &&
                    (by == NULL || expr_is_scalar(k, by));
-    *out = (FoldTerm){.by = by};
+    *out = (FoldTerm){.by = by, .condition = condition};
     for (uint32_t i = 0; product && i < 2; i++) {
         out->operand[i] = e->arg[i];
     }
@@ -78,4 +79,28 @@ const Expr *fold_term_of(Arena *a, const Kernel *k, const FoldTerm *t,
         arg[i] = fold_term_of(a, k, &part, with);
     }
     return expr_op(a, e->op, e->dtype, e->n_args, arg);
+}
+
+const char *fold_schedule_problem(Arena *scratch, const Kernel *k, const Stmt *s)
+{
+    const Schedule *b = s->schedule;
+    FoldTerm term;
+    if (b == NULL) {
+        return NULL;
+    }
+    if (!fold_term(k, s->fold, s->value, &term) || k->form != LOOP_TILED ||
+        b->n_labels[ROLE_M] == 0 || b->n_labels[ROLE_N] == 0 || b->n_labels[ROLE_K] == 0 ||
+        b->label[ROLE_M][0] >= s->n_index) {
+        return "only a fold of terms of two operands, with rows, columns and a sum, has levels";
+    }
+    VarRef row = s->index[b->label[ROLE_M][0]].var;
+    bool rows_in_left = expr_uses(k, term.operand[0], row);
+    ScheduleRole *role = ARENA_ARRAY(scratch, s->n_index, ScheduleRole);
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        VarRef x = s->index[i].var;
+        role[i] =
+            schedule_role(access_uses(k, s->dst, s->at, x), expr_uses(k, term.operand[0], x),
+                          expr_uses(k, term.operand[1], x), rows_in_left);
+    }
+    return schedule_problem(b, s->n_index, role);
 }

@@ -154,6 +154,14 @@ const Expr *expr_product(const Expr *value, const Expr **factor)
     return inner;
 }
 
+const Expr *expr_under(const Expr *value, const Expr **condition)
+{
+    bool under = value->kind == EXPR_OP && value->op == OP_SELECT &&
+                 value->arg[2]->kind == EXPR_CONST && number_is_zero(value->arg[2]->value);
+    *condition = under ? value->arg[0] : NULL;
+    return under ? value->arg[1] : value;
+}
+
 bool expr_is_scalar(const Kernel *k, const Expr *value)
 {
     ExprWalk w;
@@ -394,6 +402,16 @@ static const Prefetch *copy_prefetch(const StmtCopy *c, const Prefetch *p)
     return out;
 }
 
+static const Window *copy_window(const StmtCopy *c, const Window *w)
+{
+    Window *out = w == NULL ? NULL : arena_copy(c->arena, w, sizeof *w);
+    if (out != NULL) {
+        out->lo = copy_affine(c, w->lo, 0);
+        out->hi = copy_affine(c, w->hi, 0);
+    }
+    return out;
+}
+
 static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
 {
     Stmt *out = arena_copy(c->arena, s, sizeof *s);
@@ -401,12 +419,7 @@ static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
     case STMT_FOR:
         out->var = c->var[s->var];
         out->range.start = copy_affine(c, s->range.start, 0);
-        if (s->window != NULL) {
-            Window *window = arena_copy(c->arena, s->window, sizeof *window);
-            window->lo = copy_affine(c, window->lo, 0);
-            window->hi = copy_affine(c, window->hi, 0);
-            out->window = window;
-        }
+        out->window = copy_window(c, s->window);
         out->body = stmts_copy(c, s->body, s->n_body);
         return out;
     case STMT_BLOCK:
@@ -427,6 +440,7 @@ static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
         index[i] = s->index[i];
         index[i].range.start = copy_affine(c, s->index[i].range.start, 0);
         index[i].var = c->var[s->index[i].var];
+        index[i].window = copy_window(c, s->index[i].window);
     }
     VarRef *first = ARENA_ARRAY(c->arena, s->n_first, VarRef);
     for (uint32_t i = 0; i < s->n_first; i++) {

@@ -117,7 +117,7 @@ static Cover cover_of(Splitter *s, const Stmt *stmt, const Factor *f)
     Affine *at = ARENA_ARRAY(s->arena, b->rank + 1, Affine);
     for (uint32_t d = 0; d < b->rank; d++) {
         VarRef v = kernel_var(s->to, &s->ctx->syms, "x", false);
-        out.index[out.n++] = (TileIndex){v, range_whole(b->extent[d]), MODE_LOOP};
+        out.index[out.n++] = (TileIndex){.var = v, .range = range_whole(b->extent[d])};
         at[d] = affine_var(s->arena, v);
     }
     out.f.at = at;

@@ -25,8 +25,8 @@ static const Expr *build_operation(Builder *b, const Node *n, Access access,
                             pos);
     }
     if (op_info(n->op)->kind == OPKIND_MAP) {
-        return n->op == OP_COPY ? arg[0]
-                                : expr_op(b->arena, n->op, n->dtype, n->n_operands, arg);
+        Op op = n->op == OP_WHERE ? OP_SELECT : n->op;
+        return n->op == OP_COPY ? arg[0] : expr_op(b->arena, op, n->dtype, n->n_operands, arg);
     }
     return build_product(b, n->dtype, n->n_operands, arg);
 }
@@ -98,20 +98,39 @@ const Expr *build_expr(Builder *b, NodeRef node, Access access, const Position *
     return expr_cast(b->arena, expr_load(b->arena, b->k, place.buf, at), n->dtype);
 }
 
+/* A factor of a sum of products; of `where(c, x, 0)` x, and the condition joins those of the term. */
+static const Expr *build_factor(Builder *b, const Node *n, uint32_t k, const Position *pos,
+                                const Expr **condition)
+{
+    const Node *where = graph_node(b->g, n->operand[k]);
+    if (where->op != OP_WHERE || b->nest->values[n->operand[k]].residence != RESIDE_INLINE) {
+        return build_expr(b, n->operand[k], n->access[k], pos);
+    }
+    const Expr *arg[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        Access at = access_compose(b->arena, where, where->access[i], n->access[k]);
+        arg[i] = build_expr(b, where->operand[i], at, pos);
+    }
+    const Expr *both[2] = {*condition, arg[0]};
+    *condition = *condition == NULL ? arg[0] : expr_op(b->arena, OP_AND, DTYPE_BOOL, 2, both);
+    return arg[1];
+}
+
 const Expr *build_value(Builder *b, const Node *n, const Position *pos)
 {
+    if (op_info(n->op)->kind == OPKIND_MAP) {
+        return build_operation(b, n, build_out(b, n), pos);
+    }
     bool fold = !node_is_expression(n);
     DType t = fold ? n->acc : n->dtype;
-    const Expr **arg = ARENA_ARRAY(b->arena, n->n_operands, const Expr *);
+    const Expr **arg = ARENA_ARRAY(b->arena, n->n_operands, const Expr *), *condition = NULL;
     for (uint32_t i = 0; i < node_factors(n); i++) {
-        arg[i] = build_expr(b, n->operand[i], n->access[i], pos);
-    }
-    if (op_info(n->op)->kind == OPKIND_MAP) {
-        return n->op == OP_COPY ? arg[0]
-                                : expr_op(b->arena, n->op, n->dtype, n->n_operands, arg);
+        arg[i] = build_factor(b, n, i, pos, &condition);
     }
     const Expr *scale =
         build_product(b, t, n->n_operands < 2 ? 0 : node_factors(n) - 2, arg + 2);
     const Expr *pair[2] = {scale, build_product(b, t, n->n_operands < 2 ? 1 : 2, arg)};
-    return scale == NULL ? pair[1] : build_product(b, t, 2, pair);
+    const Expr *value = scale == NULL ? pair[1] : build_product(b, t, 2, pair);
+    const Expr *select[3] = {condition, value, expr_const(b->arena, number_real(t, 0))};
+    return condition == NULL ? value : expr_op(b->arena, OP_SELECT, t, 3, select);
 }

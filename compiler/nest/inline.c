@@ -2,7 +2,8 @@
 /* Which expressions are recomputed where they are used (INLINE) and which values are stored. Storing costs memory
  * traffic or a block on chip; recomputing costs arithmetic, and blows up when an expression is used often. So an expression is
  * stored only when it must be (a contraction reads tensors, results are tensors) or when recomputing it is dear. A tensor
- * that is conjugated, or real where a product is complex, is a tensor still: there that is a sign, or nothing at all. */
+ * that is conjugated, or real where a product is complex, is a tensor still: there that is a sign, or nothing at all. Of one whose
+ * terms are absent under a condition that is a bound of the loop over the sum. */
 #include "nest/parts.h"
 
 /* Nodes an expanded expression may have: bounds the recursion over expressions and the size of statements. */
@@ -25,10 +26,11 @@ bool nest_is_factor(const Graph *g, const Residence *residence, NodeRef n)
         bool conj = node->op == OP_CONJ && dtype_is_complex(node->dtype);
         bool cast = node->op == OP_CAST && dtype_is_complex(node->dtype) &&
                     graph_node(g, node->operand[0])->dtype == dtype_part(node->dtype);
-        if (!conj && !cast) {
+        bool where = node->op == OP_WHERE;
+        if (!conj && !cast && !where) {
             return false;
         }
-        n = node->operand[0];
+        n = node->operand[where ? 1 : 0];
         inner = true;
     }
     return true;
@@ -81,6 +83,11 @@ static void count_readers(const Graph *g, const bool *needed, Readers *r)
             r->viewed[operand] |= node->op == OP_VIEW;
             r->begins[operand] |= node->onto && k == node_factors(node);
             r->widened[operand] |= graph_node(g, operand)->rank < node->n_labels;
+        }
+    }
+    for (NodeRef n = g->nodes.n; n-- > 0;) {
+        if (r->by_sum[n] && graph_node(g, n)->op == OP_WHERE) {
+            r->by_sum[graph_node(g, n)->operand[1]] = true;
         }
     }
 }

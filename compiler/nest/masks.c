@@ -6,117 +6,13 @@
 
 #define MOST_DEPTH 64
 
-Affine nest_mask_in_reader(Arena *a, const Node *operand, Access access, Affine x)
-{
-    Affine out = affine_const(x.base);
-    for (uint32_t i = 0; i < x.n; i++) {
-        AffineTerm t = x.term[i];
-        Affine of = {0, 1, &t};
-        for (uint32_t d = 0; d < access.rank && !affine_is_dim(t.var); d++) {
-            int32_t own = operand->out == NULL ? (int32_t)d : operand->out[d];
-            if (own == (int32_t)t.var) {
-                Index index = access.index[d];
-                Affine position = affine_const(index.offset);
-                if (index.label >= 0) {
-                    position = affine_add(a, position, 1, affine_var(a, (VarRef)index.label));
-                }
-                of = affine_add(a, affine_const(0), t.coef, position);
-                break;
-            }
-        }
-        out = affine_add(a, out, 1, of);
-    }
-    return out;
-}
-
-/* A whole number as an expression of the node's labels; false when it is none. */
-static bool affine_value(Arena *a, const Graph *g, NodeRef at, uint32_t depth, Affine *out)
-{
-    const Node *n = graph_node(g, at);
-    Affine x[2];
-    if (!dtype_is_int(n->dtype) || depth > MOST_DEPTH) {
-        return false;
-    }
-    switch (n->op) {
-    case OP_INDEX:
-        *out = affine_var(a, 0);
-        return true;
-    case OP_CONST:
-        *out = affine_const(n->value.i);
-        return n->value.i < SIZE_LIMIT && n->value.i > -SIZE_LIMIT;
-    case OP_EXTENT:
-        *out = affine_var(a, affine_dim(n->dim));
-        return true;
-    case OP_COPY:
-    case OP_CAST:
-    case OP_NEG:
-    case OP_ADD:
-    case OP_SUB:
-    case OP_MUL:
-        break;
-    default:
-        return false;
-    }
-    for (uint32_t k = 0; k < n->n_operands; k++) {
-        if (!affine_value(a, g, n->operand[k], depth + 1, &x[k])) {
-            return false;
-        }
-        x[k] = nest_mask_in_reader(a, graph_node(g, n->operand[k]), n->access[k], x[k]);
-    }
-    if (n->op == OP_MUL) {
-        Affine number = x[0].n == 0 ? x[0] : x[1], other = x[0].n == 0 ? x[1] : x[0];
-        return number.n == 0 && affine_try_add(a, affine_const(0), number.base, other, out);
-    }
-    return n->n_operands == 1
-               ? affine_try_add(a, affine_const(0), n->op == OP_NEG ? -1 : 1, x[0], out)
-               : affine_try_add(a, x[0], n->op == OP_SUB ? -1 : 1, x[1], out);
-}
-
-/* What must be at least 0 for the condition, in the node's labels. */
-static bool conditions(Arena *a, const Graph *g, NodeRef at, uint32_t depth, Mask *out)
-{
-    const Node *n = graph_node(g, at);
-    if (depth > MOST_DEPTH || out->n == MASK_CONDITIONS) {
-        return false;
-    }
-    if (n->op == OP_AND || n->op == OP_COPY) {
-        for (uint32_t k = 0; k < n->n_operands; k++) {
-            uint32_t first = out->n;
-            if (!conditions(a, g, n->operand[k], depth + 1, out)) {
-                return false;
-            }
-            for (uint32_t i = first; i < out->n; i++) {
-                out->holds[i] = nest_mask_in_reader(a, graph_node(g, n->operand[k]),
-                                                    n->access[k], out->holds[i]);
-            }
-        }
-        return true;
-    }
-    bool below = n->op == OP_LT || n->op == OP_LE, above = n->op == OP_GT || n->op == OP_GE;
-    Affine x[2], room;
-    for (uint32_t k = 0; k < 2 && (below || above); k++) {
-        if (!affine_value(a, g, n->operand[k], depth + 1, &x[k])) {
-            return false;
-        }
-        x[k] = nest_mask_in_reader(a, graph_node(g, n->operand[k]), n->access[k], x[k]);
-    }
-    if ((!below && !above) ||
-        !affine_try_add(a, x[below ? 1 : 0], -1, x[below ? 0 : 1], &room)) {
-        return false;
-    }
-    room.base -= n->op == OP_LT || n->op == OP_GT ? 1 : 0;
-    out->holds[out->n++] = room;
-    return true;
-}
-
 static Mask mask_of(Arena *a, const Graph *g, NodeRef at, uint32_t depth);
 
 static Mask mask_read(Arena *a, const Graph *g, const Node *n, uint32_t k, uint32_t depth)
 {
     Mask m = mask_of(a, g, n->operand[k], depth + 1);
     for (uint32_t i = 0; i < m.n; i++) {
-        m.holds[i] =
-            nest_mask_in_reader(a, graph_node(g, n->operand[k]), n->access[k], m.holds[i]);
+        m.holds[i] = mask_in_reader(a, graph_node(g, n->operand[k]), n->access[k], m.holds[i]);
     }
     return m;
 }
@@ -124,30 +20,6 @@ static Mask mask_read(Arena *a, const Graph *g, const Node *n, uint32_t k, uint3
 static bool is_infinite(Number v)
 {
     return dtype_is_float(v.dtype) && v.re - v.re != 0 && v.re == v.re;
-}
-
-static const Node *constant(const Graph *g, NodeRef at)
-{
-    const Node *n = graph_node(g, at);
-    while ((n->op == OP_CAST || n->op == OP_COPY) && n->rank == 0) {
-        n = graph_node(g, n->operand[0]);
-    }
-    return n->op == OP_CONST ? n : NULL;
-}
-
-Mask nest_mask_of_select(Arena *a, const Graph *g, const Node *n)
-{
-    Mask out = {0};
-    const Node *other = constant(g, n->operand[2]);
-    if (other == NULL || !conditions(a, g, n->operand[0], 0, &out)) {
-        return (Mask){0};
-    }
-    for (uint32_t i = 0; i < out.n; i++) {
-        out.holds[i] =
-            nest_mask_in_reader(a, graph_node(g, n->operand[0]), n->access[0], out.holds[i]);
-    }
-    out.value = number_cast(other->value, n->dtype);
-    return out;
 }
 
 /* Products are 0 where a factor is. */
@@ -173,8 +45,8 @@ static Mask mask_of(Arena *a, const Graph *g, NodeRef at, uint32_t depth)
     if (depth > MOST_DEPTH || dtype_is_complex(n->dtype)) {
         return (Mask){0};
     }
-    if (n->op == OP_SELECT) {
-        return nest_mask_of_select(a, g, n);
+    if (n->op == OP_SELECT || n->op == OP_WHERE) {
+        return mask_of_select(a, g, n);
     }
     if (n->op == OP_MUL || n->op == OP_DIV ||
         (op_info(n->op)->kind == OPKIND_CONTRACT && node_is_expression(n))) {
@@ -352,6 +224,64 @@ double nest_mask_fraction(Arena *scratch, const Nest *nest, uint32_t k)
     }
     arena_reset(scratch, mark);
     return all / extent;
+}
+
+/* Of a condition the least (or the first position past the greatest) position of label `own`, with the other labels at that part of
+ * theirs. */
+static double bound_at(const Nest *nest, const Node *n, const Affine *x, int32_t own,
+                       double share)
+{
+    double rest = (double)x->base;
+    for (uint32_t i = 0; i < x->n; i++) {
+        VarRef v = x->term[i].var;
+        Dim d = affine_is_dim(v) ? dim_open(affine_sym(v)) : n->extent[v];
+        double size = (double)nest_typical(nest->graph, d);
+        rest += v == (VarRef)own
+                    ? 0.0
+                    : (double)x->term[i].coef * (affine_is_dim(v) ? size : size * share);
+    }
+    return affine_coef(*x, (VarRef)own) > 0 ? -rest : rest + 1.0;
+}
+
+double nest_mask_present(Arena *scratch, const Nest *nest, NodeRef node)
+{
+    const Node *n = graph_node(nest->graph, node);
+    ArenaMark mark = arena_mark(scratch);
+    double share = 1.0;
+    for (uint32_t k = 0; op_info(n->op)->kind == OPKIND_CONTRACT && k < n->n_operands; k++) {
+        bool where = graph_node(nest->graph, n->operand[k])->op == OP_WHERE;
+        Mask m = where ? mask_read(scratch, nest->graph, n, k, 0) : (Mask){0};
+        double sum = 0.0;
+        int32_t own = -1;
+        for (uint32_t i = 0; i < m.n; i++) {
+            for (uint32_t t = 0; t < m.holds[i].n; t++) {
+                int32_t l = (int32_t)m.holds[i].term[t].var;
+                if (affine_is_dim(m.holds[i].term[t].var)) {
+                    continue;
+                }
+                own = node_reduces(n, l) ? l : own;
+                if (nest_loop_of(nest, nest->items[nest->values[node].item].parent, node, l) !=
+                    NEST_NONE) {
+                    arena_reset(scratch, mark);
+                    return 1.0; /* the loop's window says it */
+                }
+            }
+        }
+        for (uint32_t s = 0; own >= 0 && s < SAMPLES; s++) {
+            double all = (double)nest_typical(nest->graph, n->extent[own]), lo = 0.0, hi = all;
+            for (uint32_t i = 0; i < m.n; i++) {
+                double x =
+                    bound_at(nest, n, &m.holds[i], own, (2.0 * s + 1.0) / (2.0 * SAMPLES));
+                bool least = affine_coef(m.holds[i], (VarRef)own) > 0;
+                lo = least && x > lo ? x : lo;
+                hi = !least && x < hi ? x : hi;
+            }
+            sum += hi > lo ? (hi - lo) / all : 0.0;
+        }
+        share *= own >= 0 ? sum / SAMPLES : 1.0;
+    }
+    arena_reset(scratch, mark);
+    return share;
 }
 
 bool nest_mask_labels(Arena *a, const Graph *g, NodeRef n, int32_t *folded, int32_t *other)

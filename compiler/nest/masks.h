@@ -5,21 +5,6 @@
 
 #include "nest/nest.h"
 
-#define MASK_CONDITIONS 8
-
-/* Of a value: `value` where one of the conditions does not hold; none: nothing is known. */
-typedef struct Mask {
-    uint32_t n;
-    Affine holds
-        [MASK_CONDITIONS]; /* where that is at least 0, in the node's labels and open dims */
-    Number value;
-} Mask;
-
-/* Of select(c, x, m), m a number. */
-Mask nest_mask_of_select(Arena *a, const Graph *g, const Node *select);
-/* An expression of an operand's labels, in labels of the node that reads it. */
-Affine nest_mask_in_reader(Arena *a, const Node *operand, Access access, Affine x);
-
 /* Positions of a loop outside of which all that its body adds up is what changes nothing: from `lo` on, below `hi`, as far as
  * either is known. Variables are loops around it (by their place among the items, at the first position of their tile) and
  * open dims. */
@@ -33,6 +18,8 @@ MaskWindow nest_mask_window(Arena *arena, const Nest *nest, uint32_t k);
 
 /* Two labels of node `n`, of which a condition on what it folds compares the positions; *folded is one that it folds over. */
 bool nest_mask_labels(Arena *arena, const Graph *g, NodeRef n, int32_t *folded, int32_t *other);
+/* The part of a contraction's terms that conditions leave (`where`), at typical extents; 1 where a loop cuts the labels. */
+double nest_mask_present(Arena *scratch, const Nest *nest, NodeRef node);
 /* The part of the loop's iterations that is left, at typical extents, on average. */
 double nest_mask_fraction(Arena *scratch, const Nest *nest, uint32_t k);
 

@@ -59,14 +59,14 @@ bool nest_scan(Arena *arena, const Nest *nest, const NestValue *values, NodeRef 
     if (select->op != OP_SELECT || values[node->operand[0]].residence != RESIDE_INLINE) {
         return false;
     }
-    Mask mask = nest_mask_of_select(arena, g, select);
+    Mask mask = mask_of_select(arena, g, select);
     Number value = number_cast(mask.value, node->acc),
            neutral = op_neutral(node->op, node->acc);
     if (mask.n != 1 || value.i != neutral.i || value.re != neutral.re ||
         value.im != neutral.im) {
         return false;
     }
-    Affine holds = nest_mask_in_reader(arena, select, node->access[0], mask.holds[0]);
+    Affine holds = mask_in_reader(arena, select, node->access[0], mask.holds[0]);
     if (!is_prefix(node, &holds, out) || !folds_alone(node, out->folded)) {
         return false;
     }

@@ -5,6 +5,7 @@
  *     a shift      s(t) - y, perhaps times a positive number without indices;
  *     a factor     exp of a shift, products of factors with what does not depend on y, and what is
  *                  linear in factors alike: sums, folds over another index that keep t;
+ *                  and where a condition leaves terms out of the sum: it is of those that y is the maximum of;
  *     bound        anything else: y itself, relu of a shift, a cast to a type of a smaller range, a comparison, a
  *                  selection, which would drop the NaN that a row of -inf must give. A cast from f32 to bf16 rounds as much
  *                  whatever the factor is.
@@ -180,6 +181,7 @@ static Joins joins(const Graph *g, const Node *n)
     case OP_NEG:
     case OP_COPY:
     case OP_DIV:
+    case OP_WHERE:
         return JOIN_ALIKE;
     default:
         return JOIN_NOT;
@@ -189,7 +191,7 @@ static Joins joins(const Graph *g, const Node *n)
 /* May operand `k` be what does not depend on y, where some other does? */
 static bool may_be_free(const Node *n, uint32_t k, Joins how)
 {
-    return how == JOIN_PRODUCT || (n->op == OP_DIV && k == 1);
+    return how == JOIN_PRODUCT || (n->op == OP_DIV && k == 1) || (n->op == OP_WHERE && k != 1);
 }
 
 /* Of a node of which an operand is a factor: the factor that it has, in its labels. */
@@ -205,7 +207,7 @@ static bool join_factors(const Finder *f, const Node *n, Carried *out)
             }
             continue;
         }
-        bool last = n->op == OP_DIV && k == 1;
+        bool last = (n->op == OP_DIV && k == 1) || (n->op == OP_WHERE && k != 1);
         if (last || n->operand[k] == f->y || f->mark[n->operand[k]].kind != MARK_FACTOR ||
             !carry(f, n, k, &c) || (any && !same_labels(f, out, &c))) {
             return false;

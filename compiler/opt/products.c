@@ -13,6 +13,7 @@
  * A term has as many roundings as before, in another order, so that what over- or underflows may be another part of it. Integers
  * have no quotients here, so that they stay exact. Nothing is done where a group has all labels: then no work is saved. */
 #include "opt/opt.h"
+#include "opt/where.h"
 
 typedef uint64_t LabelSet;
 #define LABELS_MOST 64
@@ -40,6 +41,10 @@ typedef struct Products {
     /* Of the sum at hand: */
     const Node *sum;
     Factors factors, conditions;
+    uint32_t
+        selections; /* that were taken apart; the condition of the last one, as it was read: */
+    NodeRef selected;
+    Access holds;
     bool negative;
     uint32_t taken; /* nodes that were taken apart, */
     uint32_t depth; /* inside each other */
@@ -125,6 +130,9 @@ static void take(Products *p, NodeRef at, Access a, bool divides)
         take(p, n->operand[0], read_through(p, n, 0, &a), divides);
     } else if (numbers && n->op == OP_SELECT && !divides && selected(p->g, n) != 0) {
         uint32_t k = selected(p->g, n);
+        p->selections++;
+        p->selected = k == 1 ? n->operand[0] : NODE_NONE;
+        p->holds = read_through(p, n, 0, &a);
         take_condition(p, n->operand[0], read_through(p, n, 0, &a), k == 2);
         take(p, n->operand[k], read_through(p, n, k, &a), false);
     } else {
@@ -269,10 +277,27 @@ static Value constant(Products *p, int64_t number)
     return (Value){graph_const(p->to, n, p->sum->span), (Access){0}};
 }
 
+/* Are terms without a condition absent, rather than 0? */
+static bool leaves_out(const Products *p)
+{
+    return !p->masks && dtype_is_float(p->sum->dtype);
+}
+
+/* The factor in the new graph; under the conditions of the sum. */
+static NodeRef factor_node(Products *p, const Factor *f)
+{
+    NodeRef masked = NODE_NONE;
+    if (leaves_out(p) && p->selections == 1 && p->selected != NODE_NONE) {
+        masked = where_exponential(&p->scratch, p->g, p->to, p->map, f->node, f->at,
+                                   p->selected, p->holds);
+    }
+    return masked == NODE_NONE ? p->map[f->node] : masked;
+}
+
 /* The value times the factor, or divided by it. */
 static void value_times(Products *p, Value *v, const Factor *f)
 {
-    Value x = {p->map[f->node], f->at};
+    Value x = {factor_node(p, f), f->at};
     if (v->node == NODE_NONE && !f->divides) {
         *v = x;
         return;
@@ -282,19 +307,37 @@ static void value_times(Products *p, Value *v, const Factor *f)
     value_apply(p, v, op, &left, &x);
 }
 
-/* The value where the condition holds, else 0. */
-static void value_where(Products *p, Value *v, const Factor *condition)
+/* The condition in the new graph, and both of them. */
+static Value condition_and(Products *p, const Value *other, const Factor *condition)
 {
-    Value c = {p->map[condition->node], condition->at},
-          x = v->node == NODE_NONE ? constant(p, 1) : *v;
+    Value c = {p->map[condition->node], condition->at}, both = {NODE_NONE, {0}};
     if (condition->negated) {
         c.node = add_map(p, OP_NOT, DTYPE_BOOL, 1, &c.node, &c.at, condition->labels, &c.at);
     }
-    Value zero = constant(p, 0);
-    NodeRef operand[3] = {c.node, x.node, zero.node};
-    Access access[3] = {c.at, x.at, zero.at};
-    v->node = add_map(p, OP_SELECT, p->sum->dtype, 3, operand, access,
-                      labels_of(&c.at) | labels_of(&x.at), &v->at);
+    if (other->node == NODE_NONE) {
+        return c;
+    }
+    NodeRef operand[2] = {other->node, c.node};
+    Access access[2] = {other->at, c.at};
+    both.node = add_map(p, OP_AND, DTYPE_BOOL, 2, operand, access,
+                        labels_of(&other->at) | labels_of(&c.at), &both.at);
+    return both;
+}
+
+/* The value where the condition holds, else 0 (select), or absent (where). */
+static void value_under(Products *p, Value *v, const Value *condition, Op op)
+{
+    Value x = v->node == NODE_NONE ? constant(p, 1) : *v, zero = constant(p, 0);
+    NodeRef operand[3] = {condition->node, x.node, zero.node};
+    Access access[3] = {condition->at, x.at, zero.at};
+    v->node = add_map(p, op, p->sum->dtype, 3, operand, access,
+                      labels_of(&condition->at) | labels_of(&x.at), &v->at);
+}
+
+static void value_select(Products *p, Value *v, const Factor *condition)
+{
+    Value none = {NODE_NONE, {0}}, c = condition_and(p, &none, condition);
+    value_under(p, v, &c, OP_SELECT);
 }
 
 /* The group of n that a factor belongs to; n: it has no summed label, or there is none; n + 1: it stands alone. */
@@ -326,10 +369,20 @@ static Value group_value(Products *p, Value begin, uint32_t n, const LabelSet *g
             value_times(p, &v, &p->factors.list.at[i]);
         }
     }
+    Value where = {NODE_NONE, {0}};
     for (uint32_t i = 0; i < p->conditions.list.n; i++) {
-        if (group_of(p, n, group, &p->conditions.list.at[i]) == k) {
-            value_where(p, &v, &p->conditions.list.at[i]);
+        const Factor *c = &p->conditions.list.at[i];
+        if (group_of(p, n, group, c) != k) {
+            continue;
         }
+        if (k < n && leaves_out(p)) {
+            where = condition_and(p, &where, c);
+        } else {
+            value_select(p, &v, c);
+        }
+    }
+    if (where.node != NODE_NONE) {
+        value_under(p, &v, &where, OP_WHERE);
     }
     return v;
 }
@@ -391,12 +444,40 @@ static NodeRef result_of(Products *p, NodeRef at, Value v)
 
 /* ---- the pass ---- */
 
+/* Is the set of labels that of a factor, and not of a condition alone? */
+static bool has_factor(const Products *p, LabelSet labels)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < p->factors.list.n; k++) {
+        any |= p->factors.list.at[k].labels == labels;
+    }
+    return any;
+}
+
+/* May every condition be where it goes? Where terms are absent, and not 0, the two operands are what a loop over each summed label
+ * has both of. */
+static bool conditions_fit(Products *p, uint32_t n, uint32_t operands, const LabelSet *group)
+{
+    bool exact = dtype_is_int(p->sum->dtype) || p->sum->dtype == DTYPE_BOOL, fit = true;
+    LabelSet summed = summed_labels(p);
+    Bounded bounded = {0, 0};
+    for (uint32_t k = 0; fit && k < p->conditions.list.n; k++) {
+        const Factor *c = &p->conditions.list.at[k];
+        if (p->masks || exact || (c->labels & summed) == 0) {
+            continue;
+        }
+        fit = leaves_out(p) && n == 2 && operands == 2 && (summed & ~group[0]) == 0 &&
+              (summed & ~group[1]) == 0 && has_factor(p, group[0]) && has_factor(p, group[1]) &&
+              where_bounds(&p->scratch, p->g, p->sum, c->node, c->at, c->negated, &bounded);
+    }
+    return fit;
+}
+
 /* Do the groups, with the contractions that stand alone, save work, and may every condition be where it goes? */
-static bool is_worth_it(const Products *p, uint32_t n, const LabelSet *group)
+static bool is_worth_it(Products *p, uint32_t n, const LabelSet *group)
 {
     LabelSet all = 0;
     uint32_t operands = n;
-    bool exact = dtype_is_int(p->sum->dtype) || p->sum->dtype == DTYPE_BOOL;
     for (uint32_t k = 0; k < n; k++) {
         all |= group[k];
     }
@@ -409,11 +490,7 @@ static bool is_worth_it(const Products *p, uint32_t n, const LabelSet *group)
     for (uint32_t k = 0; k < n; k++) {
         worth = worth && group[k] != all;
     }
-    for (uint32_t k = 0; k < p->conditions.list.n; k++) {
-        worth = worth && (p->masks || exact ||
-                          (p->conditions.list.at[k].labels & summed_labels(p)) == 0);
-    }
-    return worth;
+    return worth && conditions_fit(p, n, operands, group);
 }
 
 /* Contractions that nothing else reads become operands of their own, so that their order is one with that of the sum. */
@@ -450,7 +527,7 @@ static void sum_over(Products *p, Value *v, int32_t label, bool *used)
     for (uint32_t k = 0; k < p->conditions.list.n; k++) {
         const Factor *c = &p->conditions.list.at[k];
         if (!used[k] && c->labels >> label & 1) {
-            value_where(p, v, c);
+            value_select(p, v, c);
             used[k] = true;
         }
     }
@@ -501,15 +578,39 @@ static NodeRef sum_in_turn(Products *p, NodeRef at)
     }
     for (uint32_t k = 0; k < p->conditions.list.n; k++) {
         if (!used[k]) {
-            value_where(p, &v, &p->conditions.list.at[k]);
+            value_select(p, &v, &p->conditions.list.at[k]);
         }
     }
     return result_of(p, at, v);
 }
 
+/* The sum of exp(s - m) under the condition of the maximum m is taken in one pass with it. */
+static NodeRef sum_of_exponential(Products *p, NodeRef at)
+{
+    const Factor *f = &p->factors.list.at[0];
+    if (p->factors.list.n != 1 || f->divides || p->negative || p->selections != 1 ||
+        p->sum->op != OP_SUM || factor_node(p, f) == p->map[f->node]) {
+        return NODE_NONE;
+    }
+    Value v = {factor_node(p, f), f->at};
+    Value where = {NODE_NONE, {0}};
+    for (uint32_t k = 0; k < p->conditions.list.n; k++) {
+        where = condition_and(p, &where, &p->conditions.list.at[k]);
+    }
+    value_under(p, &v, &where, OP_WHERE);
+    NodeSpec s = graph_spec(p->g, at);
+    s.operand = &v.node;
+    s.access = &v.at;
+    return graph_add(p->to, &s);
+}
+
 static NodeRef rewrite_sum(Products *p, NodeRef at)
 {
     take(p, p->sum->operand[0], p->sum->access[0], false);
+    NodeRef exponential = sum_of_exponential(p, at);
+    if (exponential != NODE_NONE) {
+        return exponential;
+    }
     NodeRef in_turn = p->conditions.list.n > 1 ? sum_in_turn(p, at) : NODE_NONE;
     if (in_turn != NODE_NONE) {
         return in_turn;
@@ -572,6 +673,7 @@ static NodeRef rewrite(Products *p, NodeRef at)
     p->sum = n;
     p->factors = p->conditions = (Factors){{0}};
     p->negative = false;
+    p->selections = 0;
     p->taken = 0;
     return sums ? rewrite_sum(p, at) : rewrite_contraction(p, at);
 }

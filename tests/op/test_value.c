@@ -58,7 +58,7 @@ static void put(Text *t, Number v)
 static void op_put(Text *t, Op op, DType type, DType out)
 {
     Number at[3][16];
-    DType first = op == OP_SELECT ? DTYPE_BOOL : type;
+    DType first = op == OP_SELECT || op == OP_WHERE ? DTYPE_BOOL : type;
     uint32_t n = (uint32_t)op_info(op)->arity, many = grid(type, at[1]),
              all = grid(first, at[0]);
     memcpy(at[2], at[1], sizeof at[1]);

@@ -263,6 +263,22 @@ static void iterations_begin(Emitter *e, const Stmt *s)
                 steps);
 }
 
+/* Iterations outside of the window do nothing. */
+static void window_skip(Emitter *e, const Stmt *s)
+{
+    CWriter *w = &e->w;
+    const Window *by = s->window;
+    const char *v = w->var[s->var];
+    if (by->has_lo) {
+        line_printf(w, "if (%s + %lld <= %s) {\n        continue;\n    }", v,
+                    (long long)s->step, affine_text(w, by->lo, BIND_SUM));
+    }
+    if (by->has_hi) {
+        line_printf(w, "if (%s >= %s) {\n        continue;\n    }", v,
+                    affine_text(w, by->hi, BIND_SUM));
+    }
+}
+
 static void body_emit(Emitter *e, const Stmt *s)
 {
     Text *outer = e->w.out;
@@ -277,6 +293,9 @@ static void body_emit(Emitter *e, const Stmt *s)
     e->w.counts = (Counts){0}; /* those around have no names in the function */
     counts_bind(e, whole, 1, true, 0);
     iterations_begin(e, s);
+    if (s->window != NULL) {
+        window_skip(e, s);
+    }
     vec_push(e->w.arena, &e->w.loops, s);
     counts_bind(e, s->body, s->n_body, false, s->var);
     block_emit(e, s->body, s->n_body, (WorkspaceTop){e->own.ws, 0});

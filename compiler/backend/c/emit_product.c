@@ -31,7 +31,10 @@ const Affine *access_first(Emitter *e, const Stmt *s, BufRef buf, const Affine *
     for (uint32_t d = 0; d < rank; d++) {
         out[d] = at[d];
         for (uint32_t i = 0; i < s->n_index; i++) {
-            out[d] = affine_subst(e->w.arena, out[d], s->index[i].var, s->index[i].range.start);
+            if (s->index[i].window == NULL) {
+                out[d] =
+                    affine_subst(e->w.arena, out[d], s->index[i].var, s->index[i].range.start);
+            }
         }
     }
     return out;
@@ -170,6 +173,25 @@ static const char *how_text(Emitter *e, int how, const char *adds, const char *s
     return str_format(e->w.arena, "%s ? %d : %d", streams, how | TILE_STREAMS, how);
 }
 
+/* Of a sum that a window cuts: declares where it begins, by the index's own name; how many positions there are from there on. */
+static const char *window_count(Emitter *e, const TileIndex *sum)
+{
+    CWriter *w = &e->w;
+    const Window *by = sum->window;
+    const char *lo = range_lo(w, sum->range), *hi = range_hi(w, sum->range),
+               *v = w->var[sum->var];
+    if (by->has_lo) {
+        lo = str_format(w->arena, "%s(%s, %s)", help_fixed(w->help, "tdsl_max"), lo,
+                        affine_text(w, by->lo, BIND_SUM));
+    }
+    if (by->has_hi) {
+        hi = str_format(w->arena, "%s(%s, %s)", help_fixed(w->help, "tdsl_min"), hi,
+                        affine_text(w, by->hi, BIND_SUM));
+    }
+    line_printf(w, "const int64_t %s = %s;", v, lo);
+    return str_format(w->arena, "%s - %s", hi, v);
+}
+
 void product_emit(Emitter *e, const Stmt *s)
 {
     Product p;
@@ -179,6 +201,12 @@ void product_emit(Emitter *e, const Stmt *s)
     CHECK(product_of(k, s, &p) == NULL);
     CWriter *w = &e->w;
     bool complex = dtype_is_complex(p.t), whole = product_is_whole(k, &p);
+    const char *cut = NULL;
+    if (p.sum->window != NULL) {
+        line_put(w->out, "{");
+        scope_begin(w);
+        cut = window_count(e, p.sum);
+    }
     TileShape shape = {.t = p.t,
                        .rows = p.row->range.span,
                        .columns = p.column->range.span,
@@ -190,7 +218,7 @@ void product_emit(Emitter *e, const Stmt *s)
     Call x = {.a = first_text(e, &p, p.a->buf, p.a->at),
               .b = first_text(e, &p, p.b->buf, p.b->at),
               .c = first_text(e, &p, s->dst, s->at),
-              .sum = count_text(e, p.sum->range),
+              .sum = cut != NULL ? cut : count_text(e, p.sum->range),
               .cs_a = stride_in(e, shape.parts[0], p.a->buf, p.a->at, p.sum->var),
               .rs_a = stride_in(e, shape.parts[0], p.a->buf, p.a->at, p.row->var),
               .rs_b = stride_in(e, shape.parts[1], p.b->buf, p.b->at, p.sum->var),
@@ -208,7 +236,7 @@ void product_emit(Emitter *e, const Stmt *s)
         stream_put(w->help);
         *(e->in_part ? &e->part_streams : &e->streams) = true;
     }
-    bool empty = !s->begins && may_be_empty(&p.sum->range);
+    bool empty = cut != NULL || (!s->begins && may_be_empty(&p.sum->range));
     e->uses_isa = true;
     if (empty) { /* an operand without elements has no such address */
         line_printf(w, "if (%s > 0) {", x.sum);
@@ -224,6 +252,9 @@ void product_emit(Emitter *e, const Stmt *s)
         join_call(e, &p, &shape, &x, does);
     }
     if (empty) {
+        scope_end(w);
+    }
+    if (cut != NULL) {
         scope_end(w);
     }
 }

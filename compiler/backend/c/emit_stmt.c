@@ -141,7 +141,7 @@ static void begins_emit(Emitter *e, const Stmt *s)
     }
 }
 
-static void statement_emit(Emitter *e, const Stmt *s)
+static void statement_put(Emitter *e, const Stmt *s)
 {
     if (stmt_is_product(s)) {
         product_emit(e, s);
@@ -178,6 +178,14 @@ static void statement_emit(Emitter *e, const Stmt *s)
     for (uint32_t i = 0; i < s->n_index; i++) {
         scope_end(&e->w);
     }
+}
+
+static void statement_emit(Emitter *e, const Stmt *s)
+{
+    const Stmt *outer = e->w.tile;
+    e->w.tile = s;
+    statement_put(e, s);
+    e->w.tile = outer;
 }
 
 /* Does the statement add to a cascade of rows, or read one? */

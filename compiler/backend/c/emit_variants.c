@@ -30,6 +30,14 @@ static void free_range(Free *f, Range r)
     }
 }
 
+static void free_window(Free *f, const Window *w)
+{
+    if (w != NULL) {
+        free_affine(f, w->lo);
+        free_affine(f, w->hi);
+    }
+}
+
 static void free_access(Free *f, BufRef buf, const Affine *at)
 {
     const Buffer *b = &f->e->w.k->bufs.at[buf];
@@ -47,6 +55,7 @@ static void free_tile(Free *f, const Stmt *s)
     for (uint32_t x = 0; x < s->n_index; x++) {
         f->bound[s->index[x].var] = true;
         free_range(f, s->index[x].range);
+        free_window(f, s->index[x].window);
     }
     free_access(f, s->dst, s->at);
     f->written[s->dst] = true;
@@ -70,10 +79,7 @@ static void free_block(Free *f, Stmt *const *body, uint32_t n)
         case STMT_FOR:
             f->bound[s->var] = true;
             free_range(f, s->range);
-            if (s->window != NULL) {
-                free_affine(f, s->window->lo);
-                free_affine(f, s->window->hi);
-            }
+            free_window(f, s->window);
             break;
         case STMT_BLOCK:
             break;

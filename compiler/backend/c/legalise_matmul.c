@@ -285,8 +285,13 @@ void matmul_product(Matmul *m, const VarRef var[3], const Range range[3], BufRef
     const Expr *pair[2] = {a, b};
     FoldTerm term = m->term;
     term.by = dst == m->s->dst ? term.by : NULL;
-    tile_add(m->l, 3, index, dst, at, m->s->fold,
-             fold_term_of(m->l->arena, m->l->k, &term, pair));
+    const Expr *value = fold_term_of(m->l->arena, m->l->k, &term, pair);
+    if (term.condition != NULL) {
+        CHECK(begins == BEGINS_NOT);
+        where_product(m, var, range, dst, at, value);
+        return;
+    }
+    tile_add(m->l, 3, index, dst, at, m->s->fold, value);
     if (begins == BEGINS_ALWAYS) {
         m->l->block->list.at[m->l->block->list.n - 1]->begins = true;
     } else if (begins == BEGINS_FIRST) {
@@ -375,6 +380,8 @@ static void direct_emit(Matmul *m)
             const Range range[3] = {range_at(at[ROLE_M], size[ROLE_M], &uncut),
                                     range_at(at[ROLE_N], size[ROLE_N], &uncut),
                                     matmul_sum_block(m, sum)};
+            m->first[ROLE_M] = at[ROLE_M];
+            m->first[ROLE_N] = at[ROLE_N];
             matmul_product(m, var, range, m->s->dst,
                            access_subst(l, rank, m->s->at, m->subst, m->n_subst),
                            matmul_factor(m, ROLE_M, matmul_packed(m, ROLE_M)),
@@ -388,7 +395,8 @@ static void direct_emit(Matmul *m)
     }
 }
 
-static void matmul_of(Legaliser *l, const Stmt *s, Matmul *m)
+/* False: its condition is none that loops over register tiles keep. */
+static bool matmul_of(Legaliser *l, const Stmt *s, Matmul *m)
 {
     const Schedule *b = s->schedule;
     *m = (Matmul){.l = l, .s = s, .b = b, .t = l->k->bufs.at[s->dst].dtype, .around = l->block};
@@ -410,6 +418,7 @@ static void matmul_of(Legaliser *l, const Stmt *s, Matmul *m)
         }
     }
     m->subst = ARENA_ARRAY(l->arena, (size_t)s->n_index + 4, Subst);
+    return m->term.condition == NULL || where_of(m);
 }
 
 bool legalise_matmul(Legaliser *l, const Stmt *s)
@@ -418,14 +427,16 @@ bool legalise_matmul(Legaliser *l, const Stmt *s)
         return false;
     }
     Matmul m;
-    matmul_of(l, s, &m);
+    if (!matmul_of(l, s, &m)) {
+        return false;
+    }
     const char *problem = shape_problem(&m);
     problem = problem != NULL ? problem : m.packed ? packed_problem(&m) : direct_problem(&m);
     if (problem != NULL) {
         matmul_refuse(&m, problem);
         return true;
     }
-    if (s->begins && (is_long(&m) || may_be_empty(&m))) {
+    if (s->begins && (is_long(&m) || may_be_empty(&m) || m.term.condition != NULL)) {
         m.s = legalise_begin(l, s);
     }
     StmtBlock *outside = l->block;

@@ -482,6 +482,9 @@ static void tile_product(Packed *p)
             range[r] = tile_range(p, r, label);
         }
     }
+    for (ScheduleRole r = 0; r < SIDES; r++) {
+        m->first[r] = p->gathers ? p->number[r].start : range[r].start;
+    }
     Range lines = box_numbers(p, &p->box[ROLE_K]);
     var[ROLE_K] = local_var(l, "kk");
     range[ROLE_K] = matmul_sum_block(m, lines);
@@ -521,7 +524,7 @@ static bool gather_begin(Packed *p, uint32_t level)
     p->gathers = true;
     p->block = buffer_alloc(l, "s", m->t, SPACE_TILE, 2, extent);
     p->outside = l->block;
-    p->adds = !matmul_sum_is_one(box_numbers(p, &p->box[ROLE_K]));
+    p->adds = m->term.condition != NULL || !matmul_sum_is_one(box_numbers(p, &p->box[ROLE_K]));
     for (uint32_t i = level + 1; i < m->b->n_levels; i++) {
         p->adds |= m->b->level[i].role == ROLE_K;
     }
@@ -636,6 +639,9 @@ static bool level_open(Packed *p, uint32_t at)
     bool steps = level->step != NULL || !numbered;
     p->registers = at + SIDES >= m->b->n_levels;
     box_open(p, r, steps ? level_steps(p, level) : tile_steps(p, r, level->tile));
+    if (m->term.condition != NULL && r != ROLE_K) {
+        where_loop(m, r, p->box[r].range[0], p->box[ROLE_K].range[0]);
+    }
     if (level->parallel) {
         matmul_share(m, outside);
     }

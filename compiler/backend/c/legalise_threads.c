@@ -135,6 +135,9 @@ static bool is_triangle(const Stmt *s)
     bool any = false;
     for (const Stmt *x = stmt_first(&w, s->body, s->n_body); x != NULL; x = stmt_next(&w)) {
         any |= x->kind == STMT_FOR && x->range.span == 0 && affine_uses(x->range.start, s->var);
+        for (uint32_t i = 0; i < x->n_index; i++) {
+            any |= x->index[i].window != NULL; /* rows of the sum's panel */
+        }
     }
     return any;
 }

@@ -23,6 +23,10 @@ typedef struct Matmul {
     Subst *subst;          /* of the indices that have become loops */
     uint32_t n_subst;
     StmtBlock *around; /* where the statement stands */
+    uint32_t
+        n_bounds; /* of a term's condition (legalise_where.c): what must be at least 0 for it */
+    Affine bound[MASK_CONDITIONS];
+    Affine first[SIDES]; /* the row and the column at which the register tile begins */
 } Matmul;
 
 /* ---- legalise_matmul.c ---- */
@@ -56,6 +60,17 @@ typedef enum MatmulBegins { BEGINS_NOT, BEGINS_ALWAYS, BEGINS_FIRST } MatmulBegi
  * Where that is the statement's destination, times `by`. */
 void matmul_product(Matmul *m, const VarRef var[3], const Range range[3], BufRef dst,
                     const Affine *at, const Expr *a, const Expr *b, MatmulBegins begins);
+
+/* ---- legalise_where.c: sums of products under a condition on row or column and the position in the sum ---- */
+/* Takes the condition of the term apart. False: it does not bound the one index of the sum from below
+ * and above once at most, by the row, the column and loops around. */
+bool where_of(Matmul *m);
+/* The innermost open loop, if it is the one that `own`, rows or columns by `role`, begins at, leaves out those that the condition leaves
+ * nothing of within the range of the sum. */
+void where_loop(Matmul *m, ScheduleRole role, Range own, Range sum);
+/* The product with terms absent that the condition leaves out, as matmul_product; it begins not. */
+void where_product(Matmul *m, const VarRef var[3], const Range range[3], BufRef dst,
+                   const Affine *at, const Expr *product);
 
 /* ---- legalise_packed.c: both operands are packed; opens loops that the caller closes ---- */
 void packed_emit(Matmul *m);

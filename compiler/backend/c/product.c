@@ -124,7 +124,8 @@ bool product_numbers(const Kernel *k, const Product *p, ProductNumbers *out)
     const Stmt *s = p->s;
     const Expr dst = {.dtype = p->t, .buf = s->dst, .at = s->at};
     Range sum = p->sum->range;
-    bool known = range_is_exact(sum) || (sum.start.n == 0 && sum.limit.sym < 0);
+    bool known = p->sum->window == NULL &&
+                 (range_is_exact(sum) || (sum.start.n == 0 && sum.limit.sym < 0));
     out->sum = known ? range_most(sum) : 0;
     return out->sum > 0 && p->by == NULL && s->n_first == 0 &&
            !(s->nontemporal && s->larger > 0) && product_is_whole(k, p) &&

@@ -144,7 +144,7 @@ static bool in_panel(const Check *c, const Stmt *s, BufRef buf, const Affine *at
     for (uint32_t i = 0; i < s->n_index; i++) {
         first = affine_subst(&c->ctx->arena, first, s->index[i].var, s->index[i].range.start);
     }
-    bool fits = reach <= width && is_multiple(c, first, width);
+    bool fits = reach == 1 || (reach <= width && is_multiple(c, first, width));
     arena_reset(&c->ctx->arena, mark);
     return fits || refuse(c, s, "what is unrolled is not in one panel");
 }

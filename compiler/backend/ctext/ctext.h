@@ -58,7 +58,8 @@ typedef struct CWriter {
         far; /* the flag that near forms of functions set (help_near), or null: whole functions are called */
     bool *scalar;            /* [bufs]: a variable rather than an array */
     Text *out;               /* the function being printed */
-    VEC(const Stmt *) loops; /* that are open, outermost first */
+    VEC(const Stmt *) loops; /* that are open, outermost first, */
+    const Stmt *tile;        /* and the statement that is printed inside of them, or null */
     Counts counts;
     VEC(Temp) temps;
     uint32_t n_temps; /* t1, t2, ... in the function being printed; what these are called: */

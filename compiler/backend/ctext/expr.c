@@ -152,14 +152,35 @@ bool affine_is_multiple(const CWriter *e, Affine x, int64_t unit)
     return steps && x.n == 0 && x.base % unit == 0;
 }
 
+/* Where within one panel the column is, (i - ir) beside the panel at which a tile begins: the index, or null. */
+static const TileIndex *index_in_panel(const CWriter *e, Affine column, int64_t width,
+                                       Affine *panel)
+{
+    for (uint32_t i = 0; e->tile != NULL && i < e->tile->n_index; i++) {
+        const TileIndex *x = &e->tile->index[i];
+        if (affine_coef(column, x->var) == 1 && x->range.span > 0 && x->range.span <= width) {
+            *panel = affine_subst(e->arena, column, x->var, x->range.start);
+            return affine_is_multiple(e, *panel, width) ? x : NULL;
+        }
+    }
+    return NULL;
+}
+
 static const char *in_panels(const CWriter *e, const Buffer *b, const Affine *at)
 {
+    Affine panel = at[1];
     int64_t width = b->panels, depth = b->extent[0].n;
     Text t;
     text_init(&t, e->arena);
-    if (affine_is_multiple(e, at[1], width)) { /* of whole panels */
-        if (at[1].n > 0 || at[1].base != 0) {
-            text_printf(&t, "%s * %lld", affine_text(e, at[1], BIND_ATOM), (long long)depth);
+    const TileIndex *inside = index_in_panel(e, at[1], width, &panel);
+    if (inside != NULL || affine_is_multiple(e, at[1], width)) { /* of whole panels */
+        if (panel.n > 0 || panel.base != 0) {
+            text_printf(&t, "%s * %lld", affine_text(e, panel, BIND_ATOM), (long long)depth);
+        }
+        if (inside != NULL) {
+            Affine column = affine_add(e->arena, affine_var(e->arena, inside->var), -1,
+                                       inside->range.start);
+            text_printf(&t, "%s%s", t.n == 0 ? "" : " + ", affine_text(e, column, BIND_ATOM));
         }
     } else {
         const char *m = affine_text(e, at[1], BIND_ATOM);

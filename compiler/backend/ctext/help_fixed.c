@@ -7,6 +7,8 @@
 #include "backend/ctext/help.h"
 
 static const FixedHelper fixed_helpers[] = {
+    {"tdsl_max", NULL, false,
+     "TDSL_HELPER int64_t tdsl_max(int64_t x, int64_t y)\n{\n    return x > y ? x : y;\n}\n"},
     {"tdsl_min", NULL, false,
      "TDSL_HELPER int64_t tdsl_min(int64_t x, int64_t y)\n{\n    return x < y ? x : y;\n}\n"},
     {"tdsl_pad", NULL, false,

@@ -25,7 +25,7 @@ REAL, COMPLEX, WHOLE = ["f64", "f32", "f16", "bf16"], ["c64", "c128"], ["i32", "
 TYPES = [*REAL, *COMPLEX, *WHOLE, "bool"]
 RULES = {"ANY": TYPES, "FLOAT": REAL + COMPLEX, "REAL": REAL + WHOLE, "RFLOAT": REAL, "NUMBER": REAL + COMPLEX + WHOLE, "ORDER": REAL + WHOLE,
          "EQUAL": TYPES, "LOGIC": ["bool"], "SELECT": TYPES, "PART": REAL + COMPLEX + WHOLE, "CAST": TYPES}
-NOT_WRITTEN = ["copy", "cast", "scale"]  # operations that programs have no word for
+NOT_WRITTEN = ["copy", "cast", "scale", "where"]  # operations that programs have no word for
 HOLES = {"type": "|".join(TYPES), "n": r"\d+", "isa": "plain|vectors|neon|avx2|avx512", "more": "[b-z]?|z[0-9]+", "shape": r"\d+x\d+\w*", "kernel": r"\w+"}
 
 
