@@ -5,6 +5,7 @@
 
 #include "dump/text.h"
 #include "loop/cuts.h"
+#include "loop/flat.h"
 #include "loop/loop_text.h"
 #include "loop/term.h"
 #include "op/affine.h"
@@ -34,6 +35,7 @@ void hints_dump_threads(const Kernel *k, const Threads *threads, Text *out)
     if (threads != NULL && threads->cut > 0) {
         text_printf(out, " cut %lld", (long long)threads->cut);
     }
+    text_put(out, threads != NULL && threads->flat ? " flat" : "");
 }
 
 void hints_dump_alloc(const Kernel *k, const Prefetch *p, Text *out)
@@ -134,6 +136,14 @@ static bool cut_fits(const Hints *h, const Stmt *loop)
                         loop->step % cut == 0);
 }
 
+/* Is the body's last loop one with this one, and parallel? */
+static bool flat_fits(const Hints *h, const Stmt *loop)
+{
+    const Threads *t = loop->threads;
+    const Stmt *inner = t->flat ? loop_flat_inner(h->scratch, h->k, loop) : NULL;
+    return !t->flat || (inner != NULL && inner->parallel && t->cut == 0 && !t->dealt);
+}
+
 /* Of loops that threads share, one is not in another. */
 static const Stmt *check_threads(Hints *h, Stmt *const *body, uint32_t n, bool shared)
 {
@@ -152,6 +162,12 @@ static const Stmt *check_threads(Hints *h, Stmt *const *body, uint32_t n, bool s
         }
         if (s->threads != NULL && !cut_fits(h, s)) {
             h->problem = "threads cut a loop where an iteration cannot be cut";
+            return s;
+        }
+        if (s->threads != NULL && !flat_fits(h, s)) {
+            h->problem = "threads share two loops as one of which the inner one is not "
+                         "parallel, not the last in the other, or not all "
+                         "else that stands there its own";
             return s;
         }
         bad = stmt_has_body(s)

@@ -132,6 +132,8 @@ typedef struct Threads {
     /* Not 0: a thread's part of the range may begin at each multiple of so many positions, inside of an iteration too, and is cut into
      * iterations of at most a step (loop/cuts.h). */
     int64_t cut;
+    /* What they share are the iterations of the loop that the body ends in, those of all iterations of this one (loop/flat.h). */
+    bool flat;
 } Threads;
 
 /* What fills panels next, as a product prefetches it: for each of its tiles a group of lines of memory, one for each step of its sum. Groups

@@ -44,7 +44,7 @@ static bool read_term(LoopReader *r, Cursor *c, WorthTerm *out)
     return true;
 }
 
-/* `threads 8`, `threads 0.5*o*min(v, 16) + 3*o`, either `dealt` or `cut 6`, or nothing. */
+/* `threads 8`, `threads 0.5*o*min(v, 16) + 3*o`, either `dealt`, `cut 6` or `flat`, or nothing. */
 bool reader_threads(LoopReader *r, Cursor *c, const Threads **out)
 {
     VEC(WorthTerm) terms = {0};
@@ -62,7 +62,7 @@ bool reader_threads(LoopReader *r, Cursor *c, const Threads **out)
         more = cursor_take(c, TERM_PUNCT, "+");
     }
     if (threads != NULL) {
-        *threads = (Threads){terms.n, terms.at, cursor_take(c, TERM_NAME, "dealt"), 0};
+        *threads = (Threads){terms.n, terms.at, cursor_take(c, TERM_NAME, "dealt"), 0, false};
     }
     if (threads != NULL && cursor_take(c, TERM_NAME, "cut")) {
         const Term *cut = cursor_expect(c, TERM_INT, NULL, "a number of positions");
@@ -70,6 +70,9 @@ bool reader_threads(LoopReader *r, Cursor *c, const Threads **out)
             return false;
         }
         threads->cut = cut->value;
+    }
+    if (threads != NULL) {
+        threads->flat = cursor_take(c, TERM_NAME, "flat");
     }
     *out = threads;
     return true;

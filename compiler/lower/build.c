@@ -203,16 +203,38 @@ static bool is_weighted(const Builder *b, NodeRef node, uint32_t scope)
 }
 
 /* How often what is summed in type `t` counts. */
-static void set_weight(Builder *b, Block *to, DType t, int64_t value)
+static void set_weight(Builder *b, Block *to, DType t, const Expr *value)
 {
     Stmt *s = stmt_new(b, STMT_TILE, (Span){0}, NULL);
     s->dst = b->weight[t];
-    s->value = expr_const(b->arena, number_int(t, value));
+    s->value = value;
     vec_push(b->arena, &to->list, s);
 }
 
-/* Weights for the sums of a loop over pairs: 1 in its first tile, which is the diagonal's. */
-static void begin_weights(Builder *b, Block *to, uint32_t k, bool *used)
+static const Expr *weight_of(Builder *b, DType t, int64_t value)
+{
+    return expr_const(b->arena, number_int(t, value));
+}
+
+/* In any iteration of the loop over pairs `k`, whichever was before: 1 on the diagonal, else 2. */
+static const Expr *weight_of_pair(Builder *b, DType t, uint32_t k)
+{
+    const uint32_t loop[2] = {b->nest->items[k].from - 1, k};
+    const Expr *number[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        Expr *x = ARENA_NEW(b->arena, Expr);
+        Affine at = affine_var(b->arena, b->loop[loop[i]]);
+        *x = (Expr){
+            .kind = EXPR_INDEX, .dtype = DTYPE_I64, .at = arena_copy(b->arena, &at, sizeof at)};
+        number[i] = x;
+    }
+    const Expr *choice[3] = {expr_op(b->arena, OP_LT, DTYPE_BOOL, 2, number),
+                             weight_of(b, t, 2), weight_of(b, t, 1)};
+    return expr_op(b->arena, OP_SELECT, t, 3, choice);
+}
+
+/* Weights for the sums of a loop over pairs: 1 in its first tile, which is the diagonal's. `alone`: in its body, for each iteration. */
+static void begin_weights(Builder *b, Block *to, uint32_t k, bool alone, bool *used)
 {
     for (uint32_t i = k + 1; i < b->nest->items[k].end; i++) {
         const NestItem *item = &b->nest->items[i];
@@ -224,7 +246,7 @@ static void begin_weights(Builder *b, Block *to, uint32_t k, bool *used)
         if (used[t]) {
             b->weight[t] = kernel_buffer(b->k, &b->ctx->syms, "weight", t, SPACE_TILE, 0, NULL);
             build_alloc(b, to, b->weight[t]);
-            set_weight(b, to, t, 1);
+            set_weight(b, to, t, alone ? weight_of_pair(b, t, k) : weight_of(b, t, 1));
         }
     }
 }
@@ -249,6 +271,7 @@ static void end_part(Builder *b, Block *to, NodeRef node, Place sum, Place part,
                            expr_load(b->arena, b->k, part.buf, at)};
     s->value = expr_op(b->arena, OP_MUL, n->acc, 2, pair);
     s->fold = build_fold(n);
+    s->begins = !build_goes_on(b, node);
 }
 
 /* A statement for each piece, over the piece's dimensions. */
@@ -294,7 +317,8 @@ bool build_goes_on(const Builder *b, NodeRef node)
          p = b->nest->items[p].parent) {
         int32_t l = nest_axis_label(&b->nest->axes[b->nest->items[p].axis], node);
         over |= l >= 0 && node_reduces(graph_node(b->g, node), l) &&
-                !(p == v->fold && b->nest->items[p].parallel);
+                !(p == v->fold && b->nest->items[p].parallel) &&
+                !(b->open != NULL && p == b->open->inner);
     }
     return over;
 }
@@ -498,32 +522,40 @@ static void build_loop(Builder *b, Block *to, uint32_t k)
     Stmt *loop = stmt_new(b, STMT_FOR, graph_node(b->g, axis->node[0])->span, NULL);
     Block body = {0};
     bool weights[DTYPE_COUNT] = {0};
-    if (item->from != 0) {
-        begin_weights(b, to, k, weights);
-    }
     const char *name =
         build_name(b, axis->node[0], (uint32_t)axis->label[0], names[depth < 8 ? depth : 7]);
     b->loop[k] = kernel_var(b->k, &b->ctx->syms, name, true);
     b->start[k] = affine_var(b->arena, b->loop[k]);
     bool leaves = build_has_leaves(b, k);
-    Leaves sums = {0};
+    Leaves own;
     if (leaves) {
-        b->leaves[k] = dims_quotient(b->arena, b->k->arena, &b->ctx->syms, &b->k->dims,
-                                     (Span){0}, axis->extent, item->tile);
+        build_leaves_open(b, to, k, &own);
+    }
+    Leaves *sums = b->open != NULL && (leaves || b->open->inner == k) ? b->open : NULL;
+    bool pairs = sums != NULL && !leaves; /* counted from the outer loop's number on */
+    if (sums != NULL) {
         b->start[k] = affine_add(b->arena, affine_const(0), item->tile, b->start[k]);
-        build_leaves_begin(b, to, &body, k, &sums);
+    }
+    if (item->from != 0) {
+        begin_weights(b, pairs ? &body : to, k, pairs, weights);
+    }
+    if (sums != NULL && sums->inner == k) {
+        build_leaves_begin(b, &body, sums);
     }
     build_items(b, &body, k + 1, item->end);
-    build_leaves_end(b, &body, k, &sums);
+    if (sums != NULL && sums->inner == k) {
+        build_leaves_end(b, &body, sums);
+    }
     for (DType t = 0; t < DTYPE_COUNT; t++) {
-        if (weights[t]) {
-            set_weight(b, &body, t, 2);
+        if (weights[t] && !pairs) {
+            set_weight(b, &body, t, weight_of(b, t, 2));
         }
     }
     loop->var = b->loop[k];
-    loop->range = range_whole(leaves ? b->leaves[k] : axis->extent);
+    loop->range = range_whole(sums != NULL ? b->leaves[k] : axis->extent);
     if (item->from != 0) {
-        loop->range.start = b->start[item->from - 1];
+        loop->range.start =
+            pairs ? affine_var(b->arena, b->loop[item->from - 1]) : b->start[item->from - 1];
     }
     for (uint32_t p = item->parent; p != NEST_NONE; p = b->nest->items[p].parent) {
         if (b->nest->items[p].axis == item->axis) { /* a tile of a tile */
@@ -533,13 +565,15 @@ static void build_loop(Builder *b, Block *to, uint32_t k)
         }
     }
     loop->window = build_window(b, k);
-    loop->step = leaves ? 1 : item->tile;
+    loop->step = sums != NULL ? 1 : item->tile;
     loop->part = FOR_ALL;
     loop->parallel = item->parallel;
     loop->body = body.list.at;
     loop->n_body = body.list.n;
     vec_push(b->arena, &to->list, loop);
-    build_leaves_join(b, to, k, &sums);
+    if (leaves) {
+        build_leaves_join(b, to, &own);
+    }
     if (item->from != 0) {
         build_mirrors(b, to, k);
     }

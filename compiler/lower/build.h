@@ -20,6 +20,18 @@ typedef struct Place {
     uint32_t home; /* NEST_NONE: the kernel's body */
 } Place;
 
+typedef struct Leaf {
+    NodeRef node;
+    Place sum, was; /* where it is folded outside of the loop; as in Builder.accumulator */
+    BufRef all;     /* a block for each iteration */
+} Leaf;
+
+/* Of the iterations of `outer`, or of all of those of `inner` in these. */
+typedef struct Leaves {
+    uint32_t outer, inner; /* the same, or the one loop in the body of the other */
+    VEC(Leaf) list;
+} Leaves;
+
 typedef struct Builder {
     Ctx *ctx;
     Arena *arena;
@@ -36,6 +48,7 @@ typedef struct Builder {
     VarRef *loop;        /* [items]: variables of the loops that are open, */
     Affine *start;       /* ... and where the tile of an iteration begins */
     Dim *leaves;         /* [items]: iterations of a parallel loop over which sums fold */
+    Leaves *open;        /* those of the parallel loop that is open, or null */
     BufRef weight[DTYPE_COUNT]; /* of a sum over pairs, in the loop over these that is open */
     Map locals;                 /* local indices by name, shared by all statements */
     GraphNames names;           /* of the labels; null: nothing has a name */
@@ -97,22 +110,14 @@ void build_scan(Builder *b, Block *to, NodeRef node, uint32_t scope);
 
 /* ---- leaves.c: sums over a parallel loop ---- */
 
-typedef struct Leaf {
-    NodeRef node;
-    Place sum, was; /* where it is folded outside of the loop; as in Builder.accumulator */
-    BufRef all;     /* a block for each iteration */
-} Leaf;
-
-typedef struct Leaves {
-    VEC(Leaf) list;
-} Leaves;
-
 /* Does something fold over loop `k`, which is parallel? */
 bool build_has_leaves(const Builder *b, uint32_t k);
-/* Before the loop and at the beginning of its body; at the end of that; after the loop. */
-void build_leaves_begin(Builder *b, Block *to, Block *body, uint32_t k, Leaves *out);
-void build_leaves_end(Builder *b, Block *body, uint32_t k, const Leaves *leaves);
-void build_leaves_join(Builder *b, Block *to, uint32_t k, const Leaves *leaves);
+/* Before the outer loop, its variable's and the inner one's positions; at the beginning of the inner one's body, and at its end; after the
+ * outer loop. */
+void build_leaves_open(Builder *b, Block *to, uint32_t k, Leaves *out);
+void build_leaves_begin(Builder *b, Block *body, Leaves *leaves);
+void build_leaves_end(Builder *b, Block *body, const Leaves *leaves);
+void build_leaves_join(Builder *b, Block *to, const Leaves *leaves);
 
 /* ---- online.c ---- */
 

@@ -87,6 +87,9 @@ static const char *const proved[] = {
     "for $i in 0..n step 16 parallel threads 8 cut 4 {\nalloc @t : f64[16] tile\n"
     "for $j in $i:16<n step 4 {\ncopy [l in $j:4<n] @t[l-$i] = @x[l]\n}\n"
     "copy [l in $i:16<n] @y[l] = @t[l-$i]\n}",
+    /* and two loops as one */
+    "for $i in 0..n step 2 full parallel threads 8 flat {\nalloc @t : f64[] tile\n"
+    "fill [] @t[] = 1.0\nfor $j in $i..n step 1 parallel {\ncopy [] @z[$j,$i] = @t[]\n}\n}",
     /* stores past the caches of what is read in another loop */
     "copy [j in 0..n] @y[j] = @x[j] nontemporal\nfor $i in 0..n step 1 {\n"
     "copy [] @z[$i,0] = @y[$i] nontemporal above 99\n}",
@@ -273,6 +276,22 @@ static const struct {
     {"for $i in 0..n step 16 parallel threads 8 cut 4 {\nalloc @t : f64[] acc\nreduce [l in "
      "$i:16<n] @t[] += @x[l] begins\n}",
      "threads cut a loop where an iteration cannot be cut"},
+    {"for $i in 0..n step 1 parallel threads 8 flat {\nfor $j in 0..n step 1 {\ncopy [] "
+     "@z[$j,$i] = @x[$j]\n}\n}",
+     "threads share two loops as one"},
+    {"for $i in 0..n step 1 parallel threads 8 flat {\nfor $j in 0..n step 1 parallel {\ncopy "
+     "[] @z[$j,$i] = @x[$j]\n}\nfill [] @y[$i] = 0.0\n}",
+     "threads share two loops as one"},
+    {"for $i in 0..n step 1 parallel threads 8 flat {\nfill [] @y[$i] = 0.0\nfor $j in 0..n "
+     "step 1 parallel {\ncopy [] @z[$j,$i] = @x[$j]\n}\n}",
+     "threads share two loops as one"},
+    {"for $i in 0..n step 1 parallel threads 8 flat {\nfor $j in 0..n step 1 rest parallel "
+     "{\ncopy [] @z[$j,$i] = @x[$j]\n}\n}",
+     "threads share two loops as one"},
+    {"for $i in 0..n step 1 parallel threads 8 flat {\n}", "threads share two loops as one"},
+    {"for $i in 0..n step 2 parallel threads 8 dealt flat {\nfor $j in 0..n step 1 parallel "
+     "{\ncopy [] @z[$j,$i] = @x[$j]\n}\n}",
+     "threads share two loops as one"},
     {"copy [] @c[0] = @s[] specialised", "only products are specialised, in `copy"},
     {"fill [] @c[0] = 1.0 specialised nontemporal", "the line should end here"},
     /* prefetches */

@@ -106,7 +106,7 @@ typedef struct Emitter {
     struct {
         const char *bytes, *size, *need, *none, *ws, *isa;
         const char *each, *space, *crew, *common, *work, *number; /* where loops are parallel */
-        const char *first, *until, *count, *worth, *from, *step;
+        const char *first, *until, *count, *worth, *from, *step, *next, *skip;
         const char *strip, *end, *near, *far; /* see emit_strips.c */
     } own;                                    /* variables of the entry functions */
     Text parts;                               /* functions of parallel loops, */
@@ -117,6 +117,8 @@ typedef struct Emitter {
     struct Known *known; /* by number of the name, of the first n_known: see emit_part.c */
     uint32_t n_known;
     bool in_part; /* one is being printed */
+    const Stmt
+        *flat; /* the inner one of the two loops that it shares, until it is met; or null */
     /* Are there stores past the caches in the entry, in the part? */
     bool streams, part_streams;
     VEC(Ahead) aheads;
@@ -191,8 +193,10 @@ void tile_emit(Emitter *e, const Stmt *s);
 /* Is there a loop that threads share among these statements; with buffers inside? */
 bool any_split(const Kernel *k, Stmt *const *body, uint32_t n, bool with_buffers);
 void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws);
+/* Begins Emitter.flat. */
+void flat_inner_begin(Emitter *e, const Stmt *s);
 /* Into how many pieces `threads` threads cut the loop at most, wherever the loops around it are. */
-const char *shared_pieces_text(Emitter *e, const Stmt *s);
+const char *shared_pieces_emit(Emitter *e, const Stmt *s);
 
 /* ---- emit_product.c ---- */
 void product_emit(Emitter *e, const Stmt *s);

@@ -262,9 +262,9 @@ static void count_shared(Emitter *e, const Stmt *s, Height h)
     line_put(e->w.out, "{");
     scope_begin(&e->w);
     const char *each = piece_bytes_emit(e, s), *name = names_take(&e->w.names, "top");
+    const char *pieces = shared_pieces_emit(e, s);
     line_printf(&e->w, "const size_t %s = %s(%s, %s, %s);", name,
-                help_fixed(e->w.help, "tdsl_room"), height_text(e, h), each,
-                shared_pieces_text(e, s));
+                help_fixed(e->w.help, "tdsl_room"), height_text(e, h), each, pieces);
     raise_need(e, (Height){name, 0});
     scope_end(&e->w);
 }

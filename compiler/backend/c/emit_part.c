@@ -209,6 +209,16 @@ static void part_begin(Emitter *e)
     e->n_parts++;
 }
 
+static const char *steps_text(Emitter *e, const Stmt *s, int64_t step)
+{
+    const char *lo = range_lo(&e->w, s->range), *hi = range_hi(&e->w, s->range);
+    if (s->part == FOR_FULL) { /* whole steps: as many as begin before the last begin */
+        hi = str_format(e->w.arena, "%s - %lld", hi, (long long)(s->step - 1));
+    }
+    return str_format(e->w.arena, "%s(%s, %s, %lld)", help_fixed(e->w.help, "tdsl_steps"), lo,
+                      hi, (long long)step);
+}
+
 /* A part of the range, which begins and ends where the loop may be cut, in iterations that are alike. */
 static void cut_iterations_begin(Emitter *e, const Stmt *s)
 {
@@ -232,11 +242,50 @@ static void cut_iterations_begin(Emitter *e, const Stmt *s)
     counts_bind_cut(e, s);
 }
 
+/* A part of the sequence: from the iteration of the outer loop in which it begins; of the inner one `skip` are left out there. */
+static void flat_iterations_begin(Emitter *e, const Stmt *s)
+{
+    const char *v = e->w.var[s->var], *common = e->own.common, *number = e->own.number;
+    const char *first = help_fixed(e->w.help, "tdsl_first"), *next = e->own.next,
+               *skip = e->own.skip, *count = e->own.count;
+    const Stmt *inner = s->body[s->n_body - 1];
+    line_printf(&e->w, "const int64_t %s = %s(&%s->tdsl_cut, %s + 1);", e->own.until, first,
+                common, number);
+    line_printf(&e->w, "int64_t %s = %s(&%s->tdsl_cut, %s), %s = %s;", next, first, common,
+                number, skip, next);
+    line_printf(&e->w, "for (int64_t %s = %s; %s < %s; %s += %lld) {", v,
+                range_lo(&e->w, s->range), next, e->own.until, v, (long long)s->step);
+    e->w.out->indent++;
+    line_printf(&e->w, "const int64_t %s = %s;", count, steps_text(e, inner, inner->step));
+    line_printf(&e->w, "if (%s >= %s) {", skip, count);
+    line_printf(&e->w, "    %s -= %s;", skip, count);
+    line_put(e->w.out, "    continue;");
+    line_put(e->w.out, "}");
+    e->flat = inner;
+}
+
+void flat_inner_begin(Emitter *e, const Stmt *s)
+{
+    const char *i = e->own.first, *lo = range_lo(&e->w, s->range);
+    const char *start = strcmp(lo, "0") == 0 ? "" : str_format(e->w.arena, "%s + ", lo);
+    const char *by = s->step == 1 ? "" : str_format(e->w.arena, " * %lld", (long long)s->step);
+    line_printf(&e->w, "for (int64_t %s = %s; %s < %s && %s < %s; ++%s, ++%s, %s = 0) {", i,
+                e->own.skip, i, e->own.count, e->own.next, e->own.until, i, e->own.next,
+                e->own.skip);
+    scope_begin(&e->w);
+    line_printf(&e->w, "const int64_t %s = %s%s%s;", e->w.var[s->var], start, i, by);
+    e->flat = NULL;
+}
+
 /* The iteration: the loop's own variable where it counts from 0 by 1. */
 static void iterations_begin(Emitter *e, const Stmt *s)
 {
     if (s->threads->cut > 0) {
         cut_iterations_begin(e, s);
+        return;
+    }
+    if (s->threads->flat) {
+        flat_iterations_begin(e, s);
         return;
     }
     const char *v = e->w.var[s->var], *i = v, *common = e->own.common, *number = e->own.number;
@@ -349,26 +398,55 @@ static void function_emit(Emitter *e, const char *name, bool buffers)
     text_put(out, e->part_streams ? "    TDSL_STREAMED;\n}\n" : "}\n");
 }
 
-/* How many there are to be dealt: iterations, or what lies between two places where they may be cut. */
+/* How many there are to be dealt: iterations of the loop, or what lies between two places where they may be cut. */
 static const char *iterations_text(Emitter *e, const Stmt *s)
 {
-    const char *lo = range_lo(&e->w, s->range), *hi = range_hi(&e->w, s->range);
-    if (s->part == FOR_FULL) { /* whole steps: as many as begin before the last begin */
-        hi = str_format(e->w.arena, "%s - %lld", hi, (long long)(s->step - 1));
-    }
-    int64_t step = s->threads->cut > 0 ? s->threads->cut : s->step;
-    return str_format(e->w.arena, "%s(%s, %s, %lld)", help_fixed(e->w.help, "tdsl_steps"), lo,
-                      hi, (long long)step);
+    return steps_text(e, s, s->threads->cut > 0 ? s->threads->cut : s->step);
 }
 
-const char *shared_pieces_text(Emitter *e, const Stmt *s)
+/* Prints the count of a sequence, and says what it is. */
+static void count_emit(Emitter *e, const Stmt *s)
 {
-    Stmt first = *s;
-    if (s->range.start.n > 0) { /* nothing begins before position 0 */
-        first.range.start = affine_const(0);
+    const Stmt *inner = s->body[s->n_body - 1];
+    const char *count = e->own.count;
+    if (!s->threads->flat) {
+        line_printf(&e->w, "const int64_t %s = %s;", count, iterations_text(e, s));
+    } else if (!affine_uses(inner->range.start, s->var)) {
+        line_printf(&e->w, "const int64_t %s = %s(%s, %s);", count,
+                    help_fixed(e->w.help, "tdsl_product"), iterations_text(e, s),
+                    steps_text(e, inner, inner->step));
+    } else {
+        line_printf(&e->w, "int64_t %s = 0;", count);
+        loop_begin(&e->w, s->var, s->range, s->step, s->part);
+        line_printf(&e->w, "%s += %s;", count, steps_text(e, inner, inner->step));
+        scope_end(&e->w);
+    }
+}
+
+/* The start without variables of loops around: nothing begins before position 0. */
+static Affine start_inside(Arena *a, Affine start, VarRef own)
+{
+    int64_t coef = affine_coef(start, own);
+    return start.n == 0 ? start
+           : coef == 0  ? affine_const(0)
+                        : affine_add(a, affine_const(0), coef, affine_var(a, own));
+}
+
+const char *shared_pieces_emit(Emitter *e, const Stmt *s)
+{
+    Stmt first = *s, inner;
+    Stmt *last[1] = {&inner};
+    first.range.start = start_inside(e->w.arena, s->range.start, UINT32_MAX);
+    if (s->threads->flat) {
+        inner = *s->body[s->n_body - 1];
+        inner.range.start = start_inside(e->w.arena, inner.range.start, s->var);
+        first.body = last;
+        first.n_body = 1;
+        count_emit(e, &first);
     }
     return str_format(e->w.arena, "%s(threads, %s, %s)", help_fixed(e->w.help, "tdsl_pieces"),
-                      iterations_text(e, &first), worth_text(e, s->threads));
+                      s->threads->flat ? e->own.count : iterations_text(e, &first),
+                      worth_text(e, s->threads));
 }
 
 /* As many as there is memory for. */
@@ -404,7 +482,7 @@ void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws)
     const char *count = e->own.count, *each = "0";
     line_put(e->w.out, "{");
     e->w.out->indent++;
-    line_printf(&e->w, "const int64_t %s = %s;", count, iterations_text(e, s));
+    count_emit(e, s);
     const char *memory = !buffers ? "NULL"
                          : ws.offset == 0
                              ? ws.base

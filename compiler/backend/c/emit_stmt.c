@@ -263,7 +263,9 @@ static bool declares(const Emitter *e, const Stmt *s)
 static void loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws)
 {
     uint32_t counts = e->w.counts.n;
-    if (s->window != NULL) {
+    if (s == e->flat) {
+        flat_inner_begin(e, s);
+    } else if (s->window != NULL) {
         window_begin(&e->w, s);
     } else {
         loop_begin(&e->w, s->var, s->range, s->step, s->part);
@@ -322,7 +324,7 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
                 shared_loop_emit(e, s, ws);
                 break;
             }
-            if (!edge_emit(e, s)) {
+            if (s == e->flat || !edge_emit(e, s)) {
                 loop_emit(e, s, ws);
             }
             break;

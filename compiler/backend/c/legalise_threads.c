@@ -9,6 +9,7 @@
 #include "backend/c/legalise.h"
 #include "backend/c/product.h"
 #include "loop/cuts.h"
+#include "loop/flat.h"
 #include "op/affine.h"
 
 /* Different products of extents that are counted; of more the rest is left out. */
@@ -49,11 +50,12 @@ static void factor_add(const Worth *w, Length *x, WorthFactor f)
     x->factors.at[at] = f;
 }
 
-/* Positions of a range, whose start moves with a loop inside of the shared one if `inner`. */
+/* Positions of a range, whose start moves with a loop inside of the shared one if `inner`: up to the limit they are half of all. */
 static void length_times(const Worth *w, Length *x, Range r, bool inner)
 {
     bool open = r.clipped && r.limit.sym >= 0;
-    if (!r.clipped || inner) {
+    x->number *= inner && r.span == 0 ? 0.5 : 1.0;
+    if (!r.clipped || (inner && r.span > 0)) {
         x->number *= r.span > 0 ? (double)r.span : 1.0;
     } else if (!open) {
         x->number *= r.span > 0 && r.span < r.limit.n ? (double)r.span : (double)r.limit.n;
@@ -164,7 +166,7 @@ static const Threads *threads_of(const Target *target, const Kernel *k, Stmt *lo
     }
     Threads *out = ARENA_NEW(k->arena, Threads);
     *out = (Threads){w.n, arena_copy(k->arena, w.term, w.n * sizeof *w.term), is_triangle(loop),
-                     0};
+                     0, false};
     return enough ? out : NULL;
 }
 
@@ -218,8 +220,26 @@ static void cut_loop(const Kernel *k, Stmt *loop)
     }
 }
 
+/* Threads share the loop's iterations and those of the one that its body ends in as one sequence, if they can. */
+static void flatten(const Kernel *k, const Stmt *const *around, uint32_t n, Stmt *loop)
+{
+    const Stmt *all[LOOP_DEPTH_LIMIT + 1];
+    Stmt *inner = loop->threads->cut > 0 ? NULL : loop_flat_inner(k->arena, k, loop);
+    for (uint32_t i = 0; i < n; i++) {
+        all[i] = around[i];
+    }
+    all[n] = loop;
+    if (inner != NULL && (inner->parallel || loop_is_apart(k->arena, k, all, n + 1, inner))) {
+        Threads *threads = arena_copy(k->arena, loop->threads, sizeof *threads);
+        threads->flat = inner->parallel = true;
+        threads->dealt = false;
+        loop->threads = threads;
+    }
+}
+
 /* One whose threads a person has chosen stays. A loop in a shared one is a plain one, and so are those of register tiles. */
-static bool share_block(const Target *target, const Kernel *k, Stmt **body, uint32_t n)
+static bool share_block(const Target *target, const Kernel *k, const Stmt **around,
+                        uint32_t n_around, Stmt **body, uint32_t n)
 {
     bool any = false;
     for (uint32_t i = 0; i < n; i++) {
@@ -232,10 +252,13 @@ static bool share_block(const Target *target, const Kernel *k, Stmt **body, uint
             any |= s->threads != NULL;
             if (s->threads != NULL) {
                 cut_loop(k, s);
+                flatten(k, around, n_around, s);
             }
         }
         if (stmt_has_body(s) && s->threads == NULL) {
-            any |= share_block(target, k, s->body, s->n_body);
+            around[n_around] = s;
+            any |= share_block(target, k, around, n_around + (s->kind == STMT_FOR ? 1 : 0),
+                               s->body, s->n_body);
         }
     }
     return any;
@@ -245,5 +268,7 @@ Kernel *c_share_loops(const Target *target, Ctx *ctx, Arena *arena, const Kernel
 {
     (void)ctx;
     Kernel *out = kernel_changeable(arena, k);
-    return share_block(target, out, out->body, out->n_body) ? out : (Kernel *)(uintptr_t)k;
+    const Stmt *around[LOOP_DEPTH_LIMIT + 1];
+    return share_block(target, out, around, 0, out->body, out->n_body) ? out
+                                                                       : (Kernel *)(uintptr_t)k;
 }

@@ -25,6 +25,7 @@ kernel brief(A: f32[60, 12], B: f32[12, 64]) -> (C: f32[60, 64]) { C[i,j] = A[i,
 kernel wide(A: f32[64, 64, 64, 64], B: f32[64, 24]) -> (C: f32[64, 24, 64, 64]) { C[w,r,z,y] = A[w,x,y,z] * B[x,r]; }
 kernel both(A: f32[4, 5, 64, 8, 64], B: f32[4, 5, 8, 64, 64], D: f32[4, 8, 5, 64]) -> (C: f32[4, 5, 64, 8, 64]) { C[b,c,l,h,p] = A[b,c,l,h,n] * B[b,c,h,p,n] * D[b,h,c,l]; }
 kernel triangle(B: f64[m, n, k]) -> (E: f64) { T[i,a,j,b] = B[i,a,p] * B[j,b,p]; E = sum[i,j,a,b](T[i,a,j,b] * (2 * T[i,a,j,b] - T[i,b,j,a])); }
+kernel pairs(B: f64[12, 40, 30]) -> (E: f64) { T[i,a,j,b] = B[i,a,p] * B[j,b,p]; E = sum[i,j,a,b](T[i,a,j,b] * (2 * T[i,a,j,b] - T[i,b,j,a])); }
 """
 # Kernel; what its dump says, as a pattern, and what is written instead; patterns that the C has before, and then: "" is anything, None nothing.
 EDITS = [
@@ -42,6 +43,7 @@ EDITS = [
     ("product", r" cut 6", "", r"tdsl_first\(&common->tdsl_cut, number\) \* 6;", r"const int64_t ic = i_2 \* 126;"),
     ("product", r" cut 6", " cut 18", r"tdsl_even\(until - from, 126, 6\)", r"tdsl_even\(until - from, 126, 18\)"),
     ("transpose", r" cut 16", " cut 1", r"tdsl_even\(until - from, 128, 16\)", r"tdsl_even\(until - from, 128, 1\)"),
+    ("pairs", r" flat", "", r"int64_t count = 0; for \(int64_t i = 0; i < 12; \+\+i\) { count \+= tdsl_steps\(i, 12, 1\);", r"const int64_t count = tdsl_steps\(0, 12, 1\);"),
     ("brief", r" specialised", "", r"isa->f32_6x32_12_1_12_64_64_first\(&A\[[^,]*\], &B\[[^,]*\], &C\[[^,]*\]\);", r"isa->f32_6x32\(12, [^;]*, 0\);"),
     ("small", r"(kk in 0|p in 0)[^;]*? begins", r"\g<0> specialised", r"isa->f32_6x32\(64, ", r"isa->f32_6x32_64_1_64_64_64_first\(&A"),
     ("wide", r" prefetch @A(.|\n)*?reach 15((.|\n)*? begins) prefetch @B_pack2", r"\2", r"tdsl_ahead_next\(&ahead\), 16384, 16384\);", r"isa->f32_12x32s\(64, [^;]*, 0\);"),
@@ -80,6 +82,7 @@ REFUSED = [
     ("product", r" cut 6", " cut 12", "threads cut a loop where an iteration cannot be cut"),
     ("product", r" cut 6", " cut", "a number of positions"),
     ("map", r" threads \S+", r"\g<0> cut 16", "threads cut a loop where an iteration cannot be cut"),
+    ("map", r" threads \S+", r"\g<0> flat", "threads share two loops as one of which"),
     ("map", r"parallel threads", "threads", "threads share a loop of form legal that is parallel, and more than a rest"),
 ]
 

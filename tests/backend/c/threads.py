@@ -41,6 +41,12 @@ kernel energy(B: f64[m, n, k], e: f64[m]) -> (E: f64) {
     T[i,a,j,b] = B[i,a,p] * B[j,b,p];
     E = sum[i,j,a,b](T[i,a,j,b] * (2 * T[i,a,j,b] - T[i,b,j,a]) / (e[i] + e[j]));
 }
+dim o ~ 12;
+kernel pairs(B: f64[o, n, k], e: f64[o]) -> (E: f64, F: f64[n]) {
+    T[i,a,j,b] = B[i,a,p] * B[j,b,p];
+    E = sum[i,j,a,b](T[i,a,j,b] * (2 * T[i,a,j,b] - T[i,b,j,a]) / (e[i] + e[j]));
+    F[a] = sum[i,j,b](T[i,a,j,b] * T[i,b,j,a] / (e[i] + e[j]));
+}
 kernel dot(x: f32[z], y: f32[z]) -> (d: f32, s: f32) { d = x[i] * y[i]; s = max[i](x[i] - y[i]); }
 kernel loss(A: f64[r, c], B: f64[r, c]) -> (d: f64) { d = sum[i,j]((A[i,j] - B[i,j]) * (A[i,j] - B[i,j])); }
 kernel columns(A: f64[r, 300]) -> (d: f64[300]) { d[j] = sum[i](A[i,j]); }
@@ -159,12 +165,12 @@ int main(void)
     /* Of few pieces as many times the workspace as there are pieces; less where they share buffers. */
     check_ratio(&gated_info, (const int64_t[]){2048, 400, 1024}, 2);
     check_ratio(&product_info, (const int64_t[]){2048, 2048, 2048}, 8);
-    check_ratio(&chain_info, (const int64_t[]){32, 1024, 1024, 64}, 32);
-    check_ratio(&energy_info, (const int64_t[]){16, 128, 384}, 16);
+    check_ratio(&chain_info, (const int64_t[]){32, 1024, 1024, 64}, 64);
+    check_ratio(&energy_info, (const int64_t[]){16, 128, 384}, 64);
     const int64_t large[] = {9, 150, 70, 130}, small[] = {7, 4, 2, 3}, tall[] = {9000, 5}, flat[] = {3, 4}, none[1] = {0};
-    check(&chain_info, large, 9);
+    check(&chain_info, large, LOOPS);
     check(&chain_info, small, 1);
-    check(&fixed_info, none, 4);
+    check(&fixed_info, none, LOOPS);
     check(&plain_info, tall, LOOPS);
     check(&plain_info, flat, 1);
     const int64_t some[] = {90}, few[] = {9, 300};
@@ -177,6 +183,9 @@ int main(void)
     check(&near_info, none, LOOPS);
     check(&energy_info, (const int64_t[]){31, 40, 30}, LOOPS);
     check(&energy_info, (const int64_t[]){1, 5, 4}, 1);
+    check(&pairs_info, (const int64_t[]){50, 30, 13}, LOOPS);
+    check(&pairs_info, (const int64_t[]){3, 300, 20}, 6);
+    check(&pairs_info, (const int64_t[]){5, 4, 0}, 1);
     const int64_t many[] = {3000, 300}, long_[] = {900001}, empty[] = {0, 0};
     check(&dot_info, long_, LOOPS);
     check(&dot_info, empty, 1);
