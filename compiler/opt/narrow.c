@@ -2,7 +2,9 @@
 /* Casts that lose nothing in front of products of matrices. A contraction reads tensors, so what is cast for it alone would
  * be a tensor of its own, as wide as the sum; but it converts what it reads to its type anyway (graph.h), where it copies
  * operands into panels. So it reads what the cast reads. Products with few rows or columns have no panels, and keep their
- * casts; so do complex numbers: who reads a real operand of a complex product has to know that a half of it is zero. */
+ * casts; so do complex numbers: who reads a real operand of a complex product has to know that a half of it is zero.
+ *
+ * And the other way round: products of bools, which have no register tiles, are sums in f32. */
 #include "opt/opt.h"
 
 #include "opt/rewrite.h"
@@ -69,15 +71,73 @@ static Verdict read_through_casts(Rewriter *r, NodeSpec *s, NodeRef *done)
     return RULE_SPEC;
 }
 
+/* Operand k as f32, and how the spec reads it: as it did the operand, but for positions that are numbers. */
+static NodeRef operand_as_f32(Rewriter *r, const NodeSpec *s, uint32_t k)
+{
+    const Node *o = spec_operand(r, s, k);
+    Index *index = ARENA_ARRAY(&r->scratch, o->rank, Index);
+    int32_t *out = ARENA_ARRAY(&r->scratch, o->rank, int32_t);
+    for (uint32_t d = 0; d < o->rank; d++) {
+        index[d] = (Index){.label = (int32_t)d};
+        out[d] = (int32_t)d;
+    }
+    Access access = {o->rank, index};
+    NodeSpec cast = {.op = OP_CAST,
+                     .dtype = DTYPE_F32,
+                     .n_operands = 1,
+                     .operand = &s->operand[k],
+                     .access = &access,
+                     .rank = o->rank,
+                     .out = out,
+                     .out_shape = o->shape,
+                     .allow_spill = true,
+                     .span = s->span};
+    return rewrite_add(r, &cast);
+}
+
+/* A product of bools says where a sum of ones and zeros is not 0. In f32 that is exact for any number of terms, since none is below 0
+ * and a sum that no longer grows is not 0 either. */
+static Verdict sum_of_bools(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    if (s->dtype != DTYPE_BOOL || s->onto || !is_product(r, s)) {
+        return RULE_NO;
+    }
+    NodeSpec sum = *s, truth = *s;
+    NodeRef operand[2] = {operand_as_f32(r, s, 0), operand_as_f32(r, s, 1)};
+    sum.dtype = sum.acc = DTYPE_F32;
+    sum.name = NULL;
+    sum.allow_spill = true; /* nobody wrote it, nor its operands */
+    sum.operand = arena_copy(&r->scratch, operand, sizeof operand);
+    Index *index = ARENA_ARRAY(&r->scratch, s->rank, Index);
+    for (uint32_t d = 0; d < s->rank; d++) {
+        index[d] = (Index){.label = s->out[d]};
+    }
+    Access read = {s->rank, index};
+    NodeRef value = rewrite_add(r, &sum);
+    truth.op = OP_CAST;
+    truth.acc = DTYPE_NONE;
+    truth.n_operands = 1;
+    truth.operand = arena_copy(&r->scratch, &value, sizeof value);
+    truth.access = arena_copy(&r->scratch, &read, sizeof read);
+    truth.sliced = (Slices){0};
+    *s = truth;
+    return RULE_SPEC;
+}
+
 static const Rule rules[] = {
     {"read-through-casts", OP_EINSUM, read_through_casts},
+    {"sum-of-bools", OP_EINSUM, sum_of_bools},
 };
 
-/* Does a contraction read what is only widened? A large graph is not copied for nothing. */
+/* Does a contraction read what is only widened, or bools? A large graph is not copied for nothing. */
 static bool any_widened(const Graph *g)
 {
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         const Node *node = graph_node(g, n);
+        if (node->op == OP_EINSUM && node->dtype == DTYPE_BOOL) {
+            return true;
+        }
         for (uint32_t k = 0; node->op == OP_EINSUM && k < node->n_operands; k++) {
             if (is_widening(g, graph_node(g, node->operand[k]))) {
                 return true;

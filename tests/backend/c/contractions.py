@@ -35,9 +35,10 @@ KERNELS = {
     "labels": ("f32", "aeif", "fbej", "aibj", "max[e,f](X[a,e,i,f] - Y[f,b,e,j])", lambda x, y: x - y, MAX),
     "crossed": ("f64", "aie", "ebj", "jaib", "sum[e]((X[a,i,e] + Y[e,b,j]) * X[a,i,e])", lambda x, y: (x + y) * x, ADD),
     "ratios": ("f64", "eif", "fej", "ij", "sum[e,f](abs(X[e,i,f] / Y[f,e,j]))", lambda x, y: abs(x / y), ADD),
+    "reaches": ("bool", "ie", "ej", "ij", "any[e](X[i,e] && Y[e,j])", np.logical_and, (np.logical_or, False)),
     "integers": ("i32", "ie", "je", "ij", "sum[e]((X[i,e] - Y[j,e]) * (X[i,e] - Y[j,e]))", lambda x, y: (x - y) * (x - y), ADD),
 }
-TYPES = {"f64": np.float64, "f32": np.float32, "i32": np.int32}
+TYPES = {"bool": np.bool_, "f64": np.float64, "f32": np.float32, "i32": np.int32}
 SIZES = [{}, {"e": 300}, {"i": 33, "e": 40, "j": 37}, {"i": 1, "j": 1}, {"j": 1}, {"i": 1}, {"e": 1}, {"i": 70, "j": 50, "e": 530}, {"e": 0}, {"i": 0}, {"j": 0}]
 USUAL = {"a": 3, "b": 2, "i": 13, "j": 21, "e": 9, "f": 5}
 KNOWN = [{}, {"i": 6, "j": 16, "e": 8}, {"i": 31, "j": 45, "e": 270}, {"i": 1, "j": 100, "e": 3}]
@@ -61,7 +62,7 @@ def wanted(name, x, y):
         return array.transpose(places).reshape([array.shape[own.index(c)] if c in own else 1 for c in labels])
     with np.errstate(all="ignore"):
         terms = term(spread(x, a), spread(y, b))
-        return fold.reduce(terms, axis=tuple(range(len(out), len(labels))), initial=None if terms.size and fold is not np.add else start)
+        return fold.reduce(terms, axis=tuple(range(len(out), len(labels))), initial=None if terms.size and fold in (np.maximum, np.minimum) else start)
 
 
 def check(library, name, sizes, known, special, rng):
@@ -69,14 +70,15 @@ def check(library, name, sizes, known, special, rng):
     size = {**USUAL, **sizes}
 
     def array(labels):
-        a = rng.integers(-9, 10, [size[c] for c in labels]).astype(TYPES[dtype])
+        a = rng.integers(-9, 10, [size[c] for c in labels])
+        a = (a == 9 if dtype == "bool" else a).astype(TYPES[dtype])
         if name == "ratios":  # exact, but for 0 / 0 where there are holes
             a = rng.choice([-4, -2, -1, 1, 2, 4], a.shape).astype(a.dtype)
         for value in (np.nan, np.inf, -np.inf) if special else ():
             a[rng.random(a.shape) < 0.01] = value
         return a
     a, b = array(x), array(y)
-    got = np.full([size[c] for c in out], 77, dtype=TYPES[dtype])
+    got = np.full([size[c] for c in out], 1 if dtype == "bool" else 77, dtype=TYPES[dtype])
     order = dict.fromkeys(x + y) if known == "" else ()
     dims = [ctypes.c_int64(size[c]) for c in order]
     need = getattr(library, f"{name}{known}_workspace_bytes", None)
@@ -100,7 +102,7 @@ def has_tile(tdslc, name, sizes):
     with open("one.tdsl", "w", encoding="utf-8") as stream:
         stream.write(program(name, sizes, 1))
     legal = subprocess.run([tdslc, "-w", "one.tdsl", "--dump=legal"], capture_output=True, text=True, check=True).stdout
-    return any(line.strip().startswith("reduce") and "unroll" in line and "vector" in line and line.count(" in ") == 3 for line in legal.splitlines())
+    return any(line.strip().startswith(("reduce", "matmul")) and "unroll" in line and "vector" in line and line.count(" in ") == 3 for line in legal.splitlines())
 
 
 def main():
@@ -111,7 +113,7 @@ def main():
     options = parser.parse_args()
     flags = open("/proc/cpuinfo", encoding="utf-8").read() if os.path.exists("/proc/cpuinfo") else ""
     sets = ["plain", "vectors"] + (["avx2"] if " avx2 " in flags else []) + (["avx512"] if " avx512bw " in flags else [])
-    kernels = [name for name in KERNELS if not options.few or name in ("squares", "magnitudes", "tropical", "labels")]
+    kernels = [name for name in KERNELS if not options.few or name in ("squares", "magnitudes", "tropical", "labels", "reaches")]
     sets = [sets[0], sets[-1]] if options.few else sets
     failed = calls = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -134,7 +136,7 @@ def main():
             rng = np.random.default_rng(1)
             for name in kernels:
                 for known, sizes in [("", s) for s in SIZES] + [(k + 1, s) for k, s in enumerate(KNOWN)]:
-                    for special in (False, True) if KERNELS[name][0] != "i32" else (False,):
+                    for special in (False, True) if KERNELS[name][0][0] == "f" else (False,):
                         calls += 1
                         failed += 0 if check(library, name, sizes, known, special, rng) else 1
     print(f"{calls} calls, {failed} failed")
