@@ -327,6 +327,9 @@ typedef struct Mask {
 Mask mask_of_select(Arena *a, const Graph *g, const Node *select);
 /* Of a bool node, in its labels; n 0: not known. */
 Mask mask_of_condition(Arena *a, const Graph *g, NodeRef condition);
+/* What of node `n` is read, if only `select(c, n, number)` reads it, element by element: where c holds, which is read by *at in labels
+ * of n. False: all of it. */
+bool mask_needed(Arena *a, const Graph *g, NodeRef n, NodeRef *c, Access *at);
 /* An expression of an operand's labels, in labels of the node that reads it. */
 Affine mask_in_reader(Arena *a, const Node *operand, Access access, Affine x);
 

@@ -136,3 +136,53 @@ Mask mask_of_select(Arena *a, const Graph *g, const Node *n)
     out.value = number_cast(other->value, n->dtype);
     return out;
 }
+
+/* The one node that reads `n`, if that is no result; or NODE_NONE. */
+static NodeRef sole_reader(const Graph *g, NodeRef n)
+{
+    NodeRef found = NODE_NONE;
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        if (g->results.at[k].node == n) {
+            return NODE_NONE;
+        }
+    }
+    for (NodeRef r = n + 1; r < g->nodes.n; r++) {
+        const Node *node = graph_node(g, r);
+        for (uint32_t k = 0; k < node->n_operands; k++) {
+            if (node->operand[k] == n) {
+                if (found != NODE_NONE) {
+                    return NODE_NONE;
+                }
+                found = r;
+            }
+        }
+    }
+    return found;
+}
+
+bool mask_needed(Arena *a, const Graph *g, NodeRef n, NodeRef *c, Access *at)
+{
+    NodeRef reader = sole_reader(g, n);
+    const Node *node = graph_node(g, n),
+               *select = reader == NODE_NONE ? NULL : graph_node(g, reader);
+    if (select == NULL || select->op != OP_SELECT || select->operand[1] != n ||
+        constant(g, select->operand[2]) == NULL) {
+        return false;
+    }
+    Index *index = ARENA_ARRAY(a, (size_t)select->access[0].rank + 1, Index);
+    for (uint32_t d = 0; d < select->access[0].rank; d++) {
+        index[d] = select->access[0].index[d];
+        uint32_t own = 0;
+        while (index[d].label >= 0 && own < node->rank &&
+               select->access[1].index[own].label != index[d].label) {
+            own++;
+        }
+        if (own == node->rank) {
+            return false;
+        }
+        index[d].label = index[d].label < 0 ? -1 : node->out[own];
+    }
+    *c = select->operand[0];
+    *at = (Access){select->access[0].rank, index};
+    return mask_of_condition(a, g, *c).n > 0;
+}

@@ -610,7 +610,7 @@ static bool verify_for(Verifier *v, const Stmt *s)
     if (s->step < 1 || s->step > SIZE_LIMIT) {
         return broken(v, "a step of %lld", (long long)s->step);
     }
-    if (s->window != NULL && (s->part != FOR_ALL || !verify_affine(v, s->window->lo) ||
+    if (s->window != NULL && (s->part == FOR_REST || !verify_affine(v, s->window->lo) ||
                               !verify_affine(v, s->window->hi))) {
         return broken(v, "a loop that is no plain one has a window");
     }

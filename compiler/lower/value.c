@@ -116,6 +116,17 @@ static const Expr *build_factor(Builder *b, const Node *n, uint32_t k, const Pos
     return arg[1];
 }
 
+/* Where a contraction is needed, if its schedule leaves out the rest. */
+static const Expr *needed(Builder *b, const Node *n, const Position *pos)
+{
+    NodeRef node = (NodeRef)(n - b->g->nodes.at), c = NODE_NONE;
+    const Schedule *schedule = b->nest->values[node].schedule;
+    Access at;
+    return schedule != NULL && schedule->needed && mask_needed(b->arena, b->g, node, &c, &at)
+               ? build_expr(b, c, at, pos)
+               : NULL;
+}
+
 const Expr *build_value(Builder *b, const Node *n, const Position *pos)
 {
     if (op_info(n->op)->kind == OPKIND_MAP) {
@@ -123,7 +134,8 @@ const Expr *build_value(Builder *b, const Node *n, const Position *pos)
     }
     bool fold = !node_is_expression(n);
     DType t = fold ? n->acc : n->dtype;
-    const Expr **arg = ARENA_ARRAY(b->arena, n->n_operands, const Expr *), *condition = NULL;
+    const Expr **arg = ARENA_ARRAY(b->arena, n->n_operands, const Expr *),
+               *condition = needed(b, n, pos);
     for (uint32_t i = 0; i < node_factors(n); i++) {
         arg[i] = build_factor(b, n, i, pos, &condition);
     }

@@ -243,42 +243,59 @@ static double bound_at(const Nest *nest, const Node *n, const Affine *x, int32_t
     return affine_coef(*x, (VarRef)own) > 0 ? -rest : rest + 1.0;
 }
 
-double nest_mask_present(Arena *scratch, const Nest *nest, NodeRef node)
+/* The part of the positions of all labels that fulfil the conditions: of the last label of each, with the others at parts of theirs;
+ * 1 where a loop cuts one. */
+static double share_of(const Nest *nest, NodeRef node, const Mask *m)
 {
     const Node *n = graph_node(nest->graph, node);
+    uint32_t scope = nest->items[nest->values[node].item].parent;
+    int32_t own = -1;
+    double sum = 0.0;
+    for (uint32_t i = 0; i < m->n; i++) {
+        for (uint32_t t = 0; t < m->holds[i].n; t++) {
+            int32_t l = (int32_t)m->holds[i].term[t].var;
+            if (affine_is_dim(m->holds[i].term[t].var)) {
+                continue;
+            }
+            own = own < 0 || node_reduces(n, l) ? l : own;
+            if (nest_loop_of(nest, scope, node, l) != NEST_NONE) {
+                return 1.0; /* its window says it */
+            }
+        }
+    }
+    for (uint32_t s = 0; own >= 0 && s < SAMPLES; s++) {
+        double all = (double)nest_typical(nest->graph, n->extent[own]), lo = 0.0, hi = all;
+        for (uint32_t i = 0; i < m->n; i++) {
+            int64_t coef = affine_coef(m->holds[i], (VarRef)own);
+            double x = bound_at(nest, n, &m->holds[i], own, (2.0 * s + 1.0) / (2.0 * SAMPLES));
+            lo = coef > 0 && x > lo ? x : lo;
+            hi = coef < 0 && x < hi ? x : hi;
+        }
+        sum += hi > lo ? (hi - lo) / all : 0.0;
+    }
+    return own >= 0 ? sum / SAMPLES : 1.0;
+}
+
+double nest_mask_present(Arena *scratch, const Nest *nest, NodeRef node, bool needed)
+{
+    const Graph *g = nest->graph;
+    const Node *n = graph_node(g, node);
     ArenaMark mark = arena_mark(scratch);
+    NodeRef c = NODE_NONE;
+    Access at;
     double share = 1.0;
     for (uint32_t k = 0; op_info(n->op)->kind == OPKIND_CONTRACT && k < n->n_operands; k++) {
-        bool where = graph_node(nest->graph, n->operand[k])->op == OP_WHERE;
-        Mask m = where ? mask_read(scratch, nest->graph, n, k, 0) : (Mask){0};
-        double sum = 0.0;
-        int32_t own = -1;
+        if (graph_node(g, n->operand[k])->op == OP_WHERE) {
+            Mask m = mask_read(scratch, g, n, k, 0);
+            share *= share_of(nest, node, &m);
+        }
+    }
+    if (needed && mask_needed(scratch, g, node, &c, &at)) {
+        Mask m = mask_of_condition(scratch, g, c);
         for (uint32_t i = 0; i < m.n; i++) {
-            for (uint32_t t = 0; t < m.holds[i].n; t++) {
-                int32_t l = (int32_t)m.holds[i].term[t].var;
-                if (affine_is_dim(m.holds[i].term[t].var)) {
-                    continue;
-                }
-                own = node_reduces(n, l) ? l : own;
-                if (nest_loop_of(nest, nest->items[nest->values[node].item].parent, node, l) !=
-                    NEST_NONE) {
-                    arena_reset(scratch, mark);
-                    return 1.0; /* the loop's window says it */
-                }
-            }
+            m.holds[i] = mask_in_reader(scratch, graph_node(g, c), at, m.holds[i]);
         }
-        for (uint32_t s = 0; own >= 0 && s < SAMPLES; s++) {
-            double all = (double)nest_typical(nest->graph, n->extent[own]), lo = 0.0, hi = all;
-            for (uint32_t i = 0; i < m.n; i++) {
-                double x =
-                    bound_at(nest, n, &m.holds[i], own, (2.0 * s + 1.0) / (2.0 * SAMPLES));
-                bool least = affine_coef(m.holds[i], (VarRef)own) > 0;
-                lo = least && x > lo ? x : lo;
-                hi = !least && x < hi ? x : hi;
-            }
-            sum += hi > lo ? (hi - lo) / all : 0.0;
-        }
-        share *= own >= 0 ? sum / SAMPLES : 1.0;
+        share *= share_of(nest, node, &m);
     }
     arena_reset(scratch, mark);
     return share;

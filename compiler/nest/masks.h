@@ -18,8 +18,9 @@ MaskWindow nest_mask_window(Arena *arena, const Nest *nest, uint32_t k);
 
 /* Two labels of node `n`, of which a condition on what it folds compares the positions; *folded is one that it folds over. */
 bool nest_mask_labels(Arena *arena, const Graph *g, NodeRef n, int32_t *folded, int32_t *other);
-/* The part of a contraction's terms that conditions leave (`where`), at typical extents; 1 where a loop cuts the labels. */
-double nest_mask_present(Arena *scratch, const Nest *nest, NodeRef node);
+/* The part of a contraction's terms that conditions leave (`where`), or that is needed of it, at typical extents; 1 where a loop cuts the
+ * labels. */
+double nest_mask_present(Arena *scratch, const Nest *nest, NodeRef node, bool needed);
 /* The part of the loop's iterations that is left, at typical extents, on average. */
 double nest_mask_fraction(Arena *scratch, const Nest *nest, uint32_t k);
 

@@ -418,7 +418,9 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
             engines_of_leaf(p->facts, p->machine, l->nest, l->item, schedule, extent, l->on,
                             &l->engines);
         }
-        return c.seconds * (p->masked ? nest_mask_present(scratch, l->nest, l->node) : 1.0);
+        return c.seconds * (p->masked
+                                ? nest_mask_present(scratch, l->nest, l->node, schedule->needed)
+                                : 1.0);
     }
     if (systolic && systolic_multiplies(p->facts, l->node)) {
         double copies = 0.0, lanes = (double)p->machine->tile.rows;

@@ -315,6 +315,19 @@ static bool batches_are_lanes(const Product *p)
            sat_add(operand_bytes(p, p->a), operand_bytes(p, p->b)) <= room;
 }
 
+/* Does a selection alone read the result, and leave out some of it? Loops over pairs have their own halves. */
+static bool is_needed_in_part(const Product *p)
+{
+    const NestItem *item = &p->nest->items[p->item];
+    NodeRef c = NODE_NONE;
+    Access at;
+    bool plain = p->f->reads[item->node] == 1 && !item->both && !p->node->onto;
+    for (uint32_t k = item->parent; plain && k != NEST_NONE; k = p->nest->items[k].parent) {
+        plain = p->nest->items[k].from == 0;
+    }
+    return plain && mask_needed(p->arena, p->f->g, item->node, &c, &at);
+}
+
 const Schedule *contraction_schedule(Arena *arena, const NestFacts *f, const Machine *machine,
                                      const Nest *nest, uint32_t item)
 {
@@ -328,6 +341,7 @@ const Schedule *contraction_schedule(Arena *arena, const NestFacts *f, const Mac
         systolic_levels(&p, b);
     } else {
         goto_levels(&p, b);
+        b->needed = b->n_levels > 0 && is_needed_in_part(&p);
     }
     return b;
 }

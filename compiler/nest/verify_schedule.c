@@ -33,6 +33,11 @@ const char *nest_schedule_problem(Arena *arena, const Nest *nest, const UseList 
         b->n_labels[ROLE_M] == 0 || b->n_labels[ROLE_N] == 0 || b->n_labels[ROLE_K] == 0) {
         return "is no contraction with rows, columns and a sum that could be cut into blocks";
     }
+    NodeRef c = NODE_NONE;
+    Access at;
+    if (b->needed && (node->onto || !mask_needed(arena, nest->graph, n, &c, &at))) {
+        return "leaves out what is not needed, but all of it is";
+    }
     const Access *x = &u->list.at[0].access, *y = &u->list.at[1].access;
     bool rows_in_x = access_has_label(x, (int32_t)b->label[ROLE_M][0]);
     ScheduleRole *role = ARENA_ARRAY(arena, node->n_labels, ScheduleRole);

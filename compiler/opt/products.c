@@ -647,8 +647,45 @@ static NodeRef rewrite_sum(Products *p, NodeRef at)
     return result_of(p, at, group_value(p, sum, n, group, n));
 }
 
+/* Of a product of two operands one that is `select(c, x, 0)`, which nothing else reads: x where c holds, and terms without it are
+ * absent. What the other factor is there did not come through before either. */
+static NodeRef absent_terms(Products *p, NodeRef at)
+{
+    const Node *n = p->sum;
+    for (uint32_t k = 0; n->n_operands == 2 && leaves_out(p) && k < 2; k++) {
+        const Node *select = graph_node(p->g, n->operand[k]);
+        Access other = n->access[1 - k], own = n->access[k];
+        Bounded bounded = {0, 0};
+        LabelSet summed = summed_labels(p);
+        if (select->op != OP_SELECT || selected(p->g, select) != 1 || select->keep ||
+            p->readers[n->operand[k]] != 1 || select->dtype != n->dtype ||
+            (summed & ~labels_of(&own)) != 0 || (summed & ~labels_of(&other)) != 0 ||
+            !where_bounds(&p->scratch, p->g, n, select->operand[0],
+                          read_through(p, select, 0, &own), false, &bounded)) {
+            continue;
+        }
+        NodeSpec s = graph_spec(p->g, n->operand[k]);
+        NodeRef operand[3], pair[2];
+        for (uint32_t i = 0; i < 3; i++) {
+            operand[i] = p->map[s.operand[i]];
+        }
+        s.op = OP_WHERE;
+        s.operand = operand;
+        pair[k] = graph_add(p->to, &s);
+        pair[1 - k] = p->map[n->operand[1 - k]];
+        s = graph_spec(p->g, at);
+        s.operand = pair;
+        return graph_add(p->to, &s);
+    }
+    return NODE_NONE;
+}
+
 static NodeRef rewrite_contraction(Products *p, NodeRef at)
 {
+    NodeRef absent = absent_terms(p, at);
+    if (absent != NODE_NONE) {
+        return absent;
+    }
     for (uint32_t k = 0; k < p->sum->n_operands; k++) {
         take_operand(p, p->sum->operand[k], p->sum->access[k]);
     }

@@ -45,6 +45,8 @@ typedef struct Schedule {
     uint32_t n_levels;
     const ScheduleLevel *level;
     bool parallel_batches;
+    bool
+        needed; /* what the one selection that reads the result leaves out is not computed, and 0 */
     bool given; /* read from a dump: obeyed as it stands */
 } Schedule;
 

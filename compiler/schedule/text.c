@@ -65,7 +65,7 @@ void schedule_dump(const Schedule *b, ScheduleLabel *put, void *user, Text *out)
         }
         text_printf(out, "%s%s", l->pack ? " pack" : "", l->parallel ? " parallel" : "");
     }
-    text_char(out, ']');
+    text_put(out, b->needed ? "] needed" : "]");
 }
 
 /* ---- reading ---- */
@@ -189,6 +189,7 @@ bool schedule_read(Cursor *c, Arena *arena, ScheduleNumber *number, void *user,
     b->n_levels = list->n;
     b->level = level;
     b->given = true;
+    b->needed = cursor_take(c, TERM_NAME, "needed");
     *out = b;
     return true;
 }

@@ -640,7 +640,8 @@ static bool level_open(Packed *p, uint32_t at)
     p->registers = at + SIDES >= m->b->n_levels;
     box_open(p, r, steps ? level_steps(p, level) : tile_steps(p, r, level->tile));
     if (m->term.condition != NULL && r != ROLE_K) {
-        where_loop(m, r, p->box[r].range[0], p->box[ROLE_K].range[0]);
+        const Range range[3] = {p->box[0].range[0], p->box[1].range[0], p->box[2].range[0]};
+        where_loop(m, r, range);
     }
     if (level->parallel) {
         matmul_share(m, outside);

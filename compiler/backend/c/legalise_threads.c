@@ -137,6 +137,8 @@ static bool is_triangle(const Stmt *s)
     bool any = false;
     for (const Stmt *x = stmt_first(&w, s->body, s->n_body); x != NULL; x = stmt_next(&w)) {
         any |= x->kind == STMT_FOR && x->range.span == 0 && affine_uses(x->range.start, s->var);
+        any |= x->window != NULL && x->window->has_lo != x->window->has_hi &&
+               (affine_uses(x->window->lo, s->var) || affine_uses(x->window->hi, s->var));
         for (uint32_t i = 0; i < x->n_index; i++) {
             any |= x->index[i].window != NULL; /* rows of the sum's panel */
         }

@@ -89,11 +89,12 @@ bool where_of(Matmul *m)
         return false;
     }
     VarRef sum = matmul_var(m, m->index[ROLE_K]);
-    uint32_t least = 0, most = 0;
+    uint32_t least = 0, most = 0, none = 0;
     for (uint32_t i = 0; i < m->n_bounds; i++) {
         int64_t coef = affine_coef(m->bound[i], sum);
         least += coef == 1 ? 1 : 0;
         most += coef == -1 ? 1 : 0;
+        none += coef == 0 ? 1 : 0;
         for (uint32_t k = 0; k < m->bound[i].n; k++) { /* tiles may gather several labels */
             VarRef v = m->bound[i].term[k].var;
             for (ScheduleRole r = 0; r < SIDES; r++) {
@@ -103,39 +104,42 @@ bool where_of(Matmul *m)
             }
         }
     }
-    return least <= 1 && most <= 1 && least + most == m->n_bounds;
+    return least <= 1 && most <= 1 && least + most + none == m->n_bounds &&
+           (none == 0 ||
+            m->s->begins); /* else there is something in the places of the others */
 }
 
 /* ---- loops ---- */
 
-void where_loop(Matmul *m, ScheduleRole role, Range range, Range sum)
+void where_loop(Matmul *m, ScheduleRole role, const Range *range)
 {
     Arena *a = m->l->arena;
     Stmt *loop = m->l->block->owner;
-    VarRef own = matmul_var(m, m->index[role]), other = matmul_var(m, m->index[1 - role]),
-           k = matmul_var(m, m->index[ROLE_K]);
-    if (loop == NULL || loop->kind != STMT_FOR || loop->part != FOR_ALL ||
-        !affine_eq(range.start, affine_var(a, loop->var)) || m->b->n_labels[role] != 1 ||
-        sum.span == 0) {
+    VarRef own = matmul_var(m, m->index[role]);
+    if (loop == NULL || loop->kind != STMT_FOR || loop->part == FOR_REST ||
+        !affine_eq(range[role].start, affine_var(a, loop->var)) || m->b->n_labels[role] != 1) {
         return;
     }
     Window w = {false, false, affine_const(0), affine_const(0)};
     for (uint32_t i = 0; i < m->n_bounds; i++) {
-        Affine x = m->bound[i];
-        int64_t coef = affine_coef(x, own), of_sum = affine_coef(x, k);
-        if ((coef != 1 && coef != -1) || affine_coef(x, other) != 0) {
-            continue;
+        int64_t coef = affine_coef(m->bound[i], own);
+        Affine x = affine_add(a, m->bound[i], -coef, affine_var(a, own));
+        bool known = coef == 1 || coef == -1;
+        for (ScheduleRole r = ROLE_M; known && r <= ROLE_K; r++) {
+            VarRef v = matmul_var(m, m->index[r]);
+            int64_t of = affine_coef(x, v);
+            Affine last = range[r].start;
+            last.base += of > 0 ? range[r].span - 1 : 0;
+            known = of == 0 || range[r].span > 0 || of < 0;
+            x = of == 0 ? x : affine_subst(a, x, v, last);
         }
-        Affine last = sum.start;
-        last.base += of_sum > 0 ? sum.span - 1 : 0;
-        x = affine_subst(a, affine_add(a, x, -coef, affine_var(a, own)), k, last);
         for (uint32_t s = 0; s < m->n_subst; s++) {
             x = affine_subst(a, x, m->subst[s].var, m->subst[s].by);
         }
-        if (coef > 0) {
+        if (known && coef > 0) {
             w.has_lo = true;
             w.lo = affine_add(a, affine_const(0), -1, x);
-        } else {
+        } else if (known) {
             w.has_hi = true;
             w.hi = affine_add(a, x, 1, affine_const(1));
         }
@@ -173,6 +177,9 @@ static Windows windows_of(Matmul *m)
     for (uint32_t i = 0; i < m->n_bounds; i++) {
         Affine x = m->bound[i], own = affine_var(a, sum);
         int64_t coef = affine_coef(x, sum);
+        if (coef == 0) {
+            continue;
+        }
         x = affine_add(a, x, -coef, own);
         for (uint32_t k = 0; k < m->n_subst; k++) {
             x = affine_subst(a, x, m->subst[k].var, m->subst[k].by);
@@ -276,6 +283,58 @@ static void some_product(Matmul *m, const VarRef var[3], const Range range[3], B
     loop_close(l);
 }
 
+/* Of a bound x >= 0 on rows and columns: what stands on its sides. */
+static const Expr *bound_holds(Matmul *m, Affine x)
+{
+    Arena *a = m->l->arena;
+    Affine more = affine_const(x.base > 0 ? x.base : 0),
+           less = affine_const(x.base < 0 ? -x.base : 0);
+    for (uint32_t i = 0; i < x.n; i++) {
+        AffineTerm t = x.term[i];
+        Affine *side = t.coef > 0 ? &more : &less;
+        *side = affine_add(a, *side, t.coef > 0 ? t.coef : -t.coef, affine_var(a, t.var));
+    }
+    return compare(m, OP_GE, more, less);
+}
+
+/* Of a tile that is computed whole and not needed whole the rest is 0 again. */
+static void rest_is_zero(Matmul *m, const VarRef var[3], const Range range[3], BufRef dst,
+                         const Affine *at, Affine x)
+{
+    Legaliser *l = m->l;
+    Arena *a = l->arena;
+    VarRef row = matmul_var(m, m->index[ROLE_M]), column = matmul_var(m, m->index[ROLE_N]);
+    int64_t coef = affine_coef(x, row);
+    for (uint32_t k = 0; k < m->n_subst; k++) {
+        x = affine_subst(a, x, m->subst[k].var, m->subst[k].by);
+    }
+    VarRef v = loop_open(l, "r", range[ROLE_M], 1, FOR_ALL);
+    Affine shift = affine_minus(l, m->first[ROLE_M], range[ROLE_M].start);
+    Affine least = in_tile(m, affine_add(a, x, -coef, affine_var(a, row)), false);
+    if (coef == 1 || coef == -1) { /* rows of which the least column does not hold */
+        Window *w = ARENA_NEW(a, Window);
+        Affine edge = affine_add(a, affine_const(0), -1, shift);
+        edge = affine_add(a, edge, coef > 0 ? -1 : 1, least);
+        edge.base += coef > 0 ? 0 : 1;
+        *w = (Window){coef<0, coef> 0, edge, edge};
+        l->block->owner->window = w;
+    }
+    Subst by[2] = {
+        {row, affine_add(a, shift, 1, affine_var(a, v))},
+        {column, affine_add(a, affine_minus(l, m->first[ROLE_N], range[ROLE_N].start), 1,
+                            affine_var(a, var[ROLE_N]))}};
+    for (uint32_t k = 0; k < 2; k++) {
+        x = affine_subst(a, x, by[k].var, by[k].by);
+    }
+    Subst one = {var[ROLE_M], affine_var(a, v)};
+    const Affine *place = access_subst(l, l->k->bufs.at[dst].rank, at, &one, 1);
+    const Expr *select[3] = {bound_holds(m, x), expr_load(a, l->k, dst, place),
+                             expr_const(a, number_real(m->t, 0))};
+    TileIndex index = index_of(var[ROLE_N], range[ROLE_N], MODE_LANES);
+    tile_add(l, 1, &index, dst, place, OP_COPY, expr_op(a, OP_SELECT, m->t, 3, select));
+    loop_close(l);
+}
+
 void where_product(Matmul *m, const VarRef var[3], const Range range[3], BufRef dst,
                    const Affine *at, const Expr *product)
 {
@@ -285,8 +344,15 @@ void where_product(Matmul *m, const VarRef var[3], const Range range[3], BufRef 
     for (ScheduleRole r = ROLE_M; r <= ROLE_K; r++) {
         index[r] = index_of(var[r], range[r], mode[r]);
     }
-    index[ROLE_K].window = arena_copy(m->l->arena, &w.all, sizeof w.all);
+    if (w.all.has_lo || w.all.has_hi) {
+        index[ROLE_K].window = arena_copy(m->l->arena, &w.all, sizeof w.all);
+    }
     tile_add(m->l, 3, index, dst, at, OP_SUM, product);
+    for (uint32_t i = 0; i < m->n_bounds; i++) {
+        if (affine_coef(m->bound[i], matmul_var(m, m->index[ROLE_K])) == 0) {
+            rest_is_zero(m, var, range, dst, at, m->bound[i]);
+        }
+    }
     if (bounds_rows(m, range)) {
         rows_product(m, var, range, dst, at, product, w);
         return;

@@ -65,9 +65,9 @@ void matmul_product(Matmul *m, const VarRef var[3], const Range range[3], BufRef
 /* Takes the condition of the term apart. False: it does not bound the one index of the sum from below
  * and above once at most, by the row, the column and loops around. */
 bool where_of(Matmul *m);
-/* The innermost open loop, if it is the one that `own`, rows or columns by `role`, begins at, leaves out those that the condition leaves
- * nothing of within the range of the sum. */
-void where_loop(Matmul *m, ScheduleRole role, Range own, Range sum);
+/* The innermost open loop, if it is the one that the range of `role`, rows or columns, begins at, leaves out those that the condition
+ * leaves nothing of within the ranges of the others. */
+void where_loop(Matmul *m, ScheduleRole role, const Range *range);
 /* The product with terms absent that the condition leaves out, as matmul_product; it begins not. */
 void where_product(Matmul *m, const VarRef var[3], const Range range[3], BufRef dst,
                    const Affine *at, const Expr *product);

@@ -60,6 +60,9 @@ void window_begin(CWriter *e, const Stmt *s)
         lo = zero ? str_format(e->arena, "%s > 0 ? %s : 0", x, skip)
                   : str_format(e->arena, "%s > %s ? %s + %s : %s", x, from, from, skip, from);
     }
+    if (s->part == FOR_FULL) { /* whole steps */
+        hi = str_format(e->arena, "%s - %lld", hi, (long long)(s->step - 1));
+    }
     if (w->has_hi) {
         hi = str_format(e->arena, "%s(%s, %s)", help_fixed(e->help, "tdsl_min"), hi,
                         affine_text(e, w->hi, BIND_SUM));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Sums of products under conditions on positions: lower and upper triangles, bands wider and narrower than a register tile, conditions on
-columns, on both sides, with batches, in each layout, and causal attention. What the C computes is what the interpreter computes of the
+columns, on both sides, with batches, in each layout, causal attention, and products of which a selection reads a part. What the C computes is what the interpreter computes of the
 program as it is written, to the bit, with infinities where conditions leave terms out: values are small whole numbers.
 
     where.py --tdsl-run PATH
@@ -32,6 +32,13 @@ kernel turned(A: f32[m, n], B: f32[p, m]) -> (C: f32[n, p]) { C[i,k] = sum[j <= 
 kernel several(A: f64[n, 4, m], B: f64[m, 5, p]) -> (C: f64[n, 4, 5, p]) { C[i,a,b,k] = sum[j <= i](A[i,a,j] * B[j,b,k]); }
 kernel scaled(A: f64[n, m], B: f64[m, p], s: f64) -> (C: f64[n, p]) { C[i,k] = s * sum[j < i](A[i,j] * B[j,k]) / 2; }
 kernel adds(A: f64[n, m], B: f64[m, p], C: inout f64[n, p]) { C[i,k] += sum[j < i](A[i,j] * B[j,k]); }
+kernel masked(A: f64[n, m], B: f64[m, p]) -> (C: f64[n, p]) { L[i,j] = select(index(j) <= index(i), A[i,j], 0); C[i,k] = sum[j](L[i,j] * B[j,k]); }
+kernel below(A: f64[n, m], B: f64[m, p]) -> (C: f64[n, p]) { C[i,k] = select(index(k) <= index(i), sum[j](A[i,j] * B[j,k]), -1); }
+kernel above(A: f32[n, m], B: f32[p, m]) -> (C: f32[n, p]) { C[i,k] = select(index(k) > 2*index(i) + 3, sum[j](A[i,j] * B[k,j]), 0); }
+kernel around(A: f64[3, n, m], B: f64[3, m, p]) -> (C: f64[3, p, n]) {
+    C[b,k,i] = select(index(k) <= index(i) + 20 && index(k) > index(i) - index(b), sum[j](A[b,i,j] * B[b,j,k]), 7);
+}
+kernel pairs(A: f64[n, 4, m], B: f64[m, 5, p]) -> (C: f64[n, 4, 5, p]) { C[i,a,b,k] = select(index(k) <= index(i), sum[j](A[i,a,j] * B[j,b,k]), 0); }
 kernel half(A: bf16[n, m], B: bf16[m, p]) -> (C: f32[n, p]) { C[i,k] = sum[j <= i](f32(A[i,j]) * f32(B[j,k])); }
 """
 ATTENTION = """dim h ~ 8, n ~ 1024;
@@ -62,7 +69,7 @@ def programs(folder):
         yield path, "product"
     path = Path(folder) / "others.tdsl"
     path.write_text(OTHERS)
-    for kernel in ["batch", "negated", "turned", "several", "scaled", "adds", "half"]:
+    for kernel in ["batch", "negated", "turned", "several", "scaled", "adds", "half", "masked", "below", "above", "around", "pairs"]:
         yield path, kernel
     for number, condition in enumerate(["k <= q", "k >= q", "k <= q, k > q - 9", "k < q"]):
         path = Path(folder) / f"attention{number}.tdsl"
