@@ -157,12 +157,14 @@ static void put_bash(Tool tool, Text *out)
             bool open = row.long_name != NULL && row.long_name[0] != 'M' &&
                         row.argument != NULL && row.argument[0] != '[';
             text_printf(out, "%s%s ", option_spelling(&row, word, sizeof word),
-                        open ? "=" : "");
+                        !open                    ? ""
+                        : row.argument[0] == '~' ? "~"
+                                                 : "=");
         }
     }
     text_printf(
         out,
-        "\" -- \"$word\")); [[ ${COMPREPLY-} == *= ]] && compopt -o nospace; return ;;\n    "
+        "\" -- \"$word\")); [[ ${COMPREPLY-} == *[=~] ]] && compopt -o nospace; return ;;\n    "
         "esac\n"
         "    COMPREPLY=($(compgen -f -- \"$word\"))\n}\ncomplete -o filenames -F _%s %s\n",
         id, name);
@@ -182,6 +184,7 @@ static void put_zsh(Tool tool, Text *out)
         bool joined = row.long_name != NULL && row.long_name[0] != 'M' && !optional;
         text_printf(out, "    '*%s%s[", option_spelling(&row, word, sizeof word),
                     row.argument == NULL || optional ? ""
+                    : row.argument[0] == '~'         ? "~-"
                     : joined                         ? "="
                                                      : "+");
         text_shell_quoted(out, row.help, "[]:\\");

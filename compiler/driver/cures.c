@@ -34,7 +34,7 @@ static const struct {
     {"--einsum", 3, "-e EQUATION"},
     {"--threads", 1,
      "how many threads a call uses is said when it is called (OMP_NUM_THREADS, tdsl-run "
-     "--threads=N)"},
+     "--threads=N); for how many it is planned, with --threads~N"},
     {"--print-targets", 1, "--list-targets"},
     {"--print-passes", 1, "--list-passes"},
     {"--compile-to", 1, "--stop-after=STAGE, or --dump=STAGE"},

@@ -162,9 +162,11 @@ static const Target *read_machine(ToolRun *t, const Target *target, const char *
 
 const Target *decisions_target(ToolRun *t, const Target *target)
 {
-    int64_t most = 0, cores = 1;
+    int64_t most = 0, cores = 1, threads = 0;
     if (!option_number(&t->options, OPT_MAX_INSTRUCTIONS, 1, INT64_MAX, &most, &t->usage) ||
-        !option_number(&t->options, OPT_LNC, 1, 2, &cores, &t->usage)) {
+        !option_number(&t->options, OPT_LNC, 1, 2, &cores, &t->usage) ||
+        !option_number(&t->options, OPT_PLANNED_THREADS, 1, THREADS_MOST, &threads,
+                       &t->usage)) {
         return NULL;
     }
     const char *file = option_last(&t->options, OPT_MACHINE, NULL);
@@ -177,7 +179,13 @@ const Target *decisions_target(ToolRun *t, const Target *target)
                           target->name);
         return NULL;
     }
-    return target_limited(&t->arena, target, most, cores);
+    if (threads > 0 && target->machine->threads == 0) {
+        (void)usage_error(&t->usage,
+                          "'--threads~%lld': programs of target '%s' have no threads",
+                          (long long)threads, target->name);
+        return NULL;
+    }
+    return target_limited(&t->arena, target, most, cores, threads);
 }
 
 bool decisions_given(const Options *o)

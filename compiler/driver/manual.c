@@ -54,9 +54,9 @@ static void put_manual(Tool tool, const char *version, Text *out)
         put_roff(out, option_spelling(&row, name, sizeof name));
         text_put(out, "\\fR");
         if (row.argument != NULL) {
-            bool joined =
-                row.argument[0] == '[' || row.long_name == NULL || row.long_name[0] == 'M';
-            text_put(out, row.argument[0] == '[' ? "" : joined ? " " : "=");
+            bool own = row.argument[0] == '[' || row.argument[0] == '~',
+                 joined = own || row.long_name == NULL || row.long_name[0] == 'M';
+            text_put(out, own ? "" : joined ? " " : "=");
             put_roff(out, row.argument);
         }
         text_char(out, '\n');

@@ -161,11 +161,15 @@ static bool parse_one(Options *o, Arena *arena, const char *given, char **next, 
 {
     bool is_long = given[1] == '-';
     const char *name = given + (is_long ? 2 : 1);
-    const char *equals = strchr(name, '=');
+    const char *equals = strpbrk(name, "=~");
     Str key = {name, equals == NULL ? strlen(name) : (size_t)(equals - name)};
     /* -MD and -MF keep the compiler's spelling: long names behind one dash. */
     int id = find_long(o->tool, key);
     if (id >= 0 && !is_long && infos[id].long_name[0] != 'M') {
+        id = -1;
+    }
+    bool tilde = id >= 0 && infos[id].argument != NULL && infos[id].argument[0] == '~';
+    if (tilde != (equals != NULL && *equals == '~')) {
         id = -1;
     }
     const char *value = id >= 0 && equals != NULL ? equals + 1 : NULL;
@@ -265,9 +269,9 @@ void options_help(Tool tool, Text *out)
         if (info->long_name == NULL) {
             (void)snprintf(left, sizeof left, "-%c %s", info->short_name, arg);
         } else {
-            const char *join = info->argument == NULL || is_optional(info) ? ""
-                               : dash_m                                    ? " "
-                                                                           : "=";
+            const char *join = info->argument == NULL || is_optional(info) || arg[0] == '~' ? ""
+                               : dash_m ? " "
+                                        : "=";
             (void)snprintf(left, sizeof left, "%s%s%s%s", dashes, info->long_name, join, arg);
         }
         text_printf(out, "  %-28s %s\n", left, info->help);
@@ -325,8 +329,9 @@ bool option_number(const Options *o, OptionId id, int64_t least, int64_t most, i
         return true;
     }
     if (!parse_i64(text, value) || *value < least || *value > most) {
-        return usage_error(usage, "'--%s=%s': a whole number from %lld to %lld is expected",
-                           infos[id].long_name, text, (long long)least, (long long)most);
+        return usage_error(usage, "'--%s%c%s': a whole number from %lld to %lld is expected",
+                           infos[id].long_name, infos[id].argument[0] == '~' ? '~' : '=', text,
+                           (long long)least, (long long)most);
     }
     return true;
 }

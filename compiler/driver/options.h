@@ -6,6 +6,8 @@
 #include "base/ctx.h"
 #include "driver/usage.h"
 
+#define THREADS_MOST 1024
+
 typedef enum OptionId {
 #define OPTION(id, tools, s, l, arg, group, help) id,
 #include "driver/options.def"

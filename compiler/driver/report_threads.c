@@ -2,6 +2,9 @@
 /* In words: which loops of a kernel threads share, and why others are not shared. */
 #include "driver/report.h"
 
+/* Multiply-adds in whose time an element of a statement that is no product comes from memory and goes there. */
+#define ELEMENT 16.0
+
 typedef struct Words {
     const Nest *nest;
     const Machine *machine;
@@ -52,6 +55,18 @@ static void put_loop(Words *w, uint32_t k)
     }
 }
 
+/* Is the leaf alone so much work that two threads are worth it? */
+static bool is_worth_threads(const Words *w, NodeRef n)
+{
+    const Node *node = graph_node(w->nest->graph, n);
+    double positions = ELEMENT;
+    for (uint32_t l = 0; l < node->n_labels; l++) {
+        bool once = w->nest->values[n].scan && node_reduces(node, (int32_t)l);
+        positions *= once ? 1.0 : (double)nest_typical(w->nest->graph, node->extent[l]);
+    }
+    return positions * w->machine->time.multiply_add >= 2 * w->machine->time.piece;
+}
+
 static void put_leaf(Words *w, NodeRef n)
 {
     const Schedule *s = w->nest->values[n].schedule;
@@ -61,7 +76,7 @@ static void put_leaf(Words *w, NodeRef n)
     }
     if (of != NULL) {
         join(&w->shared, ", ", str_format(w->arena, "the %s of %s", of, value_name(w, n)));
-    } else if (nest_leaf_is_worth_threads(w->machine, w->nest, n)) {
+    } else if (is_worth_threads(w, n)) {
         join(&w->alone, "; ",
              str_format(w->arena, "not %s: the model finds no loop of it worth sharing",
                         value_name(w, n)));
@@ -83,7 +98,7 @@ const char *report_threads(const Nest *nest, const Machine *machine, Arena *aren
             put_leaf(&w, nest->items[k].node);
         }
     }
-    if (w.shared.n == 0 && !nest_is_worth_threads(machine, nest)) {
+    if (w.shared.n == 0 && nest->cost.seconds < 2 * machine->time.piece) {
         return str_format(
             arena, "share nothing: %.2g us of work, and from %.0f us on two are worth it",
             nest->cost.seconds * 1e6, 2e6 * machine->time.piece);

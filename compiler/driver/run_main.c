@@ -14,7 +14,6 @@
 #include "driver/tool.h"
 
 /* That a call may have. */
-#define THREADS_MOST 1024
 
 typedef struct Run {
     ToolRun *t;

@@ -33,17 +33,18 @@ const Target *target_find(const char *name)
 }
 
 const Target *target_limited(Arena *a, const Target *target, int64_t max_instructions,
-                             int64_t cores)
+                             int64_t cores, int64_t threads)
 {
     int64_t most = target->machine->max_instructions;
     bool limits = max_instructions != 0 && max_instructions < most;
-    if (!limits && cores < 2) {
+    if (!limits && cores < 2 && threads == 0) {
         return target;
     }
     Machine *machine = arena_copy(a, target->machine, sizeof *machine);
     Target *limited = arena_copy(a, target, sizeof *limited);
     machine->max_instructions = limits ? max_instructions : most;
     machine->cores = cores;
+    machine->threads = threads > 0 ? threads : machine->threads;
     limited->machine = machine;
     return limited;
 }

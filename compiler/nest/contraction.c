@@ -255,9 +255,11 @@ static double loop_trips(const Nest *nest, uint32_t loop)
     return trips(extent, item->tile);
 }
 
-double contraction_runs(const NestFacts *f, const Nest *nest, uint32_t item, const Use *operand)
+double contraction_runs(const NestFacts *f, const Nest *nest, uint32_t item, const Use *operand,
+                        uint32_t *loops)
 {
     double runs = 1.0;
+    *loops = 0;
     uint32_t made = nest->values[operand->node].item;
     for (uint32_t at = nest->items[item].parent; at != NEST_NONE; at = nest->items[at].parent) {
         const NestItem *loop = &nest->items[at];
@@ -269,6 +271,7 @@ double contraction_runs(const NestFacts *f, const Nest *nest, uint32_t item, con
             break;
         }
         runs *= loop_trips(nest, at);
+        (*loops)++;
     }
     return runs;
 }
@@ -329,6 +332,11 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
         DType of = graph_node(f->g, f->uses[node].list.at[0].node)->dtype;
         passes = systolic_matmul(machine, of, (double)widest, false) / (double)widest;
     }
+    out->pack[ROLE_M] = words * a_pack;
+    out->pack[ROLE_N] = words * b_pack;
+    out->pack[ROLE_K] = 0.0;
+    out->whole[ROLE_M] = packs_whole(b, ROLE_M, &x);
+    out->whole[ROLE_N] = packs_whole(b, ROLE_N, &x);
     bool in_place = !is_packed(b, ROLE_M) && !is_packed(b, ROLE_N);
     out->seconds = (in_place ? t->statement : t->product) + tiles * t->tile +
                    words * (products * term_price(f, node) * all * high * padded *

@@ -7,7 +7,10 @@
 #include "nest/parts.h"
 
 typedef struct ContractionPrice {
-    double seconds;                   /* of one execution, without traffic */
+    double seconds;          /* of one execution, without traffic, */
+    double pack[ROLE_BATCH]; /* ... and of these the copies of operands, */
+    bool whole
+        [ROLE_BATCH]; /* ... all at once, before loops around that leave the operand as it is */
     double a_times, b_times, c_times; /* how often one that fits no level reads each operand,
                                          and its result, in the order of the uses */
     NodeRef
@@ -19,14 +22,10 @@ typedef struct ContractionPrice {
  * products, of a type that has register tiles, of two operands with an index of its own each. */
 const Schedule *contraction_schedule(Arena *arena, const NestFacts *f, const Machine *machine,
                                      const Nest *nest, uint32_t item);
-/* threads.c: the same with the loop that threads are to share, if one is worth it, of a leaf in no
- * loops but those over parts of its sum alone. */
-const Schedule *contraction_threads(Arena *arena, const Machine *machine, const Nest *nest,
-                                    uint32_t item, const Schedule *b);
 /* Iterations of the innermost loops around the leaf at `item` that leave one of its operands as it is: what is packed of it in
- * one piece is packed once for all of them. Loops that threads may share are none of these. */
-double contraction_runs(const NestFacts *f, const Nest *nest, uint32_t item,
-                        const Use *operand);
+ * one piece is packed once for all of them; *loops: how many these are. Outermost loops that threads may share are none. */
+double contraction_runs(const NestFacts *f, const Nest *nest, uint32_t item, const Use *operand,
+                        uint32_t *loops);
 /* For the extents of its labels in one execution, cut so; runs[k]: contraction_runs of its k-th use. */
 void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
                        const Schedule *b, const double *extent, const double runs[2],

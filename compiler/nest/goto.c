@@ -506,11 +506,12 @@ static ScheduleRole packed_once(const Product *p, const Schedule *b,
                                 const LabelExtent group[ROLE_BATCH])
 {
     int64_t size = dtype_bytes(p->node->acc);
+    uint32_t loops = 0;
     for (ScheduleRole r = 0; r < ROLE_K; r++) {
         int64_t bytes = sat_mul(sat_mul(group[r].most, group[ROLE_K].most), size);
         const Use *operand = r == ROLE_M ? p->a : p->b;
         if (bytes <= machine_tile_capacity(p->machine) && b->n_labels[ROLE_BATCH] == 0 &&
-            contraction_runs(p->f, p->nest, p->item, operand) >= 2.0) {
+            contraction_runs(p->f, p->nest, p->item, operand, &loops) >= 2.0) {
             return r;
         }
     }

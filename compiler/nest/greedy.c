@@ -245,7 +245,7 @@ static void group_items(Greedy *f, const Group *group, Tree *tree)
             bool whole = tile[x] == INT64_MAX || (extent.sym < 0 && tile[x] >= extent.n);
             if (nest_axis_is_folded(f->g, &axes[x]) == (pass == 1) && !whole &&
                 n_loops < NEST_DEPTH) {
-                tree_loop(f->keep, tree, n_loops, axes[x], tile[x], n_loops == 0 && pass == 0);
+                tree_loop(f->keep, tree, n_loops, axes[x], tile[x]);
                 n_loops++;
             }
         }
@@ -305,6 +305,7 @@ static Nest *plan(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
     nest_set_pairs(arena, facts, machine, nest);
     nest_set_scans(arena, machine, nest, values);
     nest_set_schedules(arena, facts, machine, nest, values);
+    nest_share(ctx, arena, machine, nest, NULL);
     nest_estimate(ctx, machine, nest);
     return nest;
 }

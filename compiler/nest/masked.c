@@ -23,8 +23,8 @@ static Tree with_loops(Arena *arena, const Graph *g, const Tree *from, uint32_t 
         Draft d = from->list.at[i];
         if (i == k) {
             const Node *n = graph_node(g, d.node);
-            tree_loop(arena, &to, 0, axis_of(arena, n, d.node, other), tile[0], false);
-            tree_loop(arena, &to, 1, axis_of(arena, n, d.node, folded), tile[1], false);
+            tree_loop(arena, &to, 0, axis_of(arena, n, d.node, other), tile[0]);
+            tree_loop(arena, &to, 1, axis_of(arena, n, d.node, folded), tile[1]);
             d.depth = 2;
         }
         vec_push(arena, &to.list, d);

@@ -231,7 +231,7 @@ static void wrap_with(Moves *m, uint32_t from, uint32_t to, const NestAxis *axis
     Tree out = {0};
     uint32_t depth = m->t->list.at[from].depth;
     copy_items(m->scratch, &out, m->t, 0, from, 0);
-    tree_loop(m->scratch, &out, depth, *axis, tile, false);
+    tree_loop(m->scratch, &out, depth, *axis, tile);
     copy_items(m->scratch, &out, m->t, from, to, 1);
     copy_items(m->scratch, &out, m->t, to, m->t->list.n, 0);
     give(m, &out);
@@ -303,8 +303,7 @@ static void fuse_with(Moves *m, uint32_t k, uint32_t next, uint32_t end, const b
     uint32_t depth = m->t->list.at[k].depth;
     copy_items(m->scratch, &out, m->t, 0, k, 0);
     for (uint32_t x = 0; x < n; x++) {
-        tree_loop(m->scratch, &out, depth + x, *chosen[x], first_tile(m, chosen[x], want),
-                  false);
+        tree_loop(m->scratch, &out, depth + x, *chosen[x], first_tile(m, chosen[x], want));
     }
     for (uint32_t half = 0; half < 2; half++) {
         uint32_t from = half == 0 ? k : next, to = half == 0 ? next : end, inner = from;
@@ -378,8 +377,8 @@ static void pairs_with(Moves *m, uint32_t from, uint32_t k, uint32_t first, cons
             tree_leaf(m->scratch, &out, depth, m->t->list.at[i].node, false);
         }
     }
-    tree_loop(m->scratch, &out, depth, *x, tile, false);
-    tree_loop(m->scratch, &out, depth + 1, *y, inner, false);
+    tree_loop(m->scratch, &out, depth, *x, tile);
+    tree_loop(m->scratch, &out, depth + 1, *y, inner);
     for (uint32_t i = first; i <= k; i++) {
         tree_leaf(m->scratch, &out, depth + 2, m->t->list.at[i].node, false);
     }

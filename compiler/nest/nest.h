@@ -161,8 +161,9 @@ typedef struct NestValue {
 
 /* For typical extents; price.c says how. */
 typedef struct NestCost {
-    double seconds;               /* arithmetic and all waits */
-    double arithmetic;            /* seconds of it that no traffic hides */
+    double seconds;    /* arithmetic and all waits, */
+    double path;       /* ... of as many threads as the machine has: their longest way */
+    double arithmetic; /* seconds of it that no traffic hides */
     double waits[MACHINE_LEVELS]; /* seconds that leaves wait for each level, their slowest */
     double bytes[MACHINE_LEVELS]; /* that leave each level for the one inside of it, or come
                                      back */
@@ -281,15 +282,14 @@ Nest *nest_choose(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
                   uint32_t effort);
 
 /* ---- parallel.c ---- */
-/* Is it so much work, by its price, that two threads are worth it; is that leaf alone? */
-bool nest_is_worth_threads(const Machine *machine, const Nest *nest);
-bool nest_leaf_is_worth_threads(const Machine *machine, const Nest *nest, NodeRef n);
 /* Is the loop one of a sliced contraction, which all its trees have, to have little in memory at once? */
 bool nest_is_slice(const Graph *g, const NestAxis *axis);
 /* Folds over outermost loop `k`, and iterations cannot have a part of it each: it is too large, or added into another
  * value's place. NODE_NONE: nothing is. */
 NodeRef nest_fold_without_leaves(const Nest *nest, uint32_t k);
 
+/* Seconds of one thread, and more the less others gain. */
+double nest_counted(const Machine *machine, const NestCost *cost);
 /* What a nest is chosen by, less is better: its price, with what needless bytes and large blocks add to it. */
 double nest_worth(const Machine *machine, const Nest *nest);
 

@@ -1,34 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which loops threads share. Outermost loops of a kernel that is worth a second thread are parallel, unless something large folds
- * over them: of small sums each iteration has a part of its own (lower/leaves.c). A leaf that stands in no loop gets one, if its
- * schedule has no levels (nest/threads.c gives those their threads): along the index that its largest operand is outermost in,
- * where that is an index of the result or the result is small; else along the result's outermost. */
-#include "nest/parts.h"
+/* Which loops threads may share, and loops that are put around leaves for them: a leaf that stands in no loop gets one over an index of
+ * the result, or over one that it sums if each iteration may have a part of the sum of its own (lower/leaves.c). Which of them are
+ * shared, and what is best, the price says (nest/threads.c). */
+#include <math.h>
+
+#include "nest/price_leaf.h"
 #include "nest/scan.h"
 
-/* Elements of a sum that each iteration may have a copy of. */
-#define LEAF_ELEMENTS 2048.0
-/* Positions of a statement in one iteration: long beside what a loop costs, short beside what a thread should be worth. */
-#define ITERATION 16384.0
-/* Iterations that a loop should have, to be cut evenly. */
-#define ENOUGH 8
-/* Positions of an index, of which one iteration should have no fewer where there are enough: some lines of memory. */
-#define RUN  64
-#define LINE 512 /* ... of the one that lies side by side in the result */
-/* Leaves for which loops are tried, and loops for each. */
+/* Elements of a sum that each iteration may have a part of; of larger ones all parts together. */
+#define LEAF_ELEMENTS   2048.0
+#define LEAVES_ELEMENTS 262144.0
+/* Iterations of a loop over what is summed, at most. */
+#define LEAVES 64
+/* Positions of an index that lies side by side in an operand, of which one iteration should have no fewer. */
+#define RUN 64
+/* What a loop around a leaf that is no product may cost by the price of one thread, which takes the runs of memory that the loop cuts for too dear. */
+#define RUNS 1.25
+/* Leaves for which loops are tried. */
 #define MOST_LEAVES 32
-#define MOST_LOOPS  4
-/* What its loop may cost one thread, of a statement's time if it were of one element read and written each. */
-#define SLOWER 1.0
-/* ... of a kernel's time, that of a contraction's: it may cost operands their place in a cache. */
-#define SLOWER_PRODUCT 0.05
-/* Multiply-adds in whose time an element of such a statement comes from memory and goes there. */
-#define ELEMENT 16.0
-
-static double typical(const Graph *g, Dim d)
-{
-    return (double)nest_typical(g, d);
-}
 
 bool nest_is_slice(const Graph *g, const NestAxis *axis)
 {
@@ -47,15 +36,23 @@ static double result_elements(const Graph *g, const Node *n)
 {
     double elements = 1.0;
     for (uint32_t d = 0; d < n->rank; d++) {
-        elements *= typical(g, n->shape[d]);
+        elements *= (double)nest_typical(g, n->shape[d]);
     }
     return elements;
+}
+
+static bool has_parts(const Graph *g, const Node *n, double iterations)
+{
+    double elements = result_elements(g, n);
+    return !n->onto && (elements <= LEAF_ELEMENTS || elements * iterations <= LEAVES_ELEMENTS);
 }
 
 NodeRef nest_fold_without_leaves(const Nest *nest, uint32_t k)
 {
     const Graph *g = nest->graph;
     const NestAxis *axis = &nest->axes[nest->items[k].axis];
+    double iterations =
+        ceil((double)nest_typical(g, axis->extent) / (double)nest->items[k].tile);
     for (uint32_t i = k + 1; i < nest->items[k].end; i++) {
         const NestItem *item = &nest->items[i];
         int32_t l = nest_is_loop(item) ? -1 : nest_axis_label(axis, item->node);
@@ -63,146 +60,142 @@ NodeRef nest_fold_without_leaves(const Nest *nest, uint32_t k)
             continue;
         }
         const NestValue *v = &nest->values[item->node];
-        if (v->fold != k || v->residence == RESIDE_INTO || graph_node(g, item->node)->onto ||
-            result_elements(g, graph_node(g, item->node)) > LEAF_ELEMENTS) {
+        if (v->fold != k || v->residence == RESIDE_INTO ||
+            !has_parts(g, graph_node(g, item->node), iterations)) {
             return item->node;
         }
     }
     return NODE_NONE;
 }
 
-bool nest_is_worth_threads(const Machine *machine, const Nest *nest)
+bool nest_may_share(const Machine *machine, const Nest *nest, uint32_t k)
 {
-    return nest->cost.seconds >= 2 * machine->time.piece;
-}
-
-void nest_mark_parallel(Arena *arena, const Graph *g, const Machine *machine, Nest *nest)
-{
-    NestItem *items = arena_copy(arena, nest->items, nest->n_items * sizeof *items);
-    bool worth = nest_is_worth_threads(machine, nest);
-    bool leaves = machine->kind == MACHINE_CACHES;
-    for (uint32_t k = 0; k < nest->n_items; k++) {
-        NestItem *item = &items[k];
-        if (nest_is_loop(item) && item->parent == NEST_NONE) {
-            const NestAxis *axis = &nest->axes[item->axis];
-            item->parallel =
-                worth && !nest_is_slice(g, axis) &&
-                (!nest_axis_is_folded(g, axis) ||
-                 (leaves && !item->online && nest_fold_without_leaves(nest, k) == NODE_NONE));
-        }
+    const NestItem *item = &nest->items[k];
+    const NestAxis *axis = &nest->axes[item->axis];
+    bool outer = item->parent == NEST_NONE;
+    if (item->from != 0 || item->online || nest_is_slice(nest->graph, axis)) {
+        return false;
     }
-    nest->items = items;
+    return nest_axis_is_folded(nest->graph, axis)
+               ? outer && machine->threads > 0 && nest_fold_without_leaves(nest, k) == NODE_NONE
+               : outer || machine->threads > 0;
 }
 
 /* ---- loops around leaves ---- */
 
-/* The label that the node's largest operand is outermost in, or -1. */
-static int32_t outermost_label(const Graph *g, const Node *n)
+/* Does the label lie side by side in an operand or the result? */
+static bool is_line(const Node *n, int32_t label)
 {
-    double most = 0.0;
-    int32_t label = -1;
+    bool line = n->rank > 0 && n->out[n->rank - 1] == label;
     for (uint32_t k = 0; k < node_factors(n); k++) {
-        double elements = 1.0;
-        for (uint32_t d = 0; d < n->access[k].rank; d++) {
-            int32_t l = n->access[k].index[d].label;
-            elements *= l < 0 ? 1.0 : typical(g, n->extent[l]);
+        const Access *a = &n->access[k];
+        line |= a->rank > 0 && a->index[a->rank - 1].label == label;
+    }
+    return line;
+}
+
+/* Positions of one of about so many iterations, in whole runs where there are such, of a product in whole blocks. */
+static int64_t tile_of(const LeafPrice *l, const Node *n, int32_t label, int64_t extent,
+                       int64_t iterations)
+{
+    const ContractionTiles *t = &l->p->machine->tile;
+    bool product = l->schedule != NULL && l->schedule->n_levels > 0;
+    int64_t run = is_line(n, label) ? RUN : 1;
+    int64_t unit = !product                 ? run
+                   : node_reduces(n, label) ? t->sum
+                   : run > 1                ? t->columns
+                                            : run;
+    int64_t tile = (extent + iterations - 1) / iterations;
+    while (run > 1 && !product && unit < tile / 8) { /* passes cut longer ones in halves */
+        unit *= 2;
+    }
+    return extent < 2 * unit ? tile : (tile + unit - 1) / unit * unit;
+}
+
+static void add_loop(LeafLoops *out, LeafLoop loop)
+{
+    uint32_t at = out->n < LEAF_LOOPS ? out->n++ : LEAF_LOOPS;
+    for (; at > 0 && loop.path < out->at[at - 1].path; at--) {
+        if (at < LEAF_LOOPS) {
+            out->at[at] = out->at[at - 1];
         }
-        if (n->access[k].rank > 0 && elements > most) {
-            most = elements;
-            label = n->access[k].index[0].label;
+    }
+    if (at < LEAF_LOOPS) {
+        out->at[at] = loop;
+    }
+}
+
+/* The loop over the label in tiles: what it adds to one thread's time, and what sharing it leaves. */
+static void try_loop(const LeafPrice *l, int32_t label, int64_t tile, LeafLoops *out)
+{
+    const Graph *g = l->nest->graph;
+    const Machine *m = l->p->machine;
+    const Node *n = graph_node(g, l->node);
+    double iterations = (double)nest_typical(g, n->extent[label]) / (double)tile;
+    double seconds = l->seconds, alone = 0.0;
+    if (iterations <= 1.0) {
+        return;
+    }
+    if (node_reduces(n, label)) { /* parts are begun, stored and added up */
+        double words = (double)dtype_bytes(n->acc) / 4.0;
+        if (!has_parts(g, n, iterations)) {
+            return;
         }
+        alone = iterations * result_elements(g, n) * words * m->time.op;
+        seconds += 3.0 * alone;
     }
-    return label;
+    for (uint32_t i = 0; l->schedule != NULL && i < 2;
+         i++) { /* what lacks the label is packed in each */
+        bool again = !access_has_label(l->touch[i].access, label);
+        seconds += again ? l->pack[price_role(l, i)] * (iterations - 1.0) : 0.0;
+    }
+    double path = alone + price_shared(m, seconds, 1.0, iterations);
+    if (path < l->seconds) {
+        add_loop(out, (LeafLoop){label, tile, path});
+    }
 }
 
-/* Positions of the label in one iteration, given those of all labels; 0: there would be few iterations. `is_line`: operands have
- * the label side by side, and are read along another one. */
-static int64_t tile_of(const Graph *g, const Node *n, int32_t label, double positions,
-                       bool is_line)
+void price_leaf_loops(Arena *scratch, const LeafPrice *l, LeafLoops *out)
 {
-    int64_t extent = nest_typical(g, n->extent[label]), tile = 1, least = RUN;
-    double rest = positions / (double)extent;
-    while ((double)tile * rest < ITERATION) {
-        tile *= 2;
-    }
-    least = is_line ? LINE : least;
-    while (tile < least && (is_line || extent / (2 * tile) >= 2 * ENOUGH)) {
-        tile *= 2;
-    }
-    return extent / tile >= ENOUGH ? tile : 0;
-}
-
-/* In the time of multiply-adds. */
-static double work_of(const Nest *nest, NodeRef node)
-{
-    const Node *n = graph_node(nest->graph, node);
-    bool scan = nest->values[node].scan;
-    double positions = ELEMENT;
-    for (uint32_t l = 0; l < n->n_labels; l++) {
-        bool once = scan && node_reduces(n, (int32_t)l);
-        positions *= once ? 1.0 : typical(nest->graph, n->extent[l]);
-    }
-    return positions;
-}
-
-/* Loops that may be put around a leaf, which stands in none: their axes and tiles, the best first. */
-static uint32_t loops_of(Arena *arena, const Nest *nest, NodeRef node, int32_t *label,
-                         int64_t *tile)
-{
+    const Nest *nest = l->nest;
     const Graph *g = nest->graph;
-    const Node *n = graph_node(g, node);
-    int32_t first = outermost_label(g, n);
-    bool small = result_elements(g, n) <= LEAF_ELEMENTS;
-    double positions = work_of(nest, node) / ELEMENT;
-    uint32_t count = 0;
-    Scan scan = {.along = -1};
-    bool scans = nest->values[node].scan && nest_scan(arena, nest, nest->values, node, &scan);
-    if (first >= 0 && !scans && (small || !node_reduces(n, first))) {
-        label[count] = first;
-        tile[count++] = tile_of(g, n, first, positions, false);
+    const Node *n = graph_node(g, l->node);
+    Scan scan = {.along = -1, .folded = -1};
+    out->n = 0;
+    if (l->depth > 0 || n->out == NULL || op_info(n->op)->kind == OPKIND_JOIN ||
+        l->seconds < 2.0 * l->p->machine->time.piece || graph_slices(g, l->node).n > 0 ||
+        (nest->values[l->node].scan &&
+         !nest_scan(scratch, nest, nest->values, l->node, &scan))) {
+        return;
     }
-    for (uint32_t d = 0; d < n->rank && count < MOST_LOOPS; d++) {
-        bool is_line = n->rank < n->n_labels && d + 1 == n->rank;
-        if (n->out[d] == scan.along) {
+    for (uint32_t x = 0; x < n->n_labels; x++) {
+        bool folded = node_reduces(n, (int32_t)x);
+        int64_t extent = nest_typical(g, n->extent[x]), last = 0;
+        if ((int32_t)x == scan.along || (int32_t)x == scan.folded) {
             continue;
         }
-        label[count] = n->out[d];
-        tile[count++] = tile_of(g, n, n->out[d], positions, is_line);
+        for (int64_t by = l->p->machine->threads; by <= 2 * l->p->machine->threads; by *= 2) {
+            int64_t most = folded ? LEAVES : extent, iterations = by < most ? by : most;
+            int64_t tile = tile_of(l, n, (int32_t)x, extent, iterations);
+            if (extent > 1 && tile != last) {
+                try_loop(l, (int32_t)x, tile, out);
+            }
+            last = tile;
+        }
     }
-    return count;
 }
 
-bool nest_leaf_is_worth_threads(const Machine *machine, const Nest *nest, NodeRef n)
-{
-    return work_of(nest, n) * machine->time.multiply_add >= 2 * machine->time.piece;
-}
-
-/* Is item `k` a leaf that threads should share and cannot? */
-static bool wants_loop(const Machine *machine, const Nest *nest, uint32_t k)
-{
-    const NestItem *item = &nest->items[k];
-    if (nest_is_loop(item) || item->parent != NEST_NONE || item->again) {
-        return false;
-    }
-    const Node *n = graph_node(nest->graph, item->node);
-    const NestValue *v = &nest->values[item->node];
-    return n->out != NULL && op_info(n->op)->kind != OPKIND_JOIN &&
-           nest_leaf_is_worth_threads(machine, nest, item->node) &&
-           (v->schedule == NULL || v->schedule->n_levels == 0) &&
-           graph_slices(nest->graph, item->node).n == 0;
-}
-
-static Tree with_loop(Arena *arena, const Tree *from, uint32_t k, const Node *n, int32_t label,
-                      int64_t tile)
+static Tree with_loop(Arena *arena, const Tree *from, uint32_t k, const Node *n,
+                      const LeafLoop *loop)
 {
     Tree to = {0};
     for (uint32_t i = 0; i < from->list.n; i++) {
         Draft d = from->list.at[i];
         if (i == k) {
-            NestAxis axis = {.extent = n->extent[label], .n = 1};
+            NestAxis axis = {.extent = n->extent[loop->label], .n = 1};
             axis.node = arena_copy(arena, &d.node, sizeof d.node);
-            axis.label = arena_copy(arena, &label, sizeof label);
-            tree_loop(arena, &to, 0, axis, tile, true);
+            axis.label = arena_copy(arena, &loop->label, sizeof loop->label);
+            tree_loop(arena, &to, 0, axis, loop->tile);
             d.depth = 1;
         }
         vec_push(arena, &to.list, d);
@@ -210,37 +203,30 @@ static Tree with_loop(Arena *arena, const Tree *from, uint32_t k, const Node *n,
     return to;
 }
 
-Nest *nest_with_loops(Arena *arena, const Machine *machine, Nest *nest, Tree *tree,
+Nest *nest_with_loops(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest, Tree *tree,
                       NestOfTree *make, const void *with)
 {
-    const Graph *g = nest->graph;
-    uint32_t tried = 0;
-    for (uint32_t k = 0; machine->kind == MACHINE_CACHES && k < tree->list.n; k++) {
-        int32_t label[MOST_LOOPS];
-        int64_t tile[MOST_LOOPS];
-        if (tried >= MOST_LEAVES || !wants_loop(machine, nest, k)) {
-            continue;
-        }
-        NodeRef node = nest->items[k].node;
-        const Node *n = graph_node(g, node);
-        uint32_t count = loops_of(arena, nest, node, label, tile);
-        double most = nest->cost.seconds +
-                      (op_info(n->op)->kind == OPKIND_CONTRACT
-                           ? SLOWER_PRODUCT * nest->cost.seconds
-                           : SLOWER * work_of(nest, node) * machine->time.multiply_add);
-        tried++;
+    LeafLoops *loops = ARENA_ARRAY(arena, tree->list.n, LeafLoops);
+    uint32_t tried = 0, added = 0, n = tree->list.n;
+    if (machine->threads < 2) {
+        return nest;
+    }
+    nest_share(ctx, arena, machine, nest, loops);
+    for (uint32_t k = 0; k < n && tried < MOST_LEAVES; k++) {
         bool taken = false;
-        for (uint32_t i = 0; i < count && !taken; i++) {
-            int64_t extent = nest_typical(g, n->extent[label[i]]);
-            for (; tile[i] > 0 && extent / tile[i] >= ENOUGH && !taken; tile[i] *= 2) {
-                Tree looped = with_loop(arena, tree, k, n, label[i], tile[i]);
-                Nest *other = make(with, &looped);
-                taken = other->cost.seconds <= most;
-                nest = taken ? other : nest;
-                *tree = taken ? looped : *tree;
-            }
+        tried += loops[k].n > 0 ? 1 : 0;
+        for (uint32_t i = 0; i < loops[k].n && !taken; i++) {
+            const Node *node = graph_node(nest->graph, tree->list.at[k + added].node);
+            double most = op_info(node->op)->kind == OPKIND_CONTRACT ? NEST_EVEN : RUNS;
+            Tree looped = with_loop(arena, tree, k + added, node, &loops[k].at[i]);
+            Nest *other = make(with, &looped);
+            taken = other->items[k + added].parallel &&
+                    nest_worth(machine, other) < nest_worth(machine, nest) &&
+                    other->cost.seconds <= most * nest->cost.seconds;
+            nest = taken ? other : nest;
+            *tree = taken ? looped : *tree;
         }
-        k += taken ? 1 : 0; /* the leaf itself */
+        added += taken ? 1 : 0;
     }
     return nest;
 }

@@ -120,23 +120,27 @@ typedef struct Tree {
     VEC(Draft) list;
 } Tree;
 
-void tree_loop(Arena *arena, Tree *t, uint32_t depth, NestAxis axis, int64_t tile,
-               bool parallel);
+void tree_loop(Arena *arena, Tree *t, uint32_t depth, NestAxis axis, int64_t tile);
 void tree_leaf(Arena *arena, Tree *t, uint32_t depth, NodeRef node, bool again);
 /* Items with links, axes that are equal shared; values are not set. */
 Nest *tree_nest(Arena *arena, const Graph *g, const Tree *t);
 
 /* parallel.c */
 
-/* Do threads share outermost loops? The nest's values are placed. */
-void nest_mark_parallel(Arena *arena, const Graph *g, const Machine *machine, Nest *nest);
-/* Loops are put around leaves that are worth threads and stand in none, where that costs one thread little: the nest, and *tree, with
- * them. `make` gives the placed and priced nest of a tree. */
+/* threads.c: marks what threads best share, in a nest that has schedules; `loops`, if not null: of each item, those that may be put around
+ * it for them. */
+struct LeafLoops;
+void nest_share(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest,
+                struct LeafLoops *loops);
+/* May iterations of the loop run at the same time? */
+bool nest_may_share(const Machine *machine, const Nest *nest, uint32_t k);
+/* The same nest or, where threads gain by loops around leaves that stand in none, one with these; so *tree. `make` gives the placed and
+ * priced nest of a tree. */
 typedef Nest *NestOfTree(const void *with, const Tree *tree);
 /* masked.c: the same with two loops around leaves that fold what a mask leaves of two indices, where it is cheaper for them. */
 Nest *nest_with_masks(Arena *arena, const Machine *machine, Nest *nest, Tree *tree,
                       NestOfTree *make, const void *with);
-Nest *nest_with_loops(Arena *arena, const Machine *machine, Nest *nest, Tree *tree,
+Nest *nest_with_loops(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest, Tree *tree,
                       NestOfTree *make, const void *with);
 
 /* triangle.c: is there a sum over pairs, or a stored value that is its own mirror image, of which each pair need be looked at only
@@ -147,6 +151,9 @@ void nest_set_pairs(Arena *arena, const NestFacts *f, const Machine *machine, Ne
 /* The first generator of the node that exchanges its labels a and b of the result (-1: none), or null: the one that lowering
  * takes. */
 const Generator *nest_mirror(const Node *n, int32_t a, int32_t b);
+
+/* No tree may take longer than no fusion does, by one thread, by more than the model can tell. */
+#define NEST_EVEN 1.02
 
 /* search.c: nest_choose, in `most` steps at most. */
 Nest *nest_choose_within(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,

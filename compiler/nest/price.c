@@ -22,6 +22,8 @@
  * al., OSDI 2023); lives in closed form because a nest has no other loops. */
 #include "nest/price.h"
 
+#include <string.h>
+
 #include "nest/contraction.h"
 #include "nest/greedy.h"
 #include "nest/levels.h"
@@ -384,6 +386,12 @@ static bool reads_whole_lines(const LeafPrice *l, NodeRef operand, const double 
 }
 
 /* What one execution of the leaf computes: seconds, without traffic. */
+ScheduleRole price_role(const LeafPrice *l, uint32_t operand)
+{
+    int32_t row = (int32_t)l->schedule->label[ROLE_M][0];
+    return access_has_label(l->touch[operand].access, row) ? ROLE_M : ROLE_N;
+}
+
 static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
 {
     const Pricer *p = l->p;
@@ -402,11 +410,19 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
     if (schedule != NULL && schedule->n_levels > 0) {
         ContractionPrice c;
         double runs[2];
+        uint32_t loops[2];
         for (uint32_t i = 0; i < 2; i++) {
             runs[i] = contraction_runs(p->facts, l->nest, l->item,
-                                       &p->facts->uses[l->node].list.at[i]);
+                                       &p->facts->uses[l->node].list.at[i], &loops[i]);
         }
         contraction_price(p->facts, p->machine, l->node, schedule, extent, runs, &c);
+        l->schedule = schedule;
+        l->extent = extent;
+        memcpy(l->pack, c.pack, sizeof l->pack);
+        for (uint32_t i = 0; i < 2; i++) {
+            ScheduleRole r = price_role(l, i);
+            l->before[r] = c.whole[r] ? loops[i] : 0;
+        }
         l->touch[0].times = c.a_times;
         l->touch[1].times = c.b_times;
         l->touch[2].times = c.c_times;
@@ -603,7 +619,7 @@ static void price_leaf(const LeafPrice *leaves, LeafPrice *l, const double *body
     for (uint32_t v = 0; v + 1 < m->n_levels; v++) {
         double capacity = (double)m->level[v + 1].capacity, bytes = 0.0, slow = 0.0;
         for (uint32_t i = 0; i < l->n; i++) {
-            const Touch *t = &l->touch[i];
+            Touch *t = &l->touch[i];
             double runs, first;
             double b = level_bytes(l, t, capacity, inside, beside[v], &runs, &first);
             if (comes_once(l, t, capacity)) {
@@ -618,7 +634,8 @@ static void price_leaf(const LeafPrice *leaves, LeafPrice *l, const double *body
             }
             bool folds = t->written && b > first; /* it is filled, and then added to */
             double twice = t->adds || (t->written && m->reads_before_writing) ? 2.0 : 1.0;
-            bytes += t->adds ? 2.0 * b : folds ? 2.0 * b + twice * first : twice * b;
+            t->moved[v] = t->adds ? 2.0 * b : folds ? 2.0 * b + twice * first : twice * b;
+            bytes += t->moved[v];
             double gap =
                 runs * (double)m->level[v].granule; /* of descriptors, beside what is shorter */
             gap = systolic ? (gap > b ? gap - b : 0.0) : gap;
@@ -638,9 +655,20 @@ static void price_leaf(const LeafPrice *leaves, LeafPrice *l, const double *body
     double waits = !l->ahead ? slowest : slowest > seconds ? slowest - seconds : 0.0;
     cost->waits[last] += waits;
     cost->seconds += seconds + waits;
+    l->seconds = seconds + waits;
+    l->executions = trips;
+    double moved = 0.0;
+    for (uint32_t i = 0; i < l->n; i++) {
+        moved += l->touch[i].moved[last];
+    }
+    for (uint32_t i = 0; l->schedule != NULL && i < 2;
+         i++) { /* its copies wait for an operand */
+        double *pack = &l->pack[price_role(l, i)];
+        *pack = trips * *pack + (moved > 0.0 ? waits * l->touch[i].moved[last] / moved : 0.0);
+    }
 }
 
-NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest)
+NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest, NestMarks *marks)
 {
     NestCost cost = {0};
     ArenaMark mark = arena_mark(scratch);
@@ -677,6 +705,14 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest)
         price_engines(nest, leaves, n, &cost);
     }
     price_count(p, nest, leaves, n, &cost);
+    cost.path = cost.seconds;
+    if (p->machine->threads > 1) {
+        double more = 0.0;
+        cost.path = price_path(p, nest, leaves, n, scratch, marks, &more);
+        cost.seconds += more;
+        cost.arithmetic += more;
+        cost.path += p->machine->time.start;
+    }
     cost.arithmetic += p->machine->time.start;
     cost.seconds += p->machine->time.start;
     arena_reset(scratch, mark);
@@ -690,9 +726,8 @@ double nest_preference(const NestCost *cost, double compulsory)
            (moved > compulsory ? 1.0 + NEEDLESS * (1.0 - compulsory / moved) : 1.0);
 }
 
-/* For the expressions that this nest has chosen. */
-static void pricer_of(Arena *scratch, const Nest *nest, const Machine *machine,
-                      NestFacts *facts, Pricer *pricer)
+void pricer_of(Arena *scratch, const Nest *nest, const Machine *machine, NestFacts *facts,
+               Pricer *pricer)
 {
     Residence *residence = ARENA_ARRAY(scratch, nest->graph->nodes.n, Residence);
     for (NodeRef n = 0; n < nest->graph->nodes.n; n++) {
@@ -715,7 +750,7 @@ NestCost nest_cost_at(Arena *scratch, const Machine *machine, const Nest *nest, 
     at.values = values;
     nest_set_bytes(&at, values);
     pricer_of(scratch, &at, machine, &facts, &pricer);
-    NestCost cost = nest_price(scratch, &pricer, &at);
+    NestCost cost = nest_price(scratch, &pricer, &at, NULL);
     arena_reset(scratch, mark);
     return cost;
 }
@@ -728,13 +763,15 @@ void nest_estimate(Ctx *ctx, const Machine *machine, Nest *nest)
     Tree none = {0};
     arena_init(&scratch, &ctx->budget);
     pricer_of(&scratch, nest, machine, &facts, &pricer);
-    nest->cost = nest_price(&scratch, &pricer, nest);
+    nest->cost = nest_price(&scratch, &pricer, nest, NULL);
     nest->compulsory = nest_compulsory(&scratch, &facts, machine);
     unfused_tree(ctx, &scratch, &facts, machine, &none);
     Nest *plain = tree_nest(&scratch, nest->graph, &none);
     NestValue *values = nest_place(&scratch, &facts, NULL, plain);
     plain->values = values;
     nest_set_scans(&scratch, machine, plain, values);
-    nest->unfused = nest_price(&scratch, &pricer, plain);
+    NestMarks marks = {ARENA_ARRAY(&scratch, plain->n_items, bool),
+                       ARENA_ARRAY(&scratch, plain->n_items, uint32_t), NULL};
+    nest->unfused = nest_price(&scratch, &pricer, plain, &marks);
     arena_release(&scratch);
 }

@@ -20,8 +20,13 @@ typedef struct Pricer {
 
 void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Pricer *p);
 
-/* Fills `cost` of the nest, whose values are placed. */
-NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest);
+struct NestMarks;
+/* The same for the expressions that a nest has chosen. */
+void pricer_of(Arena *scratch, const Nest *nest, const Machine *machine, NestFacts *facts,
+               Pricer *pricer);
+
+/* Of the nest, whose values are placed; by threads that share what is marked in it or, if `marks` are to be made, what they best share. */
+NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest, struct NestMarks *marks);
 /* Bytes of the outermost level that every nest moves: what is read of each argument once, each
  * result once. */
 double nest_compulsory(Arena *scratch, const NestFacts *f, const Machine *machine);

@@ -20,6 +20,7 @@ typedef struct Touch {
     double bytes[NEST_DEPTH + 1]; /* F(X, p) */
     double runs[NEST_DEPTH + 1];  /* of contiguous ones among them, as they are touched */
     bool moves[NEST_DEPTH + 1];   /* does loop p - 1 have an axis of it? */
+    double moved[MACHINE_LEVELS]; /* bytes that leave each level */
 } Touch;
 
 typedef struct LeafPrice {
@@ -35,14 +36,53 @@ typedef struct LeafPrice {
     bool ahead;      /* its memory is asked for while it computes */
     Engines engines; /* of a systolic machine: of one execution */
     double executions;
-    int32_t *on; /* [nodes] see engines.h */
+    double seconds; /* of all executions */
+    const Schedule *schedule;
+    const double *extent; /* of its labels, in one execution */
+    double pack
+        [ROLE_BATCH]; /* seconds of the copies of each operand, with the waits for it, in all; */
+    uint32_t before[ROLE_BATCH]; /* ... before so many loops around */
+    int32_t *on;                 /* [nodes] see engines.h */
 } LeafPrice;
+
+/* The role that an operand of a contraction with a schedule has. */
+ScheduleRole price_role(const LeafPrice *l, uint32_t operand);
 
 /* ---- price_engines.c: of a machine whose engines run side by side ---- */
 /* Has a leaf before it in the same body, the first of all is `first`, read the same? Then it is on chip. */
 bool price_was_read(const LeafPrice *first, const LeafPrice *l, const Touch *t);
 /* Adds the time of all leaves. */
 void price_engines(const Nest *nest, const LeafPrice *leaves, uint32_t n, NestCost *cost);
+
+/* ---- parallel.c ---- */
+#define LEAF_LOOPS 6
+/* Loops that may be put around a leaf for threads to share, and the seconds that are left then, the best first. */
+typedef struct LeafLoop {
+    int32_t label;
+    int64_t tile;
+    double path;
+} LeafLoop;
+typedef struct LeafLoops {
+    uint32_t n;
+    LeafLoop at[LEAF_LOOPS];
+} LeafLoops;
+void price_leaf_loops(Arena *scratch, const LeafPrice *l, LeafLoops *out);
+
+/* ---- threads.c ---- */
+/* What threads leave of `seconds` that are spent in `met` executions of a loop of `n` iterations, of which the last may be a part; infinite: it
+ * is not worth two threads. */
+double price_shared(const Machine *m, double seconds, double met, double n);
+/* What threads share: of each loop, is it they who run its iterations; of each leaf, a level of its schedule, n_levels: the
+ * batches, or NEST_NONE. */
+typedef struct NestMarks {
+    bool *loop;
+    uint32_t *level;
+    LeafLoops *loops; /* or null */
+} NestMarks;
+/* Seconds of the nest by the threads of the machine that share what is marked; or with `marks` what is best, which is written there.
+ * *more: what one thread takes longer, as packed panels are not kept for all iterations of a loop that is shared. */
+double price_path(const Pricer *p, const Nest *nest, const LeafPrice *leaves, uint32_t n,
+                  Arena *scratch, NestMarks *marks, double *more);
 
 /* ---- price_count.c ---- */
 /* What does not depend on levels: operations, and bytes of the workspace. */

@@ -165,7 +165,8 @@ static bool read_loop(Reader *r, const DumpLine *line, uint32_t depth)
     bool parallel = cursor_take(&c, TERM_NAME, "parallel");
     NestAxis axis = r->axes.at[x];
     axis.online = cursor_take(&c, TERM_NAME, "online");
-    tree_loop(r->arena, &r->tree, depth, axis, step->value, parallel);
+    tree_loop(r->arena, &r->tree, depth, axis, step->value);
+    r->tree.list.at[r->tree.list.n - 1].parallel = parallel;
     r->tree.list.at[r->tree.list.n - 1].from = from;
     r->tree.list.at[r->tree.list.n - 1].span = line->span;
     return cursor_expect_end(&c);

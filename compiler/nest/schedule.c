@@ -352,11 +352,18 @@ void nest_set_schedules(Arena *arena, const NestFacts *f, const Machine *machine
     for (uint32_t k = 0; k < nest->n_items; k++) {
         NodeRef node = nest->items[k].node;
         if (!nest_is_loop(&nest->items[k]) && values[node].schedule == NULL) {
-            const Schedule *b = contraction_schedule(arena, f, machine, nest, k);
-            values[node].schedule =
-                b != NULL ? contraction_threads(arena, machine, nest, k, b) : b;
+            values[node].schedule = contraction_schedule(arena, f, machine, nest, k);
         }
     }
+}
+
+static bool is_in_shared(const Nest *nest, uint32_t k)
+{
+    bool any = false;
+    for (; k != NEST_NONE; k = nest->items[k].parent) {
+        any |= nest->items[k].parallel;
+    }
+    return any;
 }
 
 void nest_block(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest)
@@ -371,7 +378,23 @@ void nest_block(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest)
         residence[k] = values[k].residence;
     }
     nest_facts_of(&scratch, nest->graph, residence, &facts);
-    nest_set_schedules(arena, &facts, machine, nest, values);
     nest->values = values;
+    bool *given = ARENA_ARRAY(&scratch, n, bool), any = false;
+    for (NodeRef k = 0; k < n; k++) {
+        given[k] = values[k].schedule != NULL;
+    }
+    nest_set_schedules(arena, &facts, machine, nest, values);
+    for (NodeRef k = 0; k < n; k++) {
+        any |= !given[k] && values[k].schedule != NULL;
+    }
+    Nest shared = *nest;
+    if (any) {
+        nest_share(ctx, arena, machine, &shared, NULL);
+    }
+    for (NodeRef k = 0; any && k < n; k++) {
+        values[k].schedule = given[k] || is_in_shared(nest, values[k].item)
+                                 ? values[k].schedule
+                                 : shared.values[k].schedule;
+    }
     arena_release(&scratch);
 }

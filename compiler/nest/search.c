@@ -14,7 +14,7 @@
 #include "nest/contraction.h"
 #include "nest/greedy.h"
 #include "nest/moves.h"
-#include "nest/price.h"
+#include "nest/price_leaf.h"
 #include "nest/scan.h"
 
 #define WINDOW 12
@@ -36,6 +36,8 @@
 #define SPILL 1.2
 /* The same where extents are open: at other sizes it grows, what stays on chip does not. */
 #define SPILL_OPEN 1.35
+/* ... but no more than so many times its traffic, of all seconds. */
+#define SPILL_TRAFFIC 5.0
 /* And how much more each time its size doubles; of a block, beyond so many times the level that
  * blocks live in. */
 #define DOUBLED 0.02
@@ -46,16 +48,21 @@
 #define CHIP_SYSTOLIC 2.5
 /* What loops that cut none may cost where extents are open: at others than the typical ones they keep values on chip. */
 #define KEEP 1.25
-/* No tree may take longer than no fusion does, by more than the model can tell; but a quarter longer where extents are open or that
- * has values in memory of so many bytes. */
-#define EVEN   1.02
+/* By one thread no tree may take longer than no fusion does (NEST_EVEN), but a quarter longer where that has values in memory of so many
+ * bytes; and not so much longer than the quickest tree, whatever threads gain. */
+#define QUICK  1.10
 #define LARGE  ((int64_t)64 << 20)
 #define SLOWER 1.25
+/* The same where extents are open and no fusion takes less than so many pieces of work: other sizes are larger ones. */
+#define SMALL_PIECES 16.0
 
 typedef struct State {
     Tree tree;
-    double seconds;
-    bool spilled; /* a value is in memory */
+    double seconds; /* the key: less is better */
+    double one;     /* the same for one thread, */
+    double time;    /* and its seconds */
+    bool spilled;   /* a value is in memory, */
+    bool large;     /* or LARGE bytes of such */
     bool expanded;
 } State;
 
@@ -69,6 +76,7 @@ typedef struct Search {
     double compulsory;        /* bytes of memory that any tree moves */
     double plain_time, plain; /* seconds of no fusion, and what it counts; 0: not yet priced */
     double slower;            /* how many times these a tree may take */
+    double least;             /* the least of any tree for one thread */
     uint64_t steps, most;
     uint32_t width;  /* of the beam */
     VEC(State) beam; /* ascending in price */
@@ -121,9 +129,35 @@ static bool has_halo(const Nest *nest, NodeRef n)
     return loop != NEST_NONE;
 }
 
+/* What the value costs beside its traffic, if it is in memory: in proportion to that, where threads share the rest. */
+static double spill_factor(const Machine *m, const Nest *nest, const NestValue *v,
+                           const NestCost *cost)
+{
+    double most = has_open_dims(nest->graph) ? SPILL_OPEN : SPILL;
+    uint32_t at = 0; /* the level where it lives */
+    while (at + 2 < m->n_levels && v->bytes <= m->level[at + 1].capacity) {
+        at++;
+    }
+    double traffic = 2.0 * (double)v->bytes / m->level[at].bytes_per_second;
+    double factor = 1.0 + SPILL_TRAFFIC * traffic / cost->seconds;
+    return m->kind == MACHINE_CACHES && factor < most ? factor : most;
+}
+
+/* What threads do not gain: the key by which trees compete is seconds of one thread, times the part of its cores that a nest leaves idle to
+ * this power. At 0.15 one of them that is serial on 16 is worth 1.52 times its seconds, a gain of 8 costs 1.11. The kernels of docs/performance.md are
+ * chosen right from 0.09 on, and below 0.57. */
+#define IDLE 0.15
+
+static double threads_factor(const Machine *m, const NestCost *cost)
+{
+    return m->threads < 2 || cost->seconds <= 0.0
+               ? 1.0
+               : pow((double)m->threads * cost->path / cost->seconds, IDLE);
+}
+
 /* What values and blocks that outgrow the level of blocks cost beside their traffic; where the chip has no more room than that level,
  * such a block is a value in memory. */
-static double footprint(const Machine *machine, const Nest *nest)
+static double footprint(const Machine *machine, const Nest *nest, const NestCost *cost)
 {
     int64_t capacity = machine_tile_capacity(machine);
     double worst = 1.0, largest = 1.0; /* of values in memory, of blocks */
@@ -134,7 +168,7 @@ static double footprint(const Machine *machine, const Nest *nest)
         const NestValue *v = &nest->values[nest->items[k].node];
         bool tile = v->residence == RESIDE_TILE;
         bool block = tile && (machine->kind != MACHINE_SYSTOLIC || v->bytes <= capacity);
-        double memory = has_open_dims(nest->graph) ? SPILL_OPEN : SPILL;
+        double memory = spill_factor(machine, nest, v, cost);
         double factor = block || v->bytes <= capacity ? 1.0 : memory, grown = 1.0;
         bool far = block && !has_halo(nest, nest->items[k].node);
         for (int64_t size = far ? sat_mul(capacity, BLOCK) : capacity; size < v->bytes;
@@ -148,11 +182,17 @@ static double footprint(const Machine *machine, const Nest *nest)
     return worst * largest;
 }
 
+double nest_counted(const Machine *machine, const NestCost *cost)
+{
+    return cost->seconds * threads_factor(machine, cost);
+}
+
 /* What counts: the price, with what speaks against the nest. */
 static double weighed(const Machine *machine, const Nest *nest, const NestCost *cost,
                       double compulsory)
 {
-    return nest_preference(cost, compulsory) * footprint(machine, nest);
+    return nest_preference(cost, compulsory) * footprint(machine, nest, cost) *
+           threads_factor(machine, cost);
 }
 
 double nest_worth(const Machine *machine, const Nest *nest)
@@ -248,19 +288,29 @@ static State tree_price(Search *s, const Tree *t, bool first)
     State priced = {.tree = *t, .seconds = INFINITY, .spilled = true};
     if (nest_online_is_legal(s->scratch, s->facts, nest) && !is_online_with_mask(s, nest) &&
         (first || !has_idle_loop(nest))) {
-        NestCost cost = nest_price(s->scratch, &s->pricer, nest);
+        NestMarks marks = {ARENA_ARRAY(s->scratch, nest->n_items, bool),
+                           ARENA_ARRAY(s->scratch, nest->n_items, uint32_t), NULL};
+        NestCost cost = nest_price(s->scratch, &s->pricer, nest, &marks);
         priced.seconds = weighed(s->machine, nest, &cost, s->compulsory);
         if (s->plain == 0.0) {
             s->plain_time = cost.seconds;
             s->plain = priced.seconds;
-            bool worth = has_open_dims(s->facts->g) || spilled_bytes(s->facts, nest) >= LARGE;
-            s->slower = worth ? SLOWER : EVEN;
+            bool large = spilled_bytes(s->facts, nest) >= LARGE;
+            bool small =
+                s->machine->threads < 2 || cost.seconds < SMALL_PIECES * s->machine->time.piece;
+            bool open = has_open_dims(s->facts->g) && small;
+            s->slower = large || open ? SLOWER : NEST_EVEN;
+            s->least = INFINITY;
         }
         double ratio = s->plain_time > 0.0 ? cost.seconds / s->plain_time : 1.0;
         if (ratio > s->slower && priced.seconds < s->plain * ratio) {
             priced.seconds = s->plain * ratio;
         }
+        priced.time = cost.seconds;
+        priced.one = priced.seconds / threads_factor(s->machine, &cost);
+        s->least = priced.one < s->least ? priced.one : s->least;
         priced.spilled = spills(s->facts, nest);
+        priced.large = spilled_bytes(s->facts, nest) >= LARGE;
         if (s->machine->kind == MACHINE_SYSTOLIC && cuts_contractions(s->facts->g, t)) {
             priced.seconds *= CUT;
         }
@@ -316,9 +366,16 @@ static bool beats(const State *fresh, const State *best)
     return best->tree.list.n == 0 || is_before(fresh, best);
 }
 
+/* Does it take no longer than no fusion, by one thread? Where blocks are placed by hand, what a tree counts says so. */
+static bool is_even(const Search *s, const State *x)
+{
+    return s->machine->kind == MACHINE_SYSTOLIC || x->time <= s->slower * s->plain_time;
+}
+
 static void offer(Search *s, const State *fresh)
 {
-    bool chip = !fresh->spilled && beats(fresh, &s->on_chip), first = beats(fresh, &s->whole);
+    bool even = is_even(s, fresh), first = even && beats(fresh, &s->whole);
+    bool chip = even && !fresh->spilled && beats(fresh, &s->on_chip);
     bool cuts = (chip || first) && cuts_contractions(s->facts->g, &fresh->tree);
     s->whole = first && !cuts ? copied(s, fresh) : s->whole;
     if (chip && (!cuts || s->machine->kind == MACHINE_SYSTOLIC)) {
@@ -414,6 +471,14 @@ static void append(Arena *arena, Tree *to, const Tree *from)
     }
 }
 
+/* Is there a tree, and does it take little longer by one thread than others? */
+static bool is_quick(const Search *s, const State *x)
+{
+    bool threads = s->machine->threads > 1;
+    double least = threads && s->slower < SLOWER ? QUICK * s->least : INFINITY;
+    return x->tree.list.n > 0 && x->one <= least && is_even(s, x);
+}
+
 /* The cheapest tree; but one that cuts contractions must win by more, since there the model is least sure, and so must any where
  * blocks are placed by hand and all values are on chip without loops. */
 static const State *cheapest(Search *s, const State *none, const State *greedy)
@@ -421,14 +486,16 @@ static const State *cheapest(Search *s, const State *none, const State *greedy)
     const State *whole = &s->whole;
     bool chip = s->machine->kind == MACHINE_SYSTOLIC && !none->spilled;
     double worth = chip ? WORTH_CHIP : WORTH;
-    if (s->beam.n > 0 && s->beam.at[0].seconds < worth * none->seconds) {
-        return &s->beam.at[0];
+    for (uint32_t k = 0; k < s->beam.n && s->beam.at[k].seconds < worth * none->seconds; k++) {
+        if (is_quick(s, &s->beam.at[k])) {
+            return &s->beam.at[k];
+        }
     }
-    if (whole->tree.list.n > 0 && whole->seconds < (chip ? WORTH_CHIP : 1.0) * none->seconds) {
+    if (is_quick(s, whole) && whole->seconds < (chip ? WORTH_CHIP : 1.0) * none->seconds) {
         return whole;
     }
     double most = has_open_dims(s->facts->g) ? KEEP : 1.0;
-    bool keep = !cuts_contractions(s->facts->g, &greedy->tree) &&
+    bool keep = !cuts_contractions(s->facts->g, &greedy->tree) && is_quick(s, greedy) &&
                 greedy->seconds < most * none->seconds;
     return keep ? greedy : none;
 }
@@ -438,8 +505,11 @@ static const State *choose(Search *s, const State *none, const State *greedy)
 {
     const State *best = cheapest(s, none, greedy);
     double most = s->machine->kind == MACHINE_SYSTOLIC ? CHIP_SYSTOLIC : CHIP;
-    bool chip = best->spilled && s->on_chip.tree.list.n > 0 &&
-                s->on_chip.seconds < most * best->seconds;
+    const State *other = &s->on_chip;
+    bool alone =
+        best->large && other->one <= best->one; /* threads are no reason for so much memory */
+    bool chip =
+        best->spilled && is_quick(s, other) && (other->seconds < most * best->seconds || alone);
     return chip ? &s->on_chip : best;
 }
 
@@ -570,6 +640,7 @@ static Nest *placed_nest(const void *with, const Tree *tree)
     nest_set_pairs(m->arena, m->facts, m->machine, nest);
     nest_set_scans(m->arena, m->machine, nest, values);
     nest_set_schedules(m->arena, m->facts, m->machine, nest, values);
+    nest_share(m->ctx, m->arena, m->machine, nest, NULL);
     nest_estimate(m->ctx, m->machine, nest);
     return nest;
 }
@@ -581,9 +652,7 @@ static Nest *make_nest(Ctx *ctx, Arena *arena, const NestFacts *facts, const Mac
     Tree looped = *tree;
     Nest *nest = placed_nest(&with, tree);
     nest = nest_with_masks(arena, machine, nest, &looped, placed_nest, &with);
-    nest = nest_with_loops(arena, machine, nest, &looped, placed_nest, &with);
-    nest_mark_parallel(arena, facts->g, machine, nest);
-    return nest;
+    return nest_with_loops(ctx, arena, machine, nest, &looped, placed_nest, &with);
 }
 
 /* The second best of the window that loses least by it, the others as they are. */
@@ -605,13 +674,13 @@ static void set_second(Ctx *ctx, Arena *arena, const NestFacts *facts, const Mac
     const Nest *second = make_nest(ctx, arena, facts, machine, &tree);
     double by = second->cost.seconds - nest->cost.seconds;
     nest->second = second;
-    nest->turned_down = by > 0    ? "takes longer"
-                        : by == 0 ? "takes as long"
-                        : footprint(machine, second) > footprint(machine, nest)
-                            ? "has values too large to stay on chip"
-                        : cuts_contractions(facts->g, &tree)
-                            ? "saves too little for cutting contractions"
-                            : "keeps less on chip";
+    nest->turned_down =
+        by > 0    ? "takes longer"
+        : by == 0 ? "takes as long"
+        : footprint(machine, second, &second->cost) > footprint(machine, nest, &nest->cost)
+            ? "has values too large to stay on chip"
+        : cuts_contractions(facts->g, &tree) ? "saves too little for cutting contractions"
+                                             : "keeps less on chip";
 }
 
 static Nest *choose_large(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine)

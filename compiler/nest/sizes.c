@@ -136,16 +136,16 @@ static void adopt(const Sizes *s, const Side *sides, uint32_t n)
 {
     Nest *chosen = s->chosen, *was = arena_copy(s->arena, chosen, sizeof *chosen);
     const Side *best = NULL;
-    double least = BETTER * chosen->cost.seconds;
+    double least = BETTER * nest_counted(s->machine, &chosen->cost);
     for (uint32_t k = 0; k < n; k++) {
         NestCost cost = {0};
         if (sides[k].nest != NULL) {
             cost = cost_at(s, sides[k].nest, &sides[k], size_at(s, &sides[k], 0));
         }
-        if (sides[k].nest != NULL && cost.seconds < least &&
+        if (sides[k].nest != NULL && nest_counted(s->machine, &cost) < least &&
             cost.spilled <= chosen->cost.spilled) {
             best = &sides[k];
-            least = cost.seconds;
+            least = nest_counted(s->machine, &cost);
         }
     }
     if (best == NULL) {

@@ -351,7 +351,7 @@ void slices_items(Greedy *f, const Group *group, Tree *tree)
 {
     for (uint32_t depth = 0; depth <= group->slices->n; depth++) {
         if (depth > 0) {
-            tree_loop(f->keep, tree, depth - 1, axis_of(f, group, depth - 1), 1, false);
+            tree_loop(f->keep, tree, depth - 1, axis_of(f, group, depth - 1), 1);
         }
         for (uint32_t at = 0; at < group->nodes.n; at++) {
             bool again = false;

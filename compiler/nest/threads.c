@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which loop of a contraction that stands in no other, or alone in loops over parts of its sum, is parallel: one over
- * batches, rows or columns, whose iterations write disjoint places; never the sum. What is packed inside of it each thread packs for itself, what is packed around it one thread
- * packs for all, while the others wait; and each time the loop is met threads are started. The price for a
- * few threads decides. */
+/* Which loops threads share: one walk over a priced nest, from inside out. An item takes `one` seconds by one thread, in all of its
+ * executions, and `path` at the least by the threads of the machine:
+ *
+ *     leaf   one, or what sharing a loop of its schedule or one around it leaves
+ *     loop   the sum of the paths in its body; or, where its iterations may run at the same time, what begins and ends the
+ *            shared region once for each execution, and the most iterations that one thread has, of all that it takes
+ *
+ * What attains the path of the whole nest is shared, and nothing inside of it. Iterations count: of one nothing is shared, of
+ * seventeen by sixteen threads two are waited for. Work below a `piece` is no thread's. */
+#include <math.h>
+#include <string.h>
+
 #include "nest/contraction.h"
+#include "nest/price_leaf.h"
 
-/* Threads that the price is for. */
-#define THREADS 8.0
-/* A loop of so many iterations is cut well; else the longest of the level is. */
+/* A loop of so many iterations is cut well; else the longest of the level is: which one passes of targets share. */
 #define ENOUGH 8.0
-/* What a loop must save, for these threads. */
-#define SAVES 0.7
+/* Panels of a packed block are so many pieces, at least. */
+#define MANY 1e6
 
-typedef struct Shared {
-    const Machine *machine;
-    const Schedule *b;
-    double *extent;     /* [labels] typical, of one execution */
-    double times;       /* executions */
-    double work, words; /* of all of them */
-} Shared;
-
-static double pieces(double extent, double tile)
+double price_shared(const Machine *m, double seconds, double met, double n)
 {
-    double n = extent / tile, whole = (double)(int64_t)n;
-    return whole < n ? whole + 1.0 : whole < 1.0 ? 1.0 : whole;
+    double whole = ceil(n), threads = fmin((double)m->threads, whole);
+    threads = floor(fmin(threads, seconds / met / m->time.piece));
+    return threads < 2.0
+               ? INFINITY
+               : met * m->time.region + seconds * fmin(ceil(whole / threads) / n, 1.0);
 }
+
+/* ---- the levels of a contraction ---- */
 
 /* Of loops one in the other: how often the one is met that is best cut, and its iterations. */
 typedef struct Loops {
@@ -37,125 +41,221 @@ static void loop_inside(Loops *x, double iterations)
         x->around = x->all;
         x->iterations = iterations;
     }
-    x->all *= iterations;
+    x->all *= ceil(iterations);
 }
 
-static Loops batch_loops(const Shared *s)
+/* Of the role's labels in steps of the level; null: of the batches. */
+static Loops loops_of(const LeafPrice *l, const ScheduleLevel *level)
 {
+    ScheduleRole r = level == NULL ? ROLE_BATCH : level->role;
     Loops x = {1.0, 1.0, 1.0};
-    for (uint32_t i = 0; i < s->b->n_labels[ROLE_BATCH]; i++) {
-        loop_inside(&x, s->extent[s->b->label[ROLE_BATCH][i]]);
-    }
-    return x;
-}
-
-static Loops level_loops(const Shared *s, const ScheduleLevel *level)
-{
-    Loops x = {1.0, 1.0, 1.0};
-    for (uint32_t i = s->b->n_labels[level->role]; i-- > 0;) {
-        double n = s->extent[s->b->label[level->role][i]],
-               step = (double)schedule_step(level, i);
+    for (uint32_t i = 0; i < l->schedule->n_labels[r]; i++) {
+        uint32_t at = level == NULL ? i : l->schedule->n_labels[r] - 1 - i;
+        double n = l->extent[l->schedule->label[r][at]];
+        double step = level == NULL ? 1.0 : (double)schedule_step(level, at);
         if (step < n) {
-            loop_inside(&x, pieces(n, step));
+            loop_inside(&x, n / step);
         }
     }
     return x;
 }
 
-/* Elements of the operand with these rows or columns. */
-static double elements(const Shared *s, ScheduleRole role)
+/* Iterations that threads may have each: a loop over one label they cut between register tiles. */
+static double cuts_of(const LeafPrice *l, const ScheduleLevel *level, double iterations)
 {
-    double count = 1.0;
-    for (ScheduleRole r = 0; r < ROLE_COUNT; r++) {
-        for (uint32_t i = 0; i < s->b->n_labels[r] && (r == role || r > ROLE_N); i++) {
-            count *= s->extent[s->b->label[r][i]];
-        }
+    const Schedule *b = l->schedule;
+    uint32_t several = 0;
+    double all = 1.0;
+    for (uint32_t i = 0; level != NULL && i < b->n_labels[level->role]; i++) {
+        all *= l->extent[b->label[level->role][i]];
+        several += l->extent[b->label[level->role][i]] > 1.0 ? 1 : 0;
     }
-    return count;
+    return several != 1 || iterations <= 1.0
+               ? iterations
+               : all / (double)schedule_innermost(b, level->role)->tile;
 }
 
-static double price(const Shared *s, const Loops *x, double met, double alone)
+/* What is left of the level's loop, of so many seconds in all. `inside`: of these, copies of the other operand, which each thread makes for itself. */
+static double share_level(const LeafPrice *l, const ScheduleLevel *level, const Loops *x,
+                          double met, double seconds, double inside)
 {
-    return s->times * (met * x->around * s->machine->time.piece + alone) +
-           s->work * pieces(x->iterations, THREADS) / x->iterations;
+    const Machine *m = l->p->machine;
+    double n = cuts_of(l, level, x->iterations), most = fmin((double)m->threads, n);
+    double more = x->iterations < most ? inside * (1.0 / x->iterations - 1.0 / most) : 0.0;
+    return price_shared(m, seconds, met * x->around, n) + more;
 }
 
-/* The cheapest: a level's number, n_levels for batches; or no less than `most`. */
-static uint32_t choose(const Shared *s, double most)
+/* The level that is best shared, n_levels for the batches, NEST_NONE for none, and the path. `marked`: the one that is. */
+static uint32_t share_levels(const LeafPrice *l, bool marked, double *path)
 {
-    const Schedule *b = s->b;
-    Loops batches = batch_loops(s);
-    uint32_t best = UINT32_MAX;
-    double met = batches.all, alone = 0.0;
-    bool seen[ROLE_BATCH] = {false};
-    if (b->n_labels[ROLE_BATCH] > 0 && price(s, &batches, 1.0, 0.0) < most) {
-        most = price(s, &batches, 1.0, 0.0);
-        best = b->n_levels;
-    }
-    for (uint32_t i = 0; i < b->n_levels; i++) {
-        const ScheduleLevel *level = &b->level[i];
-        Loops x = level_loops(s, level);
-        if (level->role != ROLE_K && !seen[level->role] && price(s, &x, met, alone) < most) {
-            most = price(s, &x, met, alone);
-            best = i;
+    const Schedule *b = l->schedule;
+    const Machine *m = l->p->machine;
+    uint32_t best = NEST_NONE;
+    double met = l->executions, packs = 0.0, alone = 0.0;
+    bool seen[ROLE_COUNT] = {false};
+    for (uint32_t i = 0; b != NULL && b->n_levels > 0 && i <= b->n_levels; i++) {
+        const ScheduleLevel *level = i == 0 ? NULL : &b->level[i - 1];
+        Loops x = loops_of(l, level);
+        ScheduleRole r = level == NULL ? ROLE_BATCH : level->role;
+        bool is = level == NULL ? b->parallel_batches : level->parallel;
+        ScheduleRole other = r == ROLE_M ? ROLE_N : ROLE_M;
+        double inside = r < ROLE_K && !seen[other] ? l->pack[other] : 0.0;
+        double least = alone + share_level(l, level, &x, met, l->seconds - packs, inside);
+        if (r != ROLE_K && !seen[r] && (!marked || is) && least < *path) {
+            *path = least;
+            best = i == 0 ? b->n_levels : i - 1;
         }
-        met *= seen[level->role] ? 1.0 : x.all;
-        seen[level->role] = true;
-        alone +=
-            level->pack ? elements(s, level->role) * s->machine->time.pack * s->words : 0.0;
+        met *= seen[r] ? 1.0 : x.all;
+        seen[r] = true;
+        if (level != NULL && level->pack) { /* all threads fill large panels */
+            packs += l->pack[r];
+            alone += fmin(l->pack[r], price_shared(m, l->pack[r], met, MANY));
+        }
     }
     return best;
 }
 
-/* Are all loops around the leaf over parts of its sum, with nothing else inside? */
-static bool is_alone(const Nest *nest, uint32_t item)
+/* ---- the walk ---- */
+
+/* The loop that the body of loop `k` ends in and whose iterations may run at the same time, too, or NEST_NONE: threads share those of both as one
+ * sequence then. A sum over both has a part for each pair. */
+static uint32_t flat_inner(const Nest *nest, uint32_t k)
 {
-    const NestItem *leaf = &nest->items[item];
-    const Node *n = graph_node(nest->graph, leaf->node);
-    uint32_t depth = 0;
-    for (uint32_t k = leaf->parent; k != NEST_NONE; k = nest->items[k].parent) {
-        int32_t label = nest_axis_label(&nest->axes[nest->items[k].axis], leaf->node);
-        depth++;
-        if (label < 0 || !node_reduces(n, label) || nest->items[k].end != item + 1 ||
-            item - k != depth) {
-            return false;
-        }
+    uint32_t end = nest->items[k].end, c = k + 1;
+    while (nest->items[c].end != end) {
+        c = nest->items[c].end;
     }
-    return true;
+    const NestAxis *axis =
+        nest_is_loop(&nest->items[c]) ? &nest->axes[nest->items[c].axis] : NULL;
+    bool may = axis != NULL && !nest->items[c].online && !nest_is_slice(nest->graph, axis) &&
+               (!nest_axis_is_folded(nest->graph, axis) ||
+                nest_axis_is_folded(nest->graph, &nest->axes[nest->items[k].axis]));
+    return may ? c : NEST_NONE;
 }
 
-const Schedule *contraction_threads(Arena *arena, const Machine *machine, const Nest *nest,
-                                    uint32_t item, const Schedule *b)
+/* Does a loop inside begin where this one is? The first iterations have most to do then, and threads some of both ends. */
+static bool is_triangle(const Nest *nest, uint32_t k)
 {
-    const Graph *g = nest->graph;
-    const Node *n = graph_node(g, nest->items[item].node);
-    Shared s = {
-        .machine = machine, .b = b, .times = 1.0, .words = (double)dtype_bytes(n->acc) / 4.0};
-    if (machine->time.piece == 0 || b->n_levels == 0 || !is_alone(nest, item)) {
-        return b;
+    bool any = false;
+    for (uint32_t i = k + 1; i < nest->items[k].end; i++) {
+        any |= nest->items[i].from == 1 + k;
     }
-    s.extent = ARENA_ARRAY(arena, n->n_labels + 1, double);
-    s.work = machine->time.multiply_add * s.words;
-    for (uint32_t l = 0; l < n->n_labels; l++) {
-        s.extent[l] = (double)nest_typical(g, n->extent[l]);
-        s.work *= s.extent[l];
+    return any;
+}
+
+/* Iterations of loop `k` as threads may share them; trips: of each loop. */
+static double iterations(const Machine *m, const Nest *nest, uint32_t k, const double *trips)
+{
+    const NestItem *item = &nest->items[k];
+    uint32_t inner = flat_inner(nest, k);
+    double all =
+        (double)nest_typical(nest->graph, nest->axes[item->axis].extent) / (double)item->tile;
+    if (inner != NEST_NONE) {
+        return floor(trips[k] * trips[inner]);
     }
-    for (uint32_t k = nest->items[item].parent; k != NEST_NONE; k = nest->items[k].parent) {
-        const NestItem *loop = &nest->items[k];
-        int32_t l = nest_axis_label(&nest->axes[loop->axis], nest->items[item].node);
-        s.times *= pieces(s.extent[l], (double)loop->tile);
-        s.extent[l] = (double)loop->tile;
+    if (is_triangle(nest, k) && trips[k] < 2.0 * (double)m->threads) {
+        return floor((trips[k] + 1.0) / 2.0);
     }
-    uint32_t best = s.work < 2 * machine->time.piece ? UINT32_MAX : choose(&s, SAVES * s.work);
-    if (best == UINT32_MAX) {
-        return b;
+    return ceil(all) == trips[k] ? all : trips[k]; /* the last one may be a part */
+}
+
+double price_path(const Pricer *p, const Nest *nest, const LeafPrice *leaves, uint32_t n,
+                  Arena *scratch, NestMarks *marks, double *more)
+{
+    uint32_t items = nest->n_items;
+    double *one = ARENA_ARRAY(scratch, items + 1, double),
+           *path = ARENA_ARRAY(scratch, items + 1, double);
+    double *again = ARENA_ARRAY(scratch, items + 1, double),
+           *packs = ARENA_ARRAY(scratch, items + 1, double);
+    double *trips = ARENA_ARRAY(scratch, items, double),
+           *met = ARENA_ARRAY(scratch, items, double);
+    for (uint32_t k = 0; k < n; k++) {
+        double times = 1.0;
+        for (uint32_t d = 0; d < leaves[k].depth; d++) {
+            trips[leaves[k].loop[d]] = leaves[k].trips[d];
+            met[leaves[k].loop[d]] = times;
+            times *= leaves[k].trips[d];
+        }
+        for (ScheduleRole r = 0; r < ROLE_K; r++) {
+            for (uint32_t i = 0; i < leaves[k].before[r]; i++) {
+                uint32_t d = leaves[k].depth - 1 - i;
+                packs[leaves[k].loop[d]] += leaves[k].pack[r] * (leaves[k].trips[d] - 1.0);
+            }
+        }
     }
-    Schedule *shared = arena_copy(arena, b, sizeof *b);
-    ScheduleLevel *level = arena_copy(arena, b->level, b->n_levels * sizeof *level);
-    shared->parallel_batches = best == b->n_levels;
-    if (best < b->n_levels) {
-        level[best].parallel = true;
+    for (uint32_t k = items; k-- > 0;) {
+        const NestItem *item = &nest->items[k];
+        uint32_t up = item->parent == NEST_NONE ? items : item->parent;
+        if (!nest_is_loop(item)) {
+            const LeafPrice *l = &leaves[--n];
+            one[k] = path[k] = l->seconds;
+            uint32_t level = share_levels(l, marks == NULL, &path[k]);
+            if (marks != NULL) {
+                marks->level[k] = level;
+                LeafLoops *loops =
+                    marks->loops == NULL ? ARENA_NEW(scratch, LeafLoops) : &marks->loops[k];
+                price_leaf_loops(scratch, l, loops);
+                path[k] = loops->n > 0 ? fmin(path[k], loops->at[0].path) : path[k];
+            }
+        } else if (marks != NULL ? nest_may_share(p->machine, nest, k) : item->parallel) {
+            double least = price_shared(p->machine, one[k] + packs[k], met[k],
+                                        iterations(p->machine, nest, k, trips));
+            bool better = least < path[k];
+            path[k] = better ? least : path[k];
+            again[k] = better ? packs[k] : again[k];
+            if (marks != NULL) {
+                marks->loop[k] = better;
+            }
+        }
+        one[up] += one[k];
+        path[up] += path[k];
+        again[up] += again[k];
     }
-    shared->level = level;
-    return shared;
+    *more = again[items];
+    return path[items];
+}
+
+/* ---- marks ---- */
+
+/* Nothing in a shared loop is shared. */
+static void set_marks(Arena *arena, const Machine *machine, Nest *nest, const NestMarks *marks)
+{
+    NestItem *items = arena_copy(arena, nest->items, nest->n_items * sizeof *items);
+    NestValue *values = arena_copy(arena, nest->values, nest->graph->nodes.n * sizeof *values);
+    uint32_t end = 0; /* of the shared loop */
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        const Schedule *b = nest_is_loop(&items[k]) ? NULL : values[items[k].node].schedule;
+        bool all = machine->threads == 0 && items[k].parent == NEST_NONE;
+        items[k].parallel = nest_is_loop(&items[k]) && k >= end &&
+                            (all ? nest_may_share(machine, nest, k) : marks->loop[k]);
+        end = items[k].parallel ? items[k].end : end;
+        if (b == NULL || k < end || marks->level[k] > b->n_levels) {
+            continue;
+        }
+        Schedule *shared = arena_copy(arena, b, sizeof *b);
+        ScheduleLevel *level = arena_copy(arena, b->level, b->n_levels * sizeof *level);
+        shared->parallel_batches = marks->level[k] == b->n_levels;
+        if (marks->level[k] < b->n_levels) {
+            level[marks->level[k]].parallel = true;
+        }
+        shared->level = level;
+        values[items[k].node].schedule = shared;
+    }
+    nest->items = items;
+    nest->values = values;
+}
+
+void nest_share(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest, LeafLoops *loops)
+{
+    Arena scratch;
+    Pricer pricer;
+    NestFacts facts;
+    arena_init(&scratch, &ctx->budget);
+    NestMarks marks = {ARENA_ARRAY(&scratch, nest->n_items, bool),
+                       ARENA_ARRAY(&scratch, nest->n_items, uint32_t), loops};
+    memset(marks.level, 0xff, nest->n_items * sizeof *marks.level); /* NEST_NONE */
+    pricer_of(&scratch, nest, machine, &facts, &pricer);
+    (void)nest_price(&scratch, &pricer, nest, &marks);
+    set_marks(arena, machine, nest, &marks);
+    arena_release(&scratch);
 }

@@ -4,14 +4,12 @@
 
 #include "nest/parts.h"
 
-void tree_loop(Arena *arena, Tree *t, uint32_t depth, NestAxis axis, int64_t tile,
-               bool parallel)
+void tree_loop(Arena *arena, Tree *t, uint32_t depth, NestAxis axis, int64_t tile)
 {
     Draft d = {.depth = depth,
                .axis = axis,
                .is_loop = true,
                .tile = tile,
-               .parallel = parallel,
                .online = axis.online,
                .node = NODE_NONE};
     vec_push(arena, &t->list, d);

@@ -105,6 +105,7 @@ typedef struct MachineTimes {
                                   size */
     double
         piece; /* work that is worth a thread of its own; 0: loops need no worth to be parallel */
+    double region; /* threads begin to share a loop, and all have ended */
 } MachineTimes;
 
 /* A machine as numbers. */
@@ -131,8 +132,9 @@ typedef struct Machine {
     bool masks;  /* is 0 times what a condition leaves out 0, whatever that is? (docs say so) */
     bool online; /* has it infinities, which maxima over loops begin with? */
     int64_t max_instructions; /* of one device program; longer kernels are cut; 0: no limit */
-    int64_t cores;            /* physical cores that run one program together; */
-    int64_t cores_most;       /* as many as can; 0: a program has one */
+    int64_t threads; /* that nests are made for, of those that a caller may give; 0: none do */
+    int64_t cores;   /* physical cores that run one program together; */
+    int64_t cores_most; /* as many as can; 0: a program has one */
 } Machine;
 
 /* Capacity of the level that holds blocks; 0: no limit. */

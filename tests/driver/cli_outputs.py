@@ -36,8 +36,8 @@ def a_report_says_how_much_workspace_a_kernel_asks_for():
         need = kernel["workspace_bytes"]
         assert f"#define K_WORKSPACE_BYTES ((size_t){need})\n".encode() in read("out.h"), need
         whole = 64 * 700 * 4
-        # one block for B, C, D; in memory two, since nothing is computed in place there
-        assert 0 < need < (1 if more == [] else 2) * whole + 2000, need
+        # one block for B, C, D, or one for D and a few rows of the others; in memory two, since nothing is computed in place there
+        assert 0 < need < (1 if more == [] else 2) * whole + 16000, need
         assert "  workspace: " in tdslc("t.tdsl", "-w", "--report", *more).text
     known = json.loads(tdslc("t.tdsl", "-w", "--report=json").text)["kernels"][0]["workspace_bytes"]
     write("t.tdsl", read("t.tdsl").replace(b"kernel", b"dim n ~ 700;\nkernel").replace(b"64, 700", b"64, n").decode())

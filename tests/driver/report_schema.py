@@ -82,7 +82,7 @@ def main():
             ["$.kernels[0]: no 'nest'"],
             ["$.kernels[0].typical.n: '64' is no integer"],
             [f"$.kernels[0].values[0].residence: 'nowhere' is none of {schema['$defs']['value']['properties']['residence']['enum']}"],
-            ["$.kernels[0].nest[1].body[0]: 1 is no ['string', 'object']"],
+            ["$.kernels[0].nest[2].body[0]: 1 is no ['string', 'object']"],
             ["$.kernels[0].model.chosen: no 'nest'"],
             ["$.kernels[0].model.chosen: None is no object"]])
 

@@ -462,7 +462,7 @@ static double model_bytes(Count *c, int64_t capacity, int64_t *multiply_adds)
         .open_extents = true};
     Pricer pricer;
     pricer_init(&c->ctx.arena, &c->facts, &machine, &pricer);
-    NestCost cost = nest_price(&c->ctx.arena, &pricer, c->nest);
+    NestCost cost = nest_price(&c->ctx.arena, &pricer, c->nest, NULL);
     *multiply_adds = cost.multiply_adds;
     return cost.bytes[0];
 }

@@ -85,7 +85,7 @@ static void put_priced(Found *f, const char *what, const Tree *t)
 {
     Nest *nest = tree_nest(&f->ctx.arena, f->g, t);
     nest->values = nest_place(&f->ctx.arena, &f->facts, f->machine, nest);
-    NestCost cost = nest_price(&f->scratch, &f->pricer, nest);
+    NestCost cost = nest_price(&f->scratch, &f->pricer, nest, NULL);
     put_cost(f, what, &cost);
     f->n = 0;
     f->h = 0;

@@ -37,7 +37,7 @@ static double price(Closure *c, const Tree *t)
     ArenaMark mark = arena_mark(&c->scratch);
     Nest *nest = tree_nest(&c->scratch, c->g, t);
     nest->values = nest_place(&c->scratch, &c->facts, &machine, nest);
-    NestCost cost = nest_price(&c->scratch, &c->pricer, nest);
+    NestCost cost = nest_price(&c->scratch, &c->pricer, nest, NULL);
     double seconds = nest_preference(&cost, nest_compulsory(&c->scratch, &c->facts, &machine));
     arena_reset(&c->scratch, mark);
     return seconds;

@@ -312,16 +312,19 @@ static void swept_emit(Reduce *r, const ReducePlan *p)
     StmtBlock *outside = l->block;
     const TileIndex *vec = &r->s->index[p->vec];
     TileIndex lines = r->s->index[p->swept];
-    int64_t span = vec->range.span;
-    Blocks runs = range_blocks(
-        vec->range, span > 0 ? divisor_at_most(span, SWEEP_RUN) : SWEEP_RUN, p->width);
+    int64_t span = vec->range.span, vectors = span / p->width, most = SWEEP_RUN / p->width;
+    int64_t run = span == 0 ? SWEEP_RUN
+                  : span % p->width != 0
+                      ? span /* whole vectors in each, as the rest ends where all do */
+                      : p->width * divisor_at_most(vectors, most);
+    Blocks runs = range_blocks(vec->range, run, p->width);
     Blocks blocks = range_blocks(lines.range, p->lines, 1);
     Affine start;
-    Range run;
-    blocks_open(l, "jb", &runs, &start, &run);
+    Range part;
+    blocks_open(l, "jb", &runs, &start, &part);
     uint32_t n = open_indices(r, false, p->swept);
     blocks_open(l, "k", &blocks, &start, &lines.range);
-    kept_run(r, p, &run, &lines);
+    kept_run(r, p, &part, &lines);
     while (l->block != outside) {
         loop_close(l);
     }

@@ -42,7 +42,7 @@ EDITS = [
     ("map", r" threads \S+", r"\g<0> dealt", "", r"tdsl_deal\("),
     ("product", r" cut 6", "", r"tdsl_first\(&common->tdsl_cut, number\) \* 6;", r"const int64_t ic = i_2 \* 126;"),
     ("product", r" cut 6", " cut 18", r"tdsl_even\(until - from, 126, 6\)", r"tdsl_even\(until - from, 126, 18\)"),
-    ("transpose", r" cut 16", " cut 1", r"tdsl_even\(until - from, 128, 16\)", r"tdsl_even\(until - from, 128, 1\)"),
+    ("transpose", r" cut 16", " cut 1", r"tdsl_even\(until - from, 192, 16\)", r"tdsl_even\(until - from, 192, 1\)"),
     ("pairs", r" flat", "", r"int64_t count = 0; for \(int64_t i = 0; i < 12; \+\+i\) { count \+= tdsl_steps\(i, 12, 1\);", r"const int64_t count = tdsl_steps\(0, 12, 1\);"),
     ("brief", r" specialised", "", r"isa->f32_6x32_12_1_12_64_64_first\(&A\[[^,]*\], &B\[[^,]*\], &C\[[^,]*\]\);", r"isa->f32_6x32\(12, [^;]*, 0\);"),
     ("small", r"(kk in 0|p in 0)[^;]*? begins", r"\g<0> specialised", r"isa->f32_6x32\(64, ", r"isa->f32_6x32_64_1_64_64_64_first\(&A"),

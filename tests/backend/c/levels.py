@@ -200,7 +200,7 @@ def written_once(tdslc):
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "k.tdsl"), "w", encoding="utf-8") as f:
                 f.write(f"kernel k({parameters}) -> ({result}) {{ {statement} }}\n")
-            done = run(tdslc, folder, "k.tdsl", "-w", "--check-each", "-o", "k.c")
+            done = run(tdslc, folder, "k.tdsl", "-w", "--threads~1", "--check-each", "-o", "k.c")
             with open(os.path.join(folder, "k.c"), encoding="utf-8") as f:
                 zeros = re.search(r"\bC\[.*\] = 0\.0f;|tdsl_zero_f32\(C,", f.read())
         if done.returncode != 0 or (zeros is None) != once:
@@ -301,6 +301,20 @@ def tiles(tdslc, target):
     return ""
 
 
+def uneven(tdslc):
+    """A loop whose tile is no whole number of the blocks that a sum down columns has, nor these of vectors."""
+    program = "kernel k(x: f64[40, 5001]) -> (r: f64[5001]) { r[j] = sum[i](x[i,j]); }\n"
+    loop = "nest {\n  axis i [%1[b]] ; 5001\n  for i step 2500 {\n    %1 result 0 ; r\n  }\n}\n"
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "k.tdsl"), "w", encoding="utf-8") as f:
+            f.write(program)
+        nest = run(tdslc, folder, "k.tdsl", "--dump=nest").stdout
+        with open(os.path.join(folder, "k.dump"), "w", encoding="utf-8") as f:
+            f.write(nest[:nest.index("nest {\n")] + loop)
+        done = run(tdslc, folder, "k.dump", "--check-each", "-o", "k.c")
+    return done.stderr
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tdslc", required=True)
@@ -311,7 +325,7 @@ def main():
     tdslc = os.path.abspath(options.tdslc)
     problem = check(tdslc, options.target, options.seed, options.count // (3 if QUICK else 1)) or refusals(tdslc, options.target)
     if options.target == "c":
-        problem = problem or stores(tdslc, options.target) or written_once(tdslc) or lines(tdslc, options.target)
+        problem = problem or stores(tdslc, options.target) or written_once(tdslc) or uneven(tdslc) or lines(tdslc, options.target)
     else:
         problem = problem or traffic(tdslc, options.target) or tiles(tdslc, options.target)
     print(problem)
