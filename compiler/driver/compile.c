@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "driver/orders.h"
+#include "driver/report.h"
 #include "lower/lower.h"
 
 /* Each pass writes new graphs into an arena of their own, and the ones before go: a large
@@ -239,6 +240,7 @@ static bool pass_sizes(Compilation *c)
                               nest);
         }
         nest_warn_spills(c->ctx, nest, c->target->machine);
+        report_warn_serial(c->ctx, nest, c->target->machine);
     }
     return true;
 }

@@ -120,6 +120,12 @@ void report_sizes_json(const Machine *m, const Nest *nest, Arena *arena, Text *o
 
 /* report_threads.c: what threads share, or why nothing: "share the loop over i; not the loop over j: ..." */
 const char *report_threads(const Nest *nest, const Machine *machine, Arena *arena);
+/* "; 16 threads: 14x, 1 % serial": the gain, and what one thread does alone. */
+const char *report_gain_words(const Nest *nest, const Machine *machine, Arena *arena);
+/* How many times faster the machine's threads are than one. */
+double report_gain(const Nest *nest);
+/* Warns -Wserial of kernels that take long and gain little by threads. */
+void report_warn_serial(Ctx *ctx, const Nest *nest, const Machine *machine);
 
 /* report.c: contractions planned together, and the order of each. */
 void report_orders_text(const Compilation *c, Text *out);

@@ -367,7 +367,9 @@ const ReportKernel *report_collect(const Compilation *c, uint32_t kernel)
     collect_late(r);
     collect_source(r);
     if (c->target->machine->time.piece > 0) {
-        r->threads = report_threads(r->nest, c->target->machine, c->arena);
+        const Machine *m = c->target->machine;
+        r->threads = str_format(c->arena, "%s%s", report_threads(r->nest, m, c->arena),
+                                report_gain_words(r->nest, m, c->arena));
     }
     price_bound(r);
     return r;

@@ -175,6 +175,9 @@ void compilation_report_json(const Compilation *c, Text *out)
             (long long)r->nest->cost.multiply_adds, (long long)r->nest->cost.saved,
             r->nest->cost.seconds, r->nest->unfused.seconds);
         json_words(out, "threads", r->threads);
+        if (r->threads != NULL) {
+            text_printf(out, ", \"threads_gain\": %.3g", report_gain(r->nest));
+        }
         report_price_json(r, out);
         report_sizes_json(c->target->machine, r->nest, c->arena, out);
         const TextLength *length = output_length(&c->outputs, g->name->text);

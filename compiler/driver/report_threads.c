@@ -67,7 +67,7 @@ static bool is_worth_threads(const Words *w, NodeRef n)
     return positions * w->machine->time.multiply_add >= 2 * w->machine->time.piece;
 }
 
-static void put_leaf(Words *w, NodeRef n)
+static void put_leaf(Words *w, NodeRef n, bool alone)
 {
     const Schedule *s = w->nest->values[n].schedule;
     const char *of = s != NULL && s->parallel_batches ? "batches" : NULL;
@@ -76,14 +76,15 @@ static void put_leaf(Words *w, NodeRef n)
     }
     if (of != NULL) {
         join(&w->shared, ", ", str_format(w->arena, "the %s of %s", of, value_name(w, n)));
-    } else if (is_worth_threads(w, n)) {
+    } else if (alone && is_worth_threads(w, n)) {
         join(&w->alone, "; ",
              str_format(w->arena, "not %s: the model finds no loop of it worth sharing",
                         value_name(w, n)));
     }
 }
 
-const char *report_threads(const Nest *nest, const Machine *machine, Arena *arena)
+/* What is shared, and what not and why. */
+static Words find_words(const Nest *nest, const Machine *machine, Arena *arena)
 {
     Words w = {.nest = nest,
                .machine = machine,
@@ -91,13 +92,26 @@ const char *report_threads(const Nest *nest, const Machine *machine, Arena *aren
                .arena = arena};
     text_init(&w.shared, arena);
     text_init(&w.alone, arena);
-    for (uint32_t k = 0; k < nest->n_items; k = nest->items[k].end) {
-        if (nest_is_loop(&nest->items[k])) {
+    for (uint32_t k = 0; k < nest->n_items;) {
+        const NestItem *item = &nest->items[k];
+        if (!nest_is_loop(item)) {
+            put_leaf(&w, item->node, item->parent == NEST_NONE);
+        } else if (item->parallel || item->parent == NEST_NONE) {
             put_loop(&w, k);
-        } else {
-            put_leaf(&w, nest->items[k].node);
         }
+        k = item->parallel ? item->end : k + 1; /* what a serial loop has inside */
     }
+    return w;
+}
+
+double report_gain(const Nest *nest)
+{
+    return nest->cost.path > 0.0 ? nest->cost.seconds / nest->cost.path : 1.0;
+}
+
+const char *report_threads(const Nest *nest, const Machine *machine, Arena *arena)
+{
+    Words w = find_words(nest, machine, arena);
     if (w.shared.n == 0 && nest->cost.seconds < 2 * machine->time.piece) {
         return str_format(
             arena, "share nothing: %.2g us of work, and from %.0f us on two are worth it",
@@ -105,4 +119,38 @@ const char *report_threads(const Nest *nest, const Machine *machine, Arena *aren
     }
     return str_format(arena, "share %s%s%s", w.shared.n > 0 ? w.shared.at : "nothing",
                       w.alone.n > 0 ? "; " : "", w.alone.at);
+}
+
+const char *report_gain_words(const Nest *nest, const Machine *machine, Arena *arena)
+{
+    double threads = (double)machine->threads, gain = report_gain(nest);
+    if (threads < 2.0 || gain <= 1.0) {
+        return "";
+    }
+    double serial = (threads / gain - 1.0) / (threads - 1.0); /* by Amdahl's law */
+    return str_format(arena, "; %lld threads: %.*fx, %.0f %% serial",
+                      (long long)machine->threads, gain < 9.95 ? 1 : 0, gain, 100.0 * serial);
+}
+
+/* A kernel that takes so long, and gains less than that, is warned of. */
+#define SERIAL_SECONDS 2e-3
+#define SERIAL_GAIN    4.0
+
+void report_warn_serial(Ctx *ctx, const Nest *nest, const Machine *machine)
+{
+    double gain = report_gain(nest), most = (double)machine->threads / 2.0;
+    if (machine->threads < 2 || nest->cost.seconds < SERIAL_SECONDS || gain >= SERIAL_GAIN ||
+        gain >= most) {
+        return;
+    }
+    Words w = find_words(nest, machine, &ctx->arena);
+    Diagnostic *d = diag_warning(
+        &ctx->diags, W_SERIAL, nest->graph->span,
+        "kernel '%s' leaves threads without work: %lld of them are %.1f times as fast as one%s",
+        nest->graph->name->text, (long long)machine->threads, gain,
+        nest->graph->dims.list.n > 0 ? " at the typical extents" : "");
+    if (w.alone.n > 0) {
+        diag_because(d, "%s", w.alone.at);
+    }
+    diag_help(d, "--report says what they share; -Wno-serial silences this");
 }

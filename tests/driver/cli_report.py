@@ -167,13 +167,14 @@ kernel folds(A: f64[900, 400, 30], B: f64[30, 30]) -> (C: f64[400, 30]) { T[n,i,
 """)
     said = {k["name"]: k for k in json.loads(tdslc("t.tdsl", "-w", "--report=json").text)["kernels"]}
     assert re.fullmatch(r"share nothing: \S+ us of work, and from 20 us on two are worth it", said["small"]["threads"]), said["small"]["threads"]
-    equal(said["row"]["threads"], "share the loop over i")
+    assert re.fullmatch(r"share the loop over i; 16 threads: 1[0-6]x, \d % serial", said["row"]["threads"]), said["row"]["threads"]
+    assert 9.5 < said["row"]["threads_gain"] <= 16
     equal(said["row"]["nest"][0]["parallel"], True)
-    assert re.fullmatch("share the (rows|columns) of C", said["gemm"]["threads"]), said["gemm"]["threads"]
+    assert re.fullmatch("share the (rows|columns) of C; 16 threads: .*x, .* % serial", said["gemm"]["threads"]), said["gemm"]["threads"]
     nest = tdslc("t.tdsl", "-w", "--kernel=folds", "--dump=nest").text
     write("n.dump", nest[:nest.index("nest {")] + FOLDS)
-    equal(json.loads(tdslc("n.dump", "-w", "--report=json").text)["kernels"][0]["threads"],
-          "share nothing; not the loop over n: C folds over it, and is too large for a part of it in each iteration")
+    folds = json.loads(tdslc("n.dump", "-w", "--report=json").text)["kernels"][0]["threads"]
+    assert re.fullmatch("share .*; not the loop over n: C folds over it, and is too large for a part of it in each iteration; 16 threads: .*", folds), folds
 
 
 def check_nest(items, text):

@@ -239,7 +239,7 @@ def an_interrupt_writes_the_best_so_far():
 @test
 def a_mistake_in_a_nest_has_the_line_of_the_dump():
     write("t.tdsl", "kernel g(A: f64[512, 512], B: f64[512, 512]) -> (s: f64) { C[i,j] = A[i,k] * B[k,j]; s = sum[i,j](exp(C[i,j])); }\n")
-    text = tdslc("--dump=nest", "t.tdsl").text
+    text = tdslc("--dump=nest", "--threads~1", "t.tdsl").text
     loop = re.search(r"^ *for i step (\d+)( parallel)? \{\n", text, re.M)
     line = text[:loop.end()].count("\n") + 1
     for inner, what in ((int(loop[1]) - 1, f"the tile of i, {int(loop[1]) - 1}, does not divide the tile of the loop around it, {loop[1]}"),
