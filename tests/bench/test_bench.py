@@ -85,6 +85,22 @@ def check_right(a, folder):
     assert parsed.headings == ["All groups", "Roofline", "gemm", "reductions"] and parsed.circles >= 6, parsed.headings
 
 
+def check_against(a, folder):
+    """A run beside an earlier one whose times were doubled says so."""
+    data = folder / "data.json"
+    done = bench(a, f"--only={CASES}", f"--json={data}", "--peers=numpy")
+    found = json.loads(data.read_text(encoding="utf-8"))
+    for row in found["rows"]:
+        row["times"]["tdsl"]["least"] *= 1000
+    data.write_text(json.dumps(found), encoding="utf-8")
+    done = bench(a, f"--only={CASES}", f"--against={data}", "--peers=numpy")
+    lines = done.stdout[done.stdout.index("then / now"):].splitlines()[1:5]
+    ratios = [float(line.split()[-1]) for line in lines]
+    assert done.returncode == 0 and len(lines) == 4 and ratios[0] <= ratios[1] and min(ratios) > 20, done.stdout
+    done = bench(a, f"--only={CASES}", "--against=/no/such/file")
+    assert done.returncode == 1 and "no file of --json" in done.stderr, done
+
+
 def check_wrong(a, folder):
     page, data, broken = folder / "page.html", folder / "data.json", folder / "tdslc"
     broken.write_text(BROKEN.format(python=sys.executable, tdslc=os.path.abspath(a.tdslc)), encoding="utf-8")
@@ -117,7 +133,7 @@ def main():
     parser.add_argument("--tdslc", required=True)
     parser.add_argument("--cc", default="cc")
     a = parser.parse_args()
-    for check in (check_right, check_wrong):
+    for check in (check_right, check_wrong, check_against):
         with tempfile.TemporaryDirectory() as folder:
             check(a, pathlib.Path(folder))
     check_choice(a)

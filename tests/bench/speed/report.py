@@ -70,6 +70,22 @@ def summary(rows, limits):
     return out
 
 
+def against(rows, earlier):
+    """A line for each case that was measured before, too, those that have lost most first, and one for each group."""
+    def title(group, name, dtype):
+        return f"{group}/{name} {dtype}"
+    then = {title(row["group"], row["name"], row["dtype"]): row["times"][OURS]["least"] for row in earlier if OURS in row["times"]}
+    found = [(title(row.group, row.name, row.dtype), row) for row in rows if OURS not in row.wrong]
+    gains = {name: (then[name] / row.times[OURS].least, row.group) for name, row in found if name in then}
+    out = [f"{'then / now':44} {'then':>9} {'now':>9} {'ratio':>6}"]
+    for name, (gain, _) in sorted(gains.items(), key=lambda item: item[1][0]):
+        out.append(f"{name:44} {span(then[name]):>9} {span(then[name] / gain):>9} {gain:6.2f}")
+    for group in dict.fromkeys(group for _, group in gains.values()):
+        several = [gain for gain, own in gains.values() if own == group]
+        out.append(f"{group:44} {len(several):>9} {'cases':>9} {mean(several):6.2f}")
+    return out
+
+
 def as_data(facts, rows, limits):
     """All of it, for JSON."""
     def of_row(row):
