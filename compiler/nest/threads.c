@@ -118,7 +118,7 @@ static uint32_t share_levels(const LeafPrice *l, bool marked, double *path)
 /* ---- the walk ---- */
 
 /* The loop that the body of loop `k` ends in and whose iterations may run at the same time, too, or NEST_NONE: threads share those of both as one
- * sequence then. A sum over both has a part for each pair. */
+ * sequence then. A sum is over both, and has a part for each pair, or over none. */
 static uint32_t flat_inner(const Nest *nest, uint32_t k)
 {
     uint32_t end = nest->items[k].end, c = k + 1;
@@ -128,8 +128,8 @@ static uint32_t flat_inner(const Nest *nest, uint32_t k)
     const NestAxis *axis =
         nest_is_loop(&nest->items[c]) ? &nest->axes[nest->items[c].axis] : NULL;
     bool may = axis != NULL && !nest->items[c].online && !nest_is_slice(nest->graph, axis) &&
-               (!nest_axis_is_folded(nest->graph, axis) ||
-                nest_axis_is_folded(nest->graph, &nest->axes[nest->items[k].axis]));
+               nest_axis_is_folded(nest->graph, axis) ==
+                   nest_axis_is_folded(nest->graph, &nest->axes[nest->items[k].axis]);
     return may ? c : NEST_NONE;
 }
 
