@@ -18,7 +18,8 @@ file's name, when it is not to stand last.
 
 A line that ends in `| digest` is for output too long to read: of each function, kernel or file in the folder digests.txt beside
 it holds a line: the file, the number of its run, the name, the lines and a hash. So does a sweep of what is accepted.
-`| digest but NAME NAME` keeps these whole in the .out file. When a digest changes, run tdslc before and after the change and compare.
+`| digest but NAME NAME` keeps these whole in the .out file; `| only NAME NAME` keeps
+these whole, and nothing of the others. When a digest changes, run tdslc before and after the change and compare.
 """
 import argparse
 import difflib
@@ -103,16 +104,18 @@ def keep(printed, tdslc, options, kernel=None):
     if bar == len(options):
         printed.text += text + "".join(f"--- file {name}\n{body}" for name, body in files.items()) + said
         return
-    if options[bar + 1:bar + 3] not in (["digest"], ["digest", "but"]):
+    kind = options[bar + 1:bar + 3]
+    only = kind[:1] == ["only"]
+    if not only and kind not in (["digest"], ["digest", "but"]):
         sys.exit(f"golden.py: {printed.path}: {' '.join(options[bar:])}")
-    whole = set(options[bar + 3:])
+    whole = set(options[bar + (2 if only else 3):])
     within = f"{title(kernel)}/" if kernel is not None else ""
     pieces = [] if not text else functions_of(text) if kernel is None else [(title(kernel), text)]
     for name, body in [*pieces, *((within + name, body) for name, body in files.items())]:
         if name in whole:
             printed.text += f"--- {name}\n" + body.rstrip("\n") + "\n"
             whole.discard(name)
-        else:
+        elif not only:
             printed.digest(name, body)
     printed.text += said + "".join(f"--- no {name}\n" for name in sorted(whole) if kernel is None)
 
@@ -179,17 +182,17 @@ def check_text(printed, bless):
 
 
 def check_digests(folder, all_printed, bless):
-    """How many of these files of a folder have other digests than digests.txt says, or are there no longer."""
+    """How many of these files of a folder have other digests than digests.txt says, or are run no longer."""
     place = folder / "digests.txt"
     text = read(place)
     kept = {}
     for line in text.splitlines(True):
         kept.setdefault(line.split(" ")[0], []).append(line)
     failed = 0
-    new = {name: lines for name, lines in kept.items() if (folder / name).exists()}
+    new = {name: lines for name, lines in kept.items() if (folder / name).exists() and runs_of(folder / name)}
     for name in kept.keys() - new.keys():
         failed += 1
-        print("" if bless else f"FAIL {place}: there is no {name}\n", end="")
+        print("" if bless else f"FAIL {place}: there is no {name}, or it is not run\n", end="")
     for printed in all_printed:
         name = printed.path.name
         got, want = "".join(printed.digests), "".join(kept.get(name, []))
