@@ -123,3 +123,95 @@ int64_t loop_cuts(Arena *scratch, const Kernel *k, const Stmt *loop)
     }
     return c.unit > 0 && loop->step % c.unit == 0 ? c.unit : 0;
 }
+
+/* ---- panels ---- */
+
+typedef struct Within {
+    const Kernel *k;
+    const Stmt *loop;
+    const Stmt **inner; /* [vars]: loops inside */
+    const Stmt *tile;   /* the statement at hand */
+    int64_t panels;
+} Within;
+
+/* The range of a loop inside, or of an index; null. And the step of a loop. */
+static const Range *range_of(const Within *w, VarRef v, int64_t *step)
+{
+    const Range *r = w->inner[v] != NULL ? &w->inner[v]->range : NULL;
+    *step = w->inner[v] != NULL ? w->inner[v]->step : 1;
+    for (uint32_t i = 0; r == NULL && i < w->tile->n_index; i++) {
+        r = w->tile->index[i].var == v ? &w->tile->index[i].range : NULL;
+    }
+    return r;
+}
+
+/* Do the variable's values lie in tiles that begin with the iteration, tile in tile? */
+static bool is_within(const Within *w, VarRef v)
+{
+    int64_t step = 0, outer = w->loop->step;
+    while (v != w->loop->var) {
+        const Range *r = affine_is_dim(v) ? NULL : range_of(w, v, &step);
+        if (r == NULL || r->start.n != 1 || r->start.base != 0 || r->start.term[0].coef != 1 ||
+            r->span == 0) {
+            return false;
+        }
+        v = r->start.term[0].var;
+        outer = v != w->loop->var && w->inner[v] != NULL ? w->inner[v]->step : w->loop->step;
+        if (r->span > outer) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A position within the iteration, or one of the panel that is its last. */
+static bool column_fits(const Within *w, Affine at)
+{
+    VarRef v[2] = {0};
+    uint32_t n = 0;
+    bool begins = false, fits = at.base == 0;
+    for (uint32_t i = 0; i < at.n && fits; i++) {
+        begins |= at.term[i].var == w->loop->var && at.term[i].coef == -1;
+        if (at.term[i].var != w->loop->var) {
+            fits = at.term[i].coef == 1 && n < 2;
+            v[n < 2 ? n++ : 0] = at.term[i].var;
+        }
+    }
+    if (!fits || !begins || n == 0) {
+        return false;
+    }
+    if (n == 1) {
+        return is_within(w, v[0]);
+    }
+    uint32_t edge = !affine_is_dim(v[0]) && w->inner[v[0]] != NULL ? 0 : 1;
+    int64_t step = 0;
+    const Stmt *rest = affine_is_dim(v[edge]) ? NULL : w->inner[v[edge]];
+    const Range *r = affine_is_dim(v[1 - edge]) ? NULL : range_of(w, v[1 - edge], &step);
+    return rest != NULL && rest->part == FOR_REST && rest->step == w->panels &&
+           is_within(w, v[edge]) && r != NULL && r->start.n == 0 && r->start.base == 0 &&
+           r->span > 0 && r->span <= w->panels;
+}
+
+bool loop_cuts_panels(Arena *scratch, const Kernel *k, const Stmt *loop, BufRef panels)
+{
+    Within w = {.k = k, .loop = loop, .panels = k->bufs.at[panels].panels};
+    StmtWalk walk;
+    w.inner = ARENA_ARRAY(scratch, k->vars.n, const Stmt *);
+    bool fits = w.panels > 0, allocated = false;
+    for (const Stmt *s = stmt_first(&walk, loop->body, loop->n_body); s != NULL && fits;
+         s = stmt_next(&walk)) {
+        if (s->kind == STMT_FOR) {
+            w.inner[s->var] = s;
+        }
+        allocated |= s->kind == STMT_ALLOC && s->buf == panels && s->over == 0;
+        fits = fits && !(s->kind == STMT_ALLOC && s->over == 1 + panels);
+        w.tile = s;
+        fits = fits && (s->kind != STMT_TILE || s->dst != panels || column_fits(&w, s->at[1]));
+        ExprWalk x;
+        for (const Expr *e = s->kind == STMT_TILE ? load_first(&x, s->value) : NULL;
+             e != NULL && fits; e = load_next(&x)) {
+            fits = e->buf != panels || column_fits(&w, e->at[1]);
+        }
+    }
+    return fits && allocated;
+}

@@ -11,4 +11,8 @@
  * alone. What is inside may be products of matrices, copies, and elementwise sums. */
 int64_t loop_cuts(Arena *scratch, const Kernel *k, const Stmt *loop);
 
+/* Are panels that are allocated in the loop named by positions of its iteration alone, counted from where that begins? Then a shorter
+ * iteration needs fewer of them, the first ones. */
+bool loop_cuts_panels(Arena *scratch, const Kernel *k, const Stmt *loop, BufRef panels);
+
 #endif

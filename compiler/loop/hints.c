@@ -136,6 +136,25 @@ static bool cut_fits(const Hints *h, const Stmt *loop)
                         loop->step % cut == 0);
 }
 
+/* The alloc in the loop, or block, of panels that are cut though nothing says that there may be fewer; `shared`: the loop around that
+ * threads share, or null. */
+static const Stmt *uncut_panels(const Hints *h, Stmt *const *body, uint32_t n,
+                                const Stmt *shared)
+{
+    const Stmt *bad = NULL;
+    for (uint32_t i = 0; i < n && bad == NULL; i++) {
+        const Stmt *s = body[i];
+        if (s->kind == STMT_ALLOC && h->k->bufs.at[s->buf].cut) {
+            bool fits = shared != NULL && shared->threads->cut > 0 &&
+                        loop_cuts_panels(h->scratch, h->k, shared, s->buf);
+            bad = fits ? NULL : s;
+        } else if (stmt_has_body(s)) {
+            bad = uncut_panels(h, s->body, s->n_body, s->threads != NULL ? s : shared);
+        }
+    }
+    return bad;
+}
+
 /* Is the body's last loop one with this one, and parallel? */
 static bool flat_fits(const Hints *h, const Stmt *loop)
 {
@@ -291,6 +310,12 @@ bool hints_verify(Ctx *ctx, const Kernel *k, const char *stage)
     }
     const Stmt *bad = check_block(&h, k->body, k->n_body);
     bad = bad == NULL ? check_threads(&h, k->body, k->n_body, false) : bad;
+    if (bad == NULL) {
+        bad = uncut_panels(&h, k->body, k->n_body, NULL);
+        h.problem = bad == NULL ? NULL
+                                : "panels are cut in no loop that threads cut, or named by "
+                                  "more than where they lie in its iteration";
+    }
     bad = bad == NULL ? check_prefetches(&h, k->body, k->n_body, 1) : bad;
     if (bad != NULL) {
         Text in;

@@ -74,7 +74,9 @@ typedef struct Buffer {
     bool parts;        /* allocated: the last dimension holds the parts of complex numbers */
     int64_t panels;    /* width of its panels; 0: C order */
     bool cascade;      /* allocated: a long sum, see loop/cascade.h */
-    bool may_spill;    /* the user wrote `spill`: no warning when it goes to memory */
+    bool
+        cut; /* allocated: panels, of which there are as many as an iteration has of a loop around that threads cut */
+    bool may_spill; /* the user wrote `spill`: no warning when it goes to memory */
     Span span;
 } Buffer;
 

@@ -349,6 +349,7 @@ void loop_text_stmt(const Kernel *k, const Stmt *s, Text *out)
             text_printf(out, " panels %lld", (long long)k->bufs.at[s->buf].panels);
         }
         text_put(out, k->bufs.at[s->buf].cascade ? " cascade" : "");
+        text_put(out, k->bufs.at[s->buf].cut ? " cut" : "");
         text_put(out, k->bufs.at[s->buf].may_spill ? " spill" : "");
         if (s->over > 0) {
             text_put(out, " over ");

@@ -520,7 +520,7 @@ static bool same_declaration(const Buffer *a, const Buffer *b)
 {
     bool same = a->dtype == b->dtype && a->space == b->space && a->rank == b->rank &&
                 a->param == b->param && a->parts == b->parts && a->panels == b->panels &&
-                a->cascade == b->cascade;
+                a->cascade == b->cascade && a->cut == b->cut;
     for (uint32_t d = 0; same && d < a->rank; d++) {
         same = dim_eq(a->extent[d], b->extent[d]);
     }
@@ -563,6 +563,7 @@ static bool read_alloc(LoopReader *r, Cursor *c, Stmt *s)
         b.panels = width->value;
     }
     b.cascade = cursor_take(c, TERM_NAME, "cascade");
+    b.cut = cursor_take(c, TERM_NAME, "cut");
     b.may_spill = cursor_take(c, TERM_NAME, "spill");
     if (cursor_take(c, TERM_NAME, "over")) {
         const Term *t = cursor_expect(c, TERM_AT, NULL, "a buffer such as @T");

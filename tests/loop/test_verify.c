@@ -87,6 +87,11 @@ static const char *const proved[] = {
     "for $i in 0..n step 16 parallel threads 8 cut 4 {\nalloc @t : f64[16] tile\n"
     "for $j in $i:16<n step 4 {\ncopy [l in $j:4<n] @t[l-$i] = @x[l]\n}\n"
     "copy [l in $i:16<n] @y[l] = @t[l-$i]\n}",
+    "for $i in 0..n step 16 parallel threads 8 cut 8 {\nalloc @t : f64[4,16] tile panels 8 "
+    "cut\n"
+    "for $e in $i:16<n step 8 rest {\nfill [k in 0:4, h in 0:8] @t[k,h+$e-$i] = 0.0\n}\n"
+    "copy [k in 0:4, l in $i:16<n] @t[k,l-$i] = @x[l]\n"
+    "for $j in $i:16<n step 8 {\ncopy [l in $j:8<n] @y[l] = @t[0,l-$i]\n}\n}",
     /* and two loops as one */
     "for $i in 0..n step 2 full parallel threads 8 flat {\nalloc @t : f64[] tile\n"
     "fill [] @t[] = 1.0\nfor $j in $i..n step 1 parallel {\ncopy [] @z[$j,$i] = @t[]\n}\n}",
@@ -292,6 +297,24 @@ static const struct {
     {"for $i in 0..n step 2 parallel threads 8 dealt flat {\nfor $j in 0..n step 1 parallel "
      "{\ncopy [] @z[$j,$i] = @x[$j]\n}\n}",
      "threads share two loops as one"},
+    {"for $i in 0..n step 16 parallel threads 8 cut 8 {\nalloc @t : f64[4,16] tile panels 8 "
+     "cut\ncopy [k in 0:4, l in $i:16<n] @t[k,l-$i] = @x[l]\nfill [k in 0:4, h in 0:16] "
+     "@t[k,h] = 0.0\n}",
+     "or named by more than where they lie in its iteration"},
+    {"for $i in 0..n step 16 parallel threads 8 cut 8 {\nalloc @t : f64[4,16] tile panels 8 "
+     "cut\nfor $e in $i:16<n step 4 rest {\nfill [k in 0:4, h in 0:4] @t[k,h+$e-$i] = "
+     "0.0\n}\n}",
+     "or named by more than where they lie in its iteration"},
+    {"for $i in 0..n step 16 parallel threads 8 cut 8 {\nalloc @t : f64[4,24] tile panels 8 "
+     "cut\nfor $j in $i:16<n step 4 {\ncopy [k in 0:4, l in $j:8<n] @t[k,l-$i] = @x[l]\n}\n}",
+     "or named by more than where they lie in its iteration"},
+    {"for $i in 0..n step 16 parallel threads 8 cut 8 {\nalloc @t : f64[4,16] tile panels 8 "
+     "cut\ncopy [k in 0:4, l in $i:16<n] @t[k,l-$i] = @x[l]\nalloc @u : f64[64] tile over "
+     "@t\nfill [l in $i:16<n] @u[l-$i] = 0.0\n}",
+     "or named by more than where they lie in its iteration"},
+    {"for $i in 0..n step 16 parallel threads 8 {\nalloc @t : f64[4,16] tile panels 8 "
+     "cut\ncopy [k in 0:4, l in $i:16<n] @t[k,l-$i] = @x[l]\n}",
+     "or named by more than where they lie in its iteration"},
     {"copy [] @c[0] = @s[] specialised", "only products are specialised, in `copy"},
     {"fill [] @c[0] = 1.0 specialised nontemporal", "the line should end here"},
     /* prefetches */

@@ -141,6 +141,8 @@ static void emitter_init(Emitter *e, File *f, const Kernel *k, ExportedName name
     e->own.worth = names_take(&e->w.names, "worth");
     e->own.from = names_take(&e->w.names, "from");
     e->own.step = names_take(&e->w.names, "step");
+    e->own.front = names_take(&e->w.names, "front");
+    e->own.most = names_take(&e->w.names, "most");
     e->own.next = names_take(&e->w.names, "next");
     e->own.skip = names_take(&e->w.names, "skip");
     e->own.strip = names_take(&e->w.names, "strip");

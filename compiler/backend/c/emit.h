@@ -106,7 +106,7 @@ typedef struct Emitter {
     struct {
         const char *bytes, *size, *need, *none, *ws, *isa;
         const char *each, *space, *crew, *common, *work, *number; /* where loops are parallel */
-        const char *first, *until, *count, *worth, *from, *step, *next, *skip;
+        const char *first, *until, *count, *worth, *from, *step, *next, *skip, *front, *most;
         const char *strip, *end, *near, *far; /* see emit_strips.c */
     } own;                                    /* variables of the entry functions */
     Text parts;                               /* functions of parallel loops, */
@@ -116,7 +116,8 @@ typedef struct Emitter {
     } part;              /* the one being printed, and what it gets from outside */
     struct Known *known; /* by number of the name, of the first n_known: see emit_part.c */
     uint32_t n_known;
-    bool in_part; /* one is being printed */
+    bool in_part;    /* one is being printed */
+    const Stmt *cut; /* the loop that it is a part of */
     const Stmt
         *flat; /* the inner one of the two loops that it shares, until it is met; or null */
     /* Are there stores past the caches in the entry, in the part? */
@@ -167,6 +168,8 @@ typedef struct Room {
     bool shared; /* there is one over it */
 } Room;
 Room room_of(Emitter *e, Stmt *const *body, uint32_t n);
+/* Of panels in the loop that threads cut: for each position of an iteration; those before `until` alone. */
+int64_t cut_bytes(const Kernel *k, const Stmt *loop, BufRef until);
 bool bytes_fixed(const Buffer *b, int64_t *bytes); /* rounded up to 64 */
 /* Is what the buffers of these statements need the same for all extents? */
 bool stack_fixed(const Kernel *k, Stmt *const *body, uint32_t n, int64_t *bytes);
@@ -197,6 +200,8 @@ void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws);
 void flat_inner_begin(Emitter *e, const Stmt *s);
 /* Into how many pieces `threads` threads cut the loop at most, wherever the loops around it are. */
 const char *shared_pieces_emit(Emitter *e, const Stmt *s);
+/* How many iterations, or places where they may be cut, there are at most to be dealt. */
+const char *shared_count_text(Emitter *e, const Stmt *s);
 
 /* ---- emit_product.c ---- */
 void product_emit(Emitter *e, const Stmt *s);

@@ -263,8 +263,19 @@ static void count_shared(Emitter *e, const Stmt *s, Height h)
     scope_begin(&e->w);
     const char *each = piece_bytes_emit(e, s), *name = names_take(&e->w.names, "top");
     const char *pieces = shared_pieces_emit(e, s);
-    line_printf(&e->w, "const size_t %s = %s(%s, %s, %s);", name,
-                help_fixed(e->w.help, "tdsl_room"), height_text(e, h), each, pieces);
+    const char *room = help_fixed(e->w.help, "tdsl_room"), *height = height_text(e, h);
+    int64_t cut = cut_bytes(e->w.k, s, e->w.k->bufs.n);
+    if (cut == 0) {
+        line_printf(&e->w, "const size_t %s = %s(%s, %s, %s);", name, room, height, each,
+                    pieces);
+    } else {
+        const char *n = names_take(&e->w.names, "pieces");
+        line_printf(&e->w, "const int32_t %s = %s;", n, pieces);
+        line_printf(&e->w, "const size_t %s = %s(%s(%s, %s, %s), %lld, %s, %s, %lld, %lld);",
+                    name, help_fixed(e->w.help, "tdsl_room_cut"), room, height, each, n,
+                    (long long)cut, n, shared_count_text(e, s), (long long)s->step,
+                    (long long)s->threads->cut);
+    }
     raise_need(e, (Height){name, 0});
     scope_end(&e->w);
 }
@@ -276,7 +287,7 @@ static bool count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
     bool grown = false, raised = false;
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
-        if (s->threads != NULL && needs_workspace(e->w.k, s->body, s->n_body)) {
+        if (s->threads != NULL && needs_workspace(e->w.k, body + i, 1)) {
             count_shared(e, s, h);
             raised = true;
         } else if (stmt_has_body(s) && needs_workspace(e->w.k, s->body, s->n_body)) {

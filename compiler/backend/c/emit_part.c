@@ -34,7 +34,7 @@ bool any_split(const Kernel *k, Stmt *const *body, uint32_t n, bool with_buffers
     StmtWalk w;
     for (const Stmt *s = stmt_first(&w, body, n); s != NULL; s = stmt_next(&w)) {
         if (s->kind == STMT_FOR && s->threads != NULL &&
-            (!with_buffers || needs_workspace(k, s->body, s->n_body))) {
+            (!with_buffers || needs_workspace(k, (Stmt *const[]){(Stmt *)(uintptr_t)s}, 1))) {
             return true;
         }
     }
@@ -338,6 +338,7 @@ static void body_emit(Emitter *e, const Stmt *s)
     e->w.out->indent_width = 4;
     e->w.out->indent = 1;
     e->in_part = true;
+    e->cut = s;
     e->last_origin = NULL;
     e->w.counts = (Counts){0}; /* those around have no names in the function */
     counts_bind(e, whole, 1, true, 0);
@@ -362,8 +363,15 @@ static const char cut_type[] =
     "typedef struct tdsl_cut {\n    int64_t count;\n    int32_t pieces;\n"
     "    unsigned char *memory;\n    size_t each;\n} tdsl_cut;\n";
 
+/* The most positions that an iteration of one of the pieces has. */
+static const char *most_text(Emitter *e, const Stmt *s, const char *count, const char *pieces)
+{
+    return str_format(e->w.arena, "%s(%s, %s, %lld, %lld)", help_fixed(e->w.help, "tdsl_most"),
+                      count, pieces, (long long)s->step, (long long)s->threads->cut);
+}
+
 /* Function tdsl_part1_NAME, and the structure tdsl_captured1_NAME of what it reads from outside. */
-static void function_emit(Emitter *e, const char *name, bool buffers)
+static void function_emit(Emitter *e, const Stmt *s, const char *name, bool buffers)
 {
     Text *out = &e->parts;
     const char *common = e->own.common;
@@ -388,11 +396,23 @@ static void function_emit(Emitter *e, const char *name, bool buffers)
     }
     out->indent = 0;
     text_put(out, e->part.locals.at);
+    int64_t cut = cut_bytes(e->w.k, s, e->w.k->bufs.n);
+    bool rest = needs_workspace(e->w.k, s->body, s->n_body);
     if (buffers) {
         text_printf(out,
                     "    unsigned char *const %s = %s->tdsl_cut.memory + (size_t)%s * "
                     "%s->tdsl_cut.each;\n",
-                    e->own.ws, common, e->own.number, common);
+                    cut > 0 ? e->own.front : e->own.ws, common, e->own.number, common);
+    }
+    if (cut > 0 && (rest || mentions(e->part.body.at, e->own.most))) {
+        const char *count = str_format(e->w.arena, "%s->tdsl_cut.count", common);
+        const char *pieces = str_format(e->w.arena, "%s->tdsl_cut.pieces", common);
+        text_printf(out, "    const size_t %s = (size_t)%s;\n", e->own.most,
+                    most_text(e, s, count, pieces));
+    }
+    if (cut > 0 && rest) {
+        text_printf(out, "    unsigned char *const %s = %s + %s * %lld;\n", e->own.ws,
+                    e->own.front, e->own.most, (long long)cut);
     }
     text_put(out, e->part.body.at);
     text_put(out, e->part_streams ? "    TDSL_STREAMED;\n}\n" : "}\n");
@@ -432,12 +452,19 @@ static Affine start_inside(Arena *a, Affine start, VarRef own)
                         : affine_add(a, affine_const(0), coef, affine_var(a, own));
 }
 
+const char *shared_count_text(Emitter *e, const Stmt *s)
+{
+    Stmt first = *s;
+    first.range.start = start_inside(e->w.arena, s->range.start, UINT32_MAX);
+    return iterations_text(e, &first);
+}
+
 const char *shared_pieces_emit(Emitter *e, const Stmt *s)
 {
     Stmt first = *s, inner;
     Stmt *last[1] = {&inner};
-    first.range.start = start_inside(e->w.arena, s->range.start, UINT32_MAX);
     if (s->threads->flat) {
+        first.range.start = start_inside(e->w.arena, s->range.start, UINT32_MAX);
         inner = *s->body[s->n_body - 1];
         inner.range.start = start_inside(e->w.arena, inner.range.start, s->var);
         first.body = last;
@@ -445,13 +472,13 @@ const char *shared_pieces_emit(Emitter *e, const Stmt *s)
         count_emit(e, &first);
     }
     return str_format(e->w.arena, "%s(threads, %s, %s)", help_fixed(e->w.help, "tdsl_pieces"),
-                      s->threads->flat ? e->own.count : iterations_text(e, &first),
+                      s->threads->flat ? e->own.count : shared_count_text(e, s),
                       worth_text(e, s->threads));
 }
 
-/* As many as there is memory for. */
-static const char *fitting_text(Emitter *e, const char *pieces, const char *each,
-                                WorkspaceTop ws)
+/* As many as there is memory for; `each` becomes that of each of them. */
+static const char *fitting_text(Emitter *e, const Stmt *s, const char *pieces,
+                                const char **each, WorkspaceTop ws)
 {
     Arena *a = e->w.arena;
     const char *before = strcmp(ws.base, e->own.ws) == 0
@@ -466,19 +493,32 @@ static const char *fitting_text(Emitter *e, const char *pieces, const char *each
     if (ws.offset > 0) {
         text_printf(&left, " - %lld", (long long)ws.offset);
     }
-    return str_format(a, "%s(%s, %s, %s)", help_fixed(e->w.help, "tdsl_fitting"), pieces,
-                      left.at, each);
+    int64_t cut = cut_bytes(e->w.k, s, e->w.k->bufs.n);
+    if (cut == 0) {
+        return str_format(a, "%s(%s, %s, %s)", help_fixed(e->w.help, "tdsl_fitting"), pieces,
+                          left.at, *each);
+    }
+    const char *n = names_take(&e->w.names, "pieces");
+    line_printf(&e->w, "const int32_t %s = %s(%s, %s, %s, %lld, %s, %lld, %lld);", n,
+                help_fixed(e->w.help, "tdsl_fitting_cut"), pieces, left.at, *each,
+                (long long)cut, e->own.count, (long long)s->step, (long long)s->threads->cut);
+    const char *most = most_text(e, s, e->own.count, n);
+    *each = strcmp(*each, "0") == 0
+                ? str_format(a, "(size_t)%s * %lld", most, (long long)cut)
+                : str_format(a, "%s + (size_t)%s * %lld", *each, most, (long long)cut);
+    return n;
 }
 
 void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws)
 {
     Arena *a = e->w.arena;
-    bool buffers = needs_workspace(e->w.k, s->body, s->n_body);
+    Stmt *const whole[1] = {(Stmt *)(uintptr_t)s};
+    bool buffers = needs_workspace(e->w.k, whole, 1);
     part_begin(e);
     const char *name = str_format(a, "%u_%s", e->n_parts, e->symbol);
     body_emit(e, s);
     hand_over_all(e, s);
-    function_emit(e, name, buffers);
+    function_emit(e, s, name, buffers);
     const char *count = e->own.count, *each = "0";
     line_put(e->w.out, "{");
     e->w.out->indent++;
@@ -492,7 +532,7 @@ void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws)
                                     e->own.crew, count, e->own.worth);
     if (buffers) {
         each = piece_bytes_emit(e, s);
-        pieces = fitting_text(e, pieces, each, ws);
+        pieces = fitting_text(e, s, pieces, &each, ws);
     }
     line_printf(&e->w, "struct tdsl_captured%s %s = {{%s, %s, %s, %s}%s%s%s};", name,
                 e->own.common, count, pieces, memory, each, e->part.numbers.n > 0 ? ", " : "",

@@ -7,18 +7,34 @@
 
 #include "backend/c/emit.h"
 
-/* Single elements are variables of the function. */
+/* Single elements are variables of the function; panels that are cut lie before all others of their piece. */
 static bool in_workspace(const Buffer *b)
 {
-    return b->rank > 0 &&
+    return b->rank > 0 && !b->cut &&
            (b->space == SPACE_WORKSPACE || (b->space == SPACE_TILE && !b->cascade));
+}
+
+int64_t cut_bytes(const Kernel *k, const Stmt *loop, BufRef until)
+{
+    StmtWalk w;
+    int64_t bytes = 0;
+    if (loop->threads == NULL || loop->threads->cut == 0) {
+        return 0;
+    }
+    for (const Stmt *s = stmt_first(&w, loop->body, loop->n_body);
+         s != NULL && !(s->kind == STMT_ALLOC && s->buf == until); s = stmt_next(&w)) {
+        const Buffer *b = s->kind == STMT_ALLOC ? &k->bufs.at[s->buf] : NULL;
+        bytes += b != NULL && b->cut ? dtype_bytes(b->dtype) * b->extent[0].n : 0;
+    }
+    return bytes;
 }
 
 bool needs_workspace(const Kernel *k, Stmt *const *body, uint32_t n)
 {
     StmtWalk w;
     for (const Stmt *s = stmt_first(&w, body, n); s != NULL; s = stmt_next(&w)) {
-        if (s->kind == STMT_ALLOC && s->over == 0 && in_workspace(&k->bufs.at[s->buf])) {
+        if ((s->kind == STMT_ALLOC && s->over == 0 && in_workspace(&k->bufs.at[s->buf])) ||
+            (s->kind == STMT_FOR && cut_bytes(k, s, k->bufs.n) > 0)) {
             return true;
         }
     }
@@ -121,6 +137,21 @@ Room room_of(Emitter *e, Stmt *const *body, uint32_t n)
     return room;
 }
 
+/* In one piece. */
+static int64_t cut_height(const Kernel *k, const Stmt *loop, bool typical)
+{
+    const Range *r = &loop->range;
+    int64_t bytes = cut_bytes(k, loop, k->bufs.n), most = loop->step;
+    bool known = bytes > 0 && r->clipped && (typical || r->limit.sym < 0) && r->start.n == 0;
+    if (known) {
+        int64_t count = dim_typical(&k->dims, r->limit) - r->start.base;
+        count = r->span > 0 && r->span < count ? r->span : count < 0 ? 0 : count;
+        count = (count + loop->threads->cut - 1) / loop->threads->cut * loop->threads->cut;
+        most = count < most ? count : most;
+    }
+    return sat_mul(bytes, most);
+}
+
 static int64_t stack_height(const Kernel *k, Stmt *const *body, uint32_t n, int64_t at,
                             bool typical)
 {
@@ -133,6 +164,7 @@ static int64_t stack_height(const Kernel *k, Stmt *const *body, uint32_t n, int6
         }
         if (stmt_has_body(body[i])) {
             int64_t inner = stack_height(k, body[i]->body, body[i]->n_body, at, typical);
+            inner = sat_add(inner, cut_height(k, body[i], typical));
             most = inner > most ? inner : most;
         } else if (needs_workspace(k, body + i, 1)) {
             at = sat_add(at, room_fixed(k, body + i, n - i, typical));
@@ -149,6 +181,7 @@ bool stack_fixed(const Kernel *k, Stmt *const *body, uint32_t n, int64_t *bytes)
         int64_t own = 0;
         bool tested = s->kind == STMT_BLOCK && s->when != NULL;
         if ((tested && needs_workspace(k, s->body, s->n_body)) ||
+            (s->kind == STMT_FOR && cut_bytes(k, s, k->bufs.n) > 0) ||
             (s->kind == STMT_ALLOC && in_workspace(&k->bufs.at[s->buf]) &&
              !bytes_fixed(&k->bufs.at[s->buf], &own))) {
             return false;

@@ -49,6 +49,15 @@ static WorkspaceTop alloc_emit(Emitter *e, Stmt *const *body, uint32_t n, Worksp
                     e->w.buf[body[0]->over - 1]);
         return ws;
     }
+    if (b->cut) {
+        int64_t before = cut_bytes(e->w.k, e->cut, buf);
+        const char *at = before == 0 ? e->own.front
+                                     : str_format(e->w.arena, "%s + %s * %lld", e->own.front,
+                                                  e->own.most, (long long)before);
+        line_printf(&e->w, "%s *TDSL_RESTRICT const %s = (%s *)(void *)(%s);", c_type(b->dtype),
+                    name, c_type(b->dtype), at);
+        return ws;
+    }
     Room room = room_of(e, body, n);
     line_printf(&e->w, "%s *%sconst %s = (%s *)(void *)(%s);", c_type(b->dtype),
                 room.shared ? "" : "TDSL_RESTRICT ", name, c_type(b->dtype), place_text(e, ws));

@@ -200,8 +200,29 @@ static void end_ranges(Arena *arena, const Stmt *loop, Stmt **body, uint32_t n)
     }
 }
 
+/* Panels of the loop's iterations are as many as a thread's part has. */
+static void cut_panels(Kernel *k, const Stmt *loop)
+{
+    uint32_t *allocs = ARENA_ARRAY(k->arena, k->bufs.n, uint32_t);
+    StmtWalk w;
+    for (const Stmt *s = stmt_first(&w, k->body, k->n_body); s != NULL; s = stmt_next(&w)) {
+        if (s->kind == STMT_ALLOC) {
+            allocs[s->buf]++;
+        }
+    }
+    for (const Stmt *s = stmt_first(&w, loop->body, loop->n_body); s != NULL;
+         s = stmt_next(&w)) {
+        Buffer *b = s->kind == STMT_ALLOC ? &k->bufs.at[s->buf] : NULL;
+        if (b != NULL && b->panels > 0 && allocs[s->buf] == 1 && b->space != SPACE_ACC &&
+            sat_mul(dtype_bytes(b->dtype), sat_mul(b->extent[0].n, loop->threads->cut)) % 64 ==
+                0) {
+            b->cut = loop_cuts_panels(k->arena, k, loop, s->buf);
+        }
+    }
+}
+
 /* Threads cut the loop between register tiles rather than between its blocks, if they can. */
-static void cut_loop(const Kernel *k, Stmt *loop)
+static void cut_loop(Kernel *k, Stmt *loop)
 {
     Stmt other = *loop;
     Range r = loop->range;
@@ -219,6 +240,7 @@ static void cut_loop(const Kernel *k, Stmt *loop)
         threads->cut = unit;
         other.threads = threads;
         *loop = other;
+        cut_panels(k, loop);
     }
 }
 
@@ -240,8 +262,8 @@ static void flatten(const Kernel *k, const Stmt *const *around, uint32_t n, Stmt
 }
 
 /* One whose threads a person has chosen stays. A loop in a shared one is a plain one, and so are those of register tiles. */
-static bool share_block(const Target *target, const Kernel *k, const Stmt **around,
-                        uint32_t n_around, Stmt **body, uint32_t n)
+static bool share_block(const Target *target, Kernel *k, const Stmt **around, uint32_t n_around,
+                        Stmt **body, uint32_t n)
 {
     bool any = false;
     for (uint32_t i = 0; i < n; i++) {

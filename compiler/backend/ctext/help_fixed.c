@@ -77,6 +77,33 @@ static const FixedHelper fixed_helpers[] = {
      "TDSL_HELPER int32_t tdsl_fitting(int32_t pieces, size_t bytes, size_t each)\n{\n"
      "    return each > 0 && bytes / each < (size_t)pieces ? (int32_t)(bytes / each) : "
      "pieces;\n}\n"},
+    {"tdsl_most", NULL, false,
+     "/* The most positions that an iteration has of a loop with `count` places where it may "
+     "be cut, `cut` apart. */\n"
+     "TDSL_HELPER int64_t tdsl_most(int64_t count, int32_t pieces, int64_t step, int64_t "
+     "cut)\n{\n"
+     "    const int64_t n = count > 0 ? ((count - 1) / pieces + 1) * cut : 0;\n"
+     "    return n < step ? n : step;\n}\n"},
+    {"tdsl_fitting_cut", "tdsl_most", false,
+     "/* The same where each piece needs `line` bytes more for each position of an iteration. "
+     "*/\n"
+     "TDSL_HELPER int32_t tdsl_fitting_cut(int32_t pieces, size_t bytes, size_t each, size_t "
+     "line,\n"
+     "    int64_t count, int64_t step, int64_t cut)\n{\n"
+     "    while (pieces > 1 &&\n"
+     "        bytes / (each + line * (size_t)tdsl_most(count, pieces, step, cut)) < "
+     "(size_t)pieces) {\n"
+     "        --pieces;\n    }\n    return pieces;\n}\n"},
+    {"tdsl_room_cut", NULL, false,
+     "/* bytes, and `line` for each position of an iteration of each piece, or SIZE_MAX when "
+     "that is too large. */\n"
+     "TDSL_HELPER size_t tdsl_room_cut(size_t bytes, size_t line, int32_t pieces, int64_t "
+     "count,\n"
+     "    int64_t step, int64_t cut)\n{\n"
+     "    const int64_t all = count > 0 ? (count + pieces - 1) * cut : 0, most = pieces * "
+     "step;\n"
+     "    const size_t n = (size_t)(all < most ? all : most);\n"
+     "    return n > (SIZE_MAX - bytes) / line ? SIZE_MAX : bytes + line * n;\n}\n"},
     {"tdsl_run", NULL, false,
      "static void tdsl_run(const tdsl_threads *threads, void (*part)(void *, int32_t), void "
      "*work, "

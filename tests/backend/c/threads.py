@@ -41,7 +41,8 @@ kernel energy(B: f64[m, n, k], e: f64[m]) -> (E: f64) {
     T[i,a,j,b] = B[i,a,p] * B[j,b,p];
     E = sum[i,j,a,b](T[i,a,j,b] * (2 * T[i,a,j,b] - T[i,b,j,a]) / (e[i] + e[j]));
 }
-dim o ~ 12;
+dim o ~ 12, w ~ 3000;
+kernel broad(A: f64[60, k], B: f64[k, w]) -> (C: f64[60, w]) { C[i,j] = A[i,p] * B[p,j]; }
 kernel pairs(B: f64[o, n, k], e: f64[o]) -> (E: f64, F: f64[n]) {
     T[i,a,j,b] = B[i,a,p] * B[j,b,p];
     E = sum[i,j,a,b](T[i,a,j,b] * (2 * T[i,a,j,b] - T[i,b,j,a]) / (e[i] + e[j]));
@@ -164,7 +165,8 @@ int main(void)
 {
     /* Of few pieces as many times the workspace as there are pieces; less where they share buffers. */
     check_ratio(&gated_info, (const int64_t[]){2048, 400, 1024}, 2);
-    check_ratio(&product_info, (const int64_t[]){2048, 2048, 2048}, 8);
+    check_ratio(&product_info, (const int64_t[]){2048, 2048, 2048}, 6);
+    check_ratio(&broad_info, (const int64_t[]){300, 3000}, 20);
     check_ratio(&chain_info, (const int64_t[]){32, 1024, 1024, 64}, 64);
     check_ratio(&energy_info, (const int64_t[]){16, 128, 384}, 64);
     const int64_t large[] = {9, 150, 70, 130}, small[] = {7, 4, 2, 3}, tall[] = {9000, 5}, flat[] = {3, 4}, none[1] = {0};
@@ -184,6 +186,9 @@ int main(void)
     check(&energy_info, (const int64_t[]){31, 40, 30}, LOOPS);
     check(&energy_info, (const int64_t[]){1, 5, 4}, 1);
     check(&pairs_info, (const int64_t[]){50, 30, 13}, LOOPS);
+    check(&broad_info, (const int64_t[]){300, 1100}, LOOPS);
+    check(&broad_info, (const int64_t[]){60, 2500}, LOOPS);
+    check(&broad_info, (const int64_t[]){60, 0}, 1);
     check(&pairs_info, (const int64_t[]){3, 300, 20}, 6);
     check(&pairs_info, (const int64_t[]){5, 4, 0}, 1);
     const int64_t many[] = {3000, 300}, long_[] = {900001}, empty[] = {0, 0};
