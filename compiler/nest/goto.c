@@ -437,6 +437,21 @@ static int64_t even_block(int64_t rows, int64_t want, int64_t unit)
     return best;
 }
 
+/* May threads have a loop around, with iterations for half of them? Then they share none of this one's. */
+static bool is_in_shared_loop(const Product *p)
+{
+    for (uint32_t k = p->nest->items[p->item].parent; k != NEST_NONE;
+         k = p->nest->items[k].parent) {
+        const NestItem *loop = &p->nest->items[k];
+        int64_t extent = nest_typical(p->f->g, p->nest->axes[loop->axis].extent);
+        if (extent / loop->tile >= p->machine->threads / 2 &&
+            nest_may_share(p->machine, p->nest, k)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Rows that are packed at once: their block stays in a near cache, and each panel of columns is read once for all of them.
  * Of several labels it is a box in which tiles cross none. */
 static Block rows_block(const Product *p, const Schedule *b, int64_t unit, int64_t k)
@@ -451,7 +466,7 @@ static Block rows_block(const Product *p, const Schedule *b, int64_t unit, int64
                    ? block_along(smaller(want, round_up(row->most, unit)))
                    : box;
     }
-    if (row->tile > 0 || !row->exact) {
+    if (row->tile > 0 || !row->exact || is_in_shared_loop(p)) {
         return block_along(block_of(row, want, unit));
     }
     return block_along(row->most <= want ? round_up(row->most < 1 ? 1 : row->most, unit)
