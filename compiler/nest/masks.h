@@ -21,6 +21,10 @@ bool nest_mask_labels(Arena *arena, const Graph *g, NodeRef n, int32_t *folded, 
 /* The part of a contraction's terms that conditions leave (`where`), or that is needed of it, at typical extents; 1 where a loop cuts the
  * labels. */
 double nest_mask_present(Arena *scratch, const Nest *nest, NodeRef node, bool needed);
+/* Does the node fold over a band of known width beside each position of a label of its result, 0 <= i - j < 100? Then the width, and *folded;
+ * or 0. */
+int64_t nest_mask_band(Arena *scratch, const Graph *g, NodeRef n, int32_t *folded,
+                       int32_t *other);
 /* The part of the loop's iterations that is left, at typical extents, on average. */
 double nest_mask_fraction(Arena *scratch, const Nest *nest, uint32_t k);
 

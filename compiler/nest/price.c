@@ -402,6 +402,17 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
         count *= extent[k];
     }
     count /= nest_scan_repeats(scratch, l->nest, l->node, extent);
+    int32_t folded = -1, other = -1;
+    int64_t width = p->masked && p->machine->kind == MACHINE_CACHES
+                        ? nest_mask_band(scratch, l->nest->graph, l->node, &folded, &other)
+                        : 0;
+    uint32_t scope = l->nest->items[l->item].parent;
+    if (width > 0 && (double)width < extent[folded] &&
+        nest_loop_of(l->nest, scope, l->node, folded) == NEST_NONE &&
+        nest_loop_of(l->nest, scope, l->node, other) == NEST_NONE) {
+        count *= (double)width / extent[folded];
+        extent[folded] = (double)width;
+    }
     const Schedule *schedule = l->nest->values[l->node].schedule;
     bool systolic = p->machine->kind == MACHINE_SYSTOLIC;
     if (schedule == NULL) {

@@ -64,6 +64,14 @@ const Stmt *legalise_begin(Legaliser *l, const Stmt *s);
 /* The statement's replacement where it stands. */
 void tile_legalise(Legaliser *l, const Stmt *s);
 
+/* ---- legalise_where.c ---- */
+/* Of a condition on positions: affine expressions that are at least 0 where it holds, at most MASK_CONDITIONS; 0: it is no such. */
+uint32_t condition_bounds(Arena *a, const Expr *condition, Affine *out);
+
+/* ---- legalise_band.c ---- */
+/* False: the statement is no fold over a band of known width. */
+bool legalise_band(Legaliser *l, const Stmt *s);
+
 /* ---- legalise_scan.c ---- */
 void scan_legalise(Legaliser *l, const Stmt *s);
 

@@ -50,26 +50,33 @@ static bool affine_of(Arena *a, const Expr *e, uint32_t depth, Affine *out)
            affine_try_add(a, affine_const(0), e->op == OP_NEG ? -1 : 1, x[0], out);
 }
 
-static bool bounds_of(Matmul *m, const Expr *e, uint32_t depth)
+/* *n: how many there are so far. */
+static bool bounds_of(Arena *a, const Expr *e, uint32_t depth, Affine *out, uint32_t *n)
 {
-    Arena *a = m->l->arena;
     if (e->kind != EXPR_OP || depth > EXPR_DEPTH_LIMIT) {
         return false;
     }
     if (e->op == OP_AND) {
-        return bounds_of(m, e->arg[0], depth + 1) && bounds_of(m, e->arg[1], depth + 1);
+        return bounds_of(a, e->arg[0], depth + 1, out, n) &&
+               bounds_of(a, e->arg[1], depth + 1, out, n);
     }
     bool below = e->op == OP_LT || e->op == OP_LE, above = e->op == OP_GT || e->op == OP_GE;
     bool strict = e->op == OP_LT || e->op == OP_GT;
     Affine x[2], room;
-    if ((!below && !above) || m->n_bounds == MASK_CONDITIONS ||
-        !affine_of(a, e->arg[0], 0, &x[0]) || !affine_of(a, e->arg[1], 0, &x[1]) ||
+    if ((!below && !above) || *n == MASK_CONDITIONS || !affine_of(a, e->arg[0], 0, &x[0]) ||
+        !affine_of(a, e->arg[1], 0, &x[1]) ||
         !affine_try_add(a, x[below ? 1 : 0], -1, x[below ? 0 : 1], &room)) {
         return false;
     }
     room.base -= strict ? 1 : 0;
-    m->bound[m->n_bounds++] = room;
+    out[(*n)++] = room;
     return true;
+}
+
+uint32_t condition_bounds(Arena *a, const Expr *condition, Affine *out)
+{
+    uint32_t n = 0;
+    return bounds_of(a, condition, 0, out, &n) ? n : 0;
 }
 
 static bool is_local(const Matmul *m, VarRef v, ScheduleRole role)
@@ -84,8 +91,8 @@ static bool is_local(const Matmul *m, VarRef v, ScheduleRole role)
 
 bool where_of(Matmul *m)
 {
-    if (m->b->n_labels[ROLE_K] != 1 || dtype_is_complex(m->t) ||
-        !bounds_of(m, m->term.condition, 0)) {
+    m->n_bounds = condition_bounds(m->l->arena, m->term.condition, m->bound);
+    if (m->b->n_labels[ROLE_K] != 1 || dtype_is_complex(m->t) || m->n_bounds == 0) {
         return false;
     }
     VarRef sum = matmul_var(m, m->index[ROLE_K]);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Sums of products under conditions on positions: lower and upper triangles, bands wider and narrower than a register tile, conditions on
-columns, on both sides, with batches, in each layout, causal attention, and products of which a selection reads a part. What the C computes is what the interpreter computes of the
+columns, on both sides, with batches, in each layout, causal attention, products of which a selection reads a part, and
+windows. What the C computes is what the interpreter computes of the
 program as it is written, to the bit, with infinities where conditions leave terms out: values are small whole numbers.
 
     where.py --tdsl-run PATH
@@ -39,6 +40,11 @@ kernel around(A: f64[3, n, m], B: f64[3, m, p]) -> (C: f64[3, p, n]) {
     C[b,k,i] = select(index(k) <= index(i) + 20 && index(k) > index(i) - index(b), sum[j](A[b,i,j] * B[b,j,k]), 7);
 }
 kernel pairs(A: f64[n, 4, m], B: f64[m, 5, p]) -> (C: f64[n, 4, 5, p]) { C[i,a,b,k] = select(index(k) <= index(i), sum[j](A[i,a,j] * B[j,b,k]), 0); }
+kernel windows(A: f64[n, 3], x: f32[m]) -> (S: f64[n, 3], M: f32[m], P: f64[3, n]) {
+    S[i,a] = sum[j <= i, j > i - 20](A[j,a]);
+    M[i] = max[j < i, j >= i - 7](x[j]);
+    P[a,i] = sum[j <= i, j > i - 5](A[j,a] * A[i,a]);
+}
 kernel half(A: bf16[n, m], B: bf16[m, p]) -> (C: f32[n, p]) { C[i,k] = sum[j <= i](f32(A[i,j]) * f32(B[j,k])); }
 """
 ATTENTION = """dim h ~ 8, n ~ 1024;
@@ -56,7 +62,7 @@ ROWS = [None, "plain", "vectors", "avx2"]
 
 
 def run(tool, program, kernel, size, options):
-    values = {"attention": "QKV", "scaled": "AB", "adds": "ABC"}.get(kernel, "AB")
+    values = {"attention": "QKV", "scaled": "AB", "adds": "ABC", "windows": "Ax"}.get(kernel, "AB")
     command = [tool, str(program), f"--kernel={kernel}", "-w", "--checksum"] + [f"-D{d}={n}" for d, n in size.items()] + options
     command += [f"{name}=fill" for name in values] + (["s=4"] if kernel == "scaled" else [])
     return steps.run(" ".join(options), command)
@@ -69,7 +75,7 @@ def programs(folder):
         yield path, "product"
     path = Path(folder) / "others.tdsl"
     path.write_text(OTHERS)
-    for kernel in ["batch", "negated", "turned", "several", "scaled", "adds", "half", "masked", "below", "above", "around", "pairs"]:
+    for kernel in ["batch", "negated", "turned", "several", "scaled", "adds", "half", "masked", "below", "above", "around", "pairs", "windows"]:
         yield path, kernel
     for number, condition in enumerate(["k <= q", "k >= q", "k <= q, k > q - 9", "k < q"]):
         path = Path(folder) / f"attention{number}.tdsl"
@@ -85,7 +91,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for number, (program, kernel) in enumerate(programs(folder)):
             for k, (n, m, p) in share(enumerate(SIZES), len(SIZES), number % 2):
-                size = {"h": 2, "n": n} if kernel == "attention" else {"n": n, "m": m, "p": p}
+                size = {"h": 2, "n": n} if kernel == "attention" else {"n": n, "m": m} if kernel == "windows" else {"n": n, "m": m, "p": p}
                 expected = run(tool, program, kernel, size, ["--target=interp", "--without=products,fuse,online"])
                 row = ROWS[(number + k) % len(ROWS)]
                 flags = f"--cflags=-O{0 if QUICK else 2}" + (f" -DTDSL_ISA={row}" if row else "")
