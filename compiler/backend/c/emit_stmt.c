@@ -150,6 +150,42 @@ static void begins_emit(Emitter *e, const Stmt *s)
     }
 }
 
+/* Of dst = dst + (c ? x : 0), where c is the same at all positions of a row: the statement where it holds. Elsewhere nothing changes. */
+static bool skips_rows(const Kernel *k, const Stmt *s, Stmt *taken)
+{
+    const Expr *e = s->value;
+    bool join = s->n_index == 1 && s->fold == OP_COPY && e->kind == EXPR_OP && e->n_args == 2 &&
+                e->arg[0]->kind == EXPR_LOAD && e->arg[0]->buf == s->dst &&
+                e->arg[1]->kind == EXPR_OP && e->arg[1]->op == OP_SELECT &&
+                e->arg[1]->arg[2]->kind == EXPR_CONST;
+    ExprWalk w;
+    static const Op folds[] = {OP_SUM, OP_PROD, OP_RMIN, OP_RMAX, OP_ANY, OP_ALL};
+    bool neutral = false;
+    for (uint32_t i = 0; join && i < sizeof folds / sizeof *folds; i++) {
+        Number v = e->arg[1]->arg[2]->value, of = op_neutral(folds[i], v.dtype);
+        neutral |= op_joined_by(folds[i], e->dtype) == e->op && v.i == of.i && v.re == of.re &&
+                   v.im == of.im;
+    }
+    for (uint32_t d = 0; neutral && d < k->bufs.at[s->dst].rank; d++) {
+        neutral = affine_eq(e->arg[0]->at[d], s->at[d]);
+    }
+    if (!neutral || expr_uses(k, e->arg[1]->arg[0], s->index[0].var) ||
+        load_first(&w, e->arg[1]->arg[0]) == NULL) {
+        return false;
+    }
+    *taken = *s;
+    taken->fold = OP_COPY;
+    taken->value = NULL;
+    for (uint32_t i = 0; i < sizeof folds / sizeof *folds; i++) {
+        if (op_joined_by(folds[i], e->dtype) == e->op) {
+            taken->fold = folds[i];
+            break;
+        }
+    }
+    taken->value = e->arg[1]->arg[1];
+    return true;
+}
+
 static void statement_put(Emitter *e, const Stmt *s)
 {
     if (stmt_is_product(s)) {
@@ -176,6 +212,13 @@ static void statement_put(Emitter *e, const Stmt *s)
         strips_emit(e, s);
         return;
     }
+    Stmt taken;
+    bool skips = skips_rows(e->w.k, s, &taken);
+    if (skips) {
+        line_printf(&e->w, "if (%s) {", expr_text(&e->w, s->value->arg[1]->arg[0]).at);
+        scope_begin(&e->w);
+        s = &taken;
+    }
     for (uint32_t i = 0; i < s->n_index; i++) {
         loop_begin(&e->w, s->index[i].var, s->index[i].range, 1, FOR_ALL);
     }
@@ -184,7 +227,7 @@ static void statement_put(Emitter *e, const Stmt *s)
     } else {
         assign_put(&e->w, s);
     }
-    for (uint32_t i = 0; i < s->n_index; i++) {
+    for (uint32_t i = 0; i < s->n_index + (skips ? 1 : 0); i++) {
         scope_end(&e->w);
     }
 }

@@ -170,7 +170,7 @@ void tile_legalise(Legaliser *l, const Stmt *s)
         plain_emit(l, as_map(l, s));
     } else if (s->fold == OP_COPY || !folds_indices(l->k, s)) {
         plain_emit(l, legalise_begin(l, s));
-    } else if (!legalise_matmul(l, s) && !legalise_band(l, s)) {
+    } else if (!legalise_matmul(l, s) && !legalise_band(l, s) && !legalise_rows(l, s)) {
         legalise_reduce(l, s, true);
     }
     l->from = NULL;

@@ -72,6 +72,10 @@ uint32_t condition_bounds(Arena *a, const Expr *condition, Affine *out);
 /* False: the statement is no fold over a band of known width. */
 bool legalise_band(Legaliser *l, const Stmt *s);
 
+/* ---- legalise_rows.c ---- */
+/* False: the statement is no fold of rows under a condition on values. */
+bool legalise_rows(Legaliser *l, const Stmt *s);
+
 /* ---- legalise_scan.c ---- */
 void scan_legalise(Legaliser *l, const Stmt *s);
 

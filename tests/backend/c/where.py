@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Sums of products under conditions on positions: lower and upper triangles, bands wider and narrower than a register tile, conditions on
-columns, on both sides, with batches, in each layout, causal attention, products of which a selection reads a part, and
-windows. What the C computes is what the interpreter computes of the
+columns, on both sides, with batches, in each layout, causal attention, products of which a selection reads a part, windows, and rows
+that a value selects. What the C computes is what the interpreter computes of the
 program as it is written, to the bit, with infinities where conditions leave terms out: values are small whole numbers.
 
     where.py --tdsl-run PATH
@@ -45,6 +45,12 @@ kernel windows(A: f64[n, 3], x: f32[m]) -> (S: f64[n, 3], M: f32[m], P: f64[3, n
     M[i] = max[j < i, j >= i - 7](x[j]);
     P[a,i] = sum[j <= i, j > i - 5](A[j,a] * A[i,a]);
 }
+kernel lookup(t: i64[n], W: f32[m, p], k: f64[n, m]) -> (Y: f32[n, p], M: f32[n, p], P: f64[p], S: f32[m, p]) {
+    Y[i,e] = sum[j](select(t[i] == index(j), W[j,e], 0));
+    M[i,e] = max[j](select(k[i,j] > 2, W[j,e], -inf));
+    P[e] = sum[i,j](select(k[i,j] > 3, f64(W[j,e]), 0));
+    S[v,e] = sum[i](select(t[i] == index(v), f32(index(e)), 0));
+}
 kernel half(A: bf16[n, m], B: bf16[m, p]) -> (C: f32[n, p]) { C[i,k] = sum[j <= i](f32(A[i,j]) * f32(B[j,k])); }
 """
 ATTENTION = """dim h ~ 8, n ~ 1024;
@@ -62,7 +68,7 @@ ROWS = [None, "plain", "vectors", "avx2"]
 
 
 def run(tool, program, kernel, size, options):
-    values = {"attention": "QKV", "scaled": "AB", "adds": "ABC", "windows": "Ax"}.get(kernel, "AB")
+    values = {"attention": "QKV", "scaled": "AB", "adds": "ABC", "windows": "Ax", "lookup": "tWk"}.get(kernel, "AB")
     command = [tool, str(program), f"--kernel={kernel}", "-w", "--checksum"] + [f"-D{d}={n}" for d, n in size.items()] + options
     command += [f"{name}=fill" for name in values] + (["s=4"] if kernel == "scaled" else [])
     return steps.run(" ".join(options), command)
@@ -75,7 +81,7 @@ def programs(folder):
         yield path, "product"
     path = Path(folder) / "others.tdsl"
     path.write_text(OTHERS)
-    for kernel in ["batch", "negated", "turned", "several", "scaled", "adds", "half", "masked", "below", "above", "around", "pairs", "windows"]:
+    for kernel in ["batch", "negated", "turned", "several", "scaled", "adds", "half", "masked", "below", "above", "around", "pairs", "windows", "lookup"]:
         yield path, kernel
     for number, condition in enumerate(["k <= q", "k >= q", "k <= q, k > q - 9", "k < q"]):
         path = Path(folder) / f"attention{number}.tdsl"
