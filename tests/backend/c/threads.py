@@ -18,7 +18,7 @@ import steps  # noqa: E402
 
 # Sums over the shared loop, of pairs too (a part for each iteration);
 # Shared loops with private blocks; of open and of known extents; a value that all threads read; no private block.
-PROGRAM = """dim m ~ 300, n ~ 200, k ~ 100, h ~ 8, r ~ 30000, c ~ 300, z ~ 1000000;
+PROGRAM = """dim m ~ 300, n ~ 200, k ~ 100, h ~ 8, r ~ 3000, c ~ 300, z ~ 900000;
 kernel chain(A: f32[h, m, k], B: f32[h, k, n], S: f32[m]) -> (O: f32[h, m, k]) {
     T[z,i,j] = S[i] * A[z,i,p] * B[z,p,j];
     M[z,i] = max[j](T[z,i,j]);
