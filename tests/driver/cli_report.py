@@ -177,6 +177,17 @@ kernel folds(A: f64[900, 400, 30], B: f64[30, 30]) -> (C: f64[400, 30]) { T[n,i,
     assert re.fullmatch("share .*; not the loop over n: C folds over it, and is too large for a part of it in each iteration; 16 threads: .*", folds), folds
 
 
+@test
+def what_threads_gain_costs_one_thread_little():
+    """Of a nest that is chosen for many threads, the price by one is no more than 1.02 of that without fusion."""
+    for path, among in (("golden/nest/threads.tdsl", {"attention", "in_turn", "deep", "gram"}), ("golden/diag/spill_avoided.tdsl", {"diagonal"})):
+        for threads in (4, 16, 64):
+            kernels = json.loads(tdslc(ROOT / "tests" / path, "-w", f"--threads~{threads}", "--report=json").text)["kernels"]
+            assert among <= {k["name"] for k in kernels}
+            for k in kernels:
+                assert k["seconds"] <= 1.02 * k["seconds_unfused"], (path, k["name"], threads, k["seconds"], k["seconds_unfused"])
+
+
 def check_nest(items, text):
     for item in items:
         if isinstance(item, dict):
