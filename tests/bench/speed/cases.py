@@ -29,7 +29,7 @@ class Case:
     reference: Callable | None = None           # (operands) -> (result, how far off it may be); without: the formula in numpy, exactly
     calls: Callable | None = None               # (library, operands, result) -> the calls of BLAS that do it
     dims: tuple = ()                            # of the kernel's open dims
-    bound: str | None = None                    # the kernel with extents known, to race with one whose extents are open
+    beside: dict = dataclasses.field(default_factory=dict)     # {name: kernel} of ours to race with: the extents known, another spelling
     extra: Callable | None = None               # (native, C libraries, operands, result) -> {name: run} of other programs in C
 
     @property
@@ -90,7 +90,7 @@ def with_open_extents(case, equation, sizes):
     arrays = [f"{name}: {case.dtype}[{', '.join('d' + x for x in term)}]" for name, term in zip("ABR", (a, b, c))]
     source = (f"dim {', '.join(f'd{x} ~ {sizes[x]}' for x in labels)};\n" +
               f"kernel bench({', '.join(arrays[:2])}) -> ({arrays[2]}) {{ R = einsum(\"{equation}\", A, B); }}\n")
-    return dataclasses.replace(case, source=source, dims=tuple(sizes[x] for x in labels), bound=case.source)
+    return dataclasses.replace(case, source=source, dims=tuple(sizes[x] for x in labels), beside={"bound": case.source})
 
 
 def open_(quick):
@@ -307,6 +307,45 @@ def function(name, n, dtype, body, exact, libm, formula):
                 extra=extra)
 
 
+# ---- spellings: the plain form beside the one that was fastest
+
+def spelled(name, dtype, shapes, out, body, beside, formula, flops, data=None):
+    kernels = {other: head(dtype, shapes, out) + "{ " + text + " }\n" for other, text in beside.items()}
+    return Case("spellings", name, dtype, head(dtype, shapes, out) + "{ " + body + " }\n", shapes, out, flops, formula, data=data, beside=kernels)
+
+
+def spellings(quick):
+    n = 100 if quick else 600
+    square = [(n, n)] * 2
+    product, half = 2 * n**3, n**2 * (n + 1)
+    for dtype in ("f64",) if quick else ("f64", "f32"):
+        def lower(library, xp, a, b):
+            return xp.matmul(xp.tril(a), b)
+        yield spelled(f"full product {n}", dtype, square, (n, n), "R[i,k] = sum[j](A[i,j] * B[j,k]);", {}, lambda library, xp, a, b: xp.matmul(a, b), product)
+        yield spelled(f"triangle {n}", dtype, square, (n, n), "R[i,k] = sum[j <= i](A[i,j] * B[j,k]);",
+                      {"select": "R[i,k] = sum[j](select(index(j) <= index(i), A[i,j] * B[j,k], 0));"}, lower, half)
+        yield spelled(f"masked operand {n}", dtype, square, (n, n), "L[i,j] = select(index(j) <= index(i), A[i,j], 0); R[i,k] = sum[j](L[i,j] * B[j,k]);",
+                      {"restricted": "R[i,k] = sum[j <= i](A[i,j] * B[j,k]);"}, lower, half)
+        yield spelled(f"half of a product {n}", dtype, square, (n, n), "R[i,k] = select(index(k) <= index(i), sum[j](A[i,j] * B[j,k]), 0);", {},
+                      lambda library, xp, a, b: xp.tril(xp.matmul(a, b)), half)
+        yield spelled(f"quotient {n}", dtype, [(n, n)] * 3, (n, n), "R[i,k] = sum[j](A[i,j] * B[j,k] / C[i,j]);",
+                      {"named": "Q[i,j] = A[i,j] / C[i,j]; R[i,k] = sum[j](Q[i,j] * B[j,k]);"}, lambda library, xp, a, b, c: xp.matmul(a / c, b), product,
+                      data=lambda random: [*(whole(random, (n, n), 3, dtype) for _ in range(2)), 2.0 ** random.integers(0, 3, (n, n))])
+        yield spelled(f"distances {n}x64", dtype, [(n, 64)] * 2, (n, n), "R[i,j] = sum[d]((A[i,d] - B[j,d]) * (A[i,d] - B[j,d]));",
+                      {"products": "a[i] = sum[d](A[i,d] * A[i,d]); b[j] = sum[d](B[j,d] * B[j,d]); R[i,j] = a[i] + b[j] - 2 * sum[d](A[i,d] * B[j,d]);"},
+                      lambda library, xp, a, b: ((a[:, None] - b[None]) ** 2).sum(-1), 2 * n * n * 64)
+        yield spelled(f"windows of 100 {n * n}", dtype, [(n * n,)], (n * n,), "R[i] = sum[j <= i, j > i - 100](A[j]);", {}, window_sums, 0)
+
+
+def window_sums(library, xp, a):
+    """By differences of one running sum, as it is written in NumPy."""
+    if xp is not np:
+        raise NotImplementedError
+    sums = np.cumsum(a)
+    sums[100:] -= sums[:-100].copy()
+    return sums
+
+
 # ---- chains
 
 def mp2(quick):
@@ -377,7 +416,7 @@ def one_attention(h, n, d):
 
 
 GROUPS = {"gemm": gemm, "skinny": skinny, "small": small, "open": open_, "complex": complex_, "tccg": tccg, "transposes": transposes, "reductions": reductions,
-          "elementwise": elementwise, "functions": functions, "mp2": mp2, "aomo": aomo, "attention": attention}
+          "elementwise": elementwise, "functions": functions, "spellings": spellings, "mp2": mp2, "aomo": aomo, "attention": attention}
 
 
 def chosen(pattern, quick):

@@ -94,11 +94,10 @@ def contestants(case, operands, options, native, libraries, folder):
         if run is not None:
             found[name] = run, lambda: out
     kernel = Kernel(case.source, options, folder, native, case.dims)
-    if case.bound:
-        bound = Kernel(case.bound, options, folder, native, name="bound")    # a library of another name: that one is loaded
+    others = {name: Kernel(source, options, folder, native, name=name) for name, source in case.beside.items()}    # of other names: those are loaded
     add(OURS, lambda out: kernel.run([*operands, out]))
-    if case.bound:
-        add("bound", lambda out: bound.run([*operands, out]))
+    for name, other in others.items():
+        add(name, lambda out, other=other: other.run([*operands, out]))
     for library in c_libraries if case.calls else []:
         def prepare(out, library=library):
             calls = case.calls(library, operands, out)
