@@ -225,13 +225,18 @@ bool nki_parts_sound(const Kernel *k)
     return true;
 }
 
-static bool is_argument_name(const Kernel *p, Sym name)
+/* Is something called so that is no tile: a variable, or a tensor in memory? */
+static bool is_taken(const Kernel *p, Sym name)
 {
-    bool is = false;
-    for (uint32_t i = 0; i < p->args.n; i++) {
-        is |= p->bufs.at[p->args.at[i].buf].name == name;
+    bool taken = false;
+    for (uint32_t i = 0; i < p->bufs.n; i++) {
+        const Buffer *b = &p->bufs.at[i];
+        taken |= b->name == name && b->space != SPACE_TILE && b->space != SPACE_ACC;
     }
-    return is;
+    for (uint32_t i = 0; i < p->vars.n; i++) {
+        taken |= p->vars.at[i].name == name;
+    }
+    return taken;
 }
 
 /* Tiles are numbered in each part from the start, in the order in which they begin. */
@@ -259,7 +264,7 @@ static void number_tiles(Arena *arena, SymTable *syms, Kernel *p)
             name =
                 sym_cstr(syms, number == 1 ? str_format(arena, "%.*s", (int)n, old)
                                            : str_format(arena, "%.*s%u", (int)n, old, number));
-        } while (is_argument_name(p, name));
+        } while (is_taken(p, name));
         map_put(&last, key, number);
         p->bufs.at[s->buf].name = name;
     }

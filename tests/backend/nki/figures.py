@@ -75,8 +75,10 @@ def cases_of_program(tdslc, file):
     for kernel in json.loads(done.stdout)["kernels"]:
         name = kernel["name"]
         extents = notes.get(name) or {d["name"]: d["typical"] for d in kernel["dims"]}
-        yield Case(os.path.relpath(file, ROOT).removeprefix("tests/"),
-                   [file, f"--kernel={name}", *([] if HERE in file else ["--f64=f32"]), *(f"-D{d}={n}" for d, n in extents.items())], (), name)
+        for cores in ([], ["--lnc=2"]) if "tests/programs" in file else ([],):
+            yield Case(os.path.relpath(file, ROOT).removeprefix("tests/"),
+                       [file, f"--kernel={name}", *cores, *([] if HERE in file else ["--f64=f32"]), *(f"-D{d}={n}" for d, n in extents.items())],
+                       [w[2:] for w in cores], name)
 
 
 def all_cases(tdslc):
@@ -147,7 +149,10 @@ def run_text(path, cores):
         names = {"nki": Anything(), "nisa": isa, "nl": Language(core)}
         exec(code, names)
         kernel = names[os.path.basename(path)[:-3]]
-        kernel(*[Anything()] * kernel.__code__.co_argcount)
+        try:
+            kernel(*[Anything()] * kernel.__code__.co_argcount)
+        except (TypeError, NameError, AssertionError) as error:
+            raise RuntimeError(f"{os.path.basename(path)} cannot be run: {error}") from error
         kinds.append(isa.kinds)
     return text.rstrip("\n").count("\n") + 1, kinds
 
