@@ -138,6 +138,8 @@ bool range_is_exact(Range r);
 /* Are there vectors of such numbers, and register tiles of their products? Complex ones lie in them as in memory. */
 bool dtype_has_vectors(DType t);
 bool op_vectorises(Op op, DType t);
+/* Of the innermost index of a map of such numbers. */
+IndexMode lanes_of(DType t);
 /* Can vectors be folded so, lane by lane? */
 bool fold_has_vectors(Op fold, DType t);
 int64_t vector_lanes(DType t); /* of the widest vector */

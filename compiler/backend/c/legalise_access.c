@@ -42,6 +42,12 @@ bool access_is_unit(const Kernel *k, BufRef buf, const Affine *at, VarRef v)
     return true;
 }
 
+IndexMode lanes_of(DType t)
+{
+    DType part = dtype_part(t);
+    return part == DTYPE_F32 || part == DTYPE_F64 || dtype_is_half(t) ? MODE_LANES : MODE_LOOP;
+}
+
 bool dtype_has_vectors(DType t)
 {
     DType part = dtype_part(t);

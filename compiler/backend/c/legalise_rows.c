@@ -69,7 +69,7 @@ bool legalise_rows(Legaliser *l, const Stmt *s)
     const Expr *operand[2] = {expr_load(l->arena, l->k, s->dst, at),
                               expr_subst(l, s->value, by, n)};
     TileIndex index = s->index[row];
-    index.mode = MODE_LANES;
+    index.mode = lanes_of(t);
     tile_add(l, 1, &index, s->dst, at, OP_COPY,
              expr_op(l->arena, op_joined_by(s->fold, t), t, 2, operand));
     while (l->block != outside) {

@@ -284,7 +284,7 @@ static void some_product(Matmul *m, const VarRef var[3], const Range range[3], B
     const Expr *sum[2] = {expr_load(a, l->k, dst, at), expr_op(a, OP_SELECT, m->t, 3, select)};
     TileIndex index[SIDES];
     for (ScheduleRole r = 0; r < SIDES; r++) {
-        index[r] = index_of(var[r], range[r], r == ROLE_N ? MODE_LANES : MODE_LOOP);
+        index[r] = index_of(var[r], range[r], r == ROLE_N ? lanes_of(m->t) : MODE_LOOP);
     }
     tile_add(l, SIDES, index, dst, at, OP_COPY, expr_op(a, OP_ADD, m->t, 2, sum));
     loop_close(l);
@@ -337,7 +337,7 @@ static void rest_is_zero(Matmul *m, const VarRef var[3], const Range range[3], B
     const Affine *place = access_subst(l, l->k->bufs.at[dst].rank, at, &one, 1);
     const Expr *select[3] = {bound_holds(m, x), expr_load(a, l->k, dst, place),
                              expr_const(a, number_real(m->t, 0))};
-    TileIndex index = index_of(var[ROLE_N], range[ROLE_N], MODE_LANES);
+    TileIndex index = index_of(var[ROLE_N], range[ROLE_N], lanes_of(m->t));
     tile_add(l, 1, &index, dst, place, OP_COPY, expr_op(a, OP_SELECT, m->t, 3, select));
     loop_close(l);
 }

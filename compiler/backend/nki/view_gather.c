@@ -136,6 +136,9 @@ static void add_between(Lower *l, const Place *x, Labels p, Labels f, uint32_t u
     int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype);
     for (uint32_t label = 0; label < lower_labels(l); label++) {
         int64_t run = view_run(l, x, s->order, &s->box), n = l->now.full.n[label];
+        if (s->box.n[label] == 0) { /* a label of other statements */
+            continue;
+        }
         int64_t bytes = labels_count(s->order, &s->box) / s->box.n[label] * n * size;
         bool beside = pair_is_unit(l, x, label) && n <= BESIDE_MOST * s->box.n[label];
         bool next = place_stride(l, x, label) == run || beside;
