@@ -375,7 +375,7 @@ static bool read_index(LoopReader *r, Term *seq, TileIndex *out)
     } else if (cursor_take(&c, TERM_NAME, "lanes")) {
         out->mode = MODE_LANES;
     }
-    return cursor_expect_end(&c);
+    return read_window(r, &c, &out->window) && cursor_expect_end(&c);
 }
 
 static bool read_fold(LoopReader *r, Cursor *c, Op *fold)
