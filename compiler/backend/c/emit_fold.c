@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Macros by which vectors take the least or the largest of two, and magnitudes. C has no operator for either. On x86 both are an
  * instruction, but a NaN among its operands gives the second one: so the old element is second, which wins over an equal one as well,
- * and a new NaN is put back. */
+ * and a new NaN is put back. With TDSL_NO_BUILTINS defined vectors of any machine do it. */
 #include "backend/c/emit.h"
 
 static const char folds_text[] =
@@ -81,7 +81,8 @@ void folds_emit(const Helpers *h, Text *out)
                     lanes);
     }
     text_put(out, folds_text);
-    text_put(out, "#if defined(__x86_64__) && defined(__GNUC__)\n");
+    text_put(out,
+             "#if defined(__x86_64__) && defined(__GNUC__) && !defined(TDSL_NO_BUILTINS)\n");
     text_put(out, x86_text);
     text_put(out, here.at);
     text_put(out, "#else\n");

@@ -26,7 +26,8 @@
  * attribute is left, no vector is held in a register, the question is answered with yes, and the
  * compiler makes the vectors of the registers it has. */
 #define ANY_MACHINE                                                                            \
-    "'-Dtarget(x)=' '-DTDSL_HOLD(x)=(void)(x)' '-D__builtin_cpu_supports(x)=1' -Wno-psabi"
+    "'-Dtarget(x)=' -DTDSL_NO_BUILTINS '-DTDSL_HOLD(x)=(void)(x)' "                            \
+    "'-D__builtin_cpu_supports(x)=1' -Wno-psabi"
 
 #define PAGE ((size_t)4096)
 
