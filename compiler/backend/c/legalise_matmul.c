@@ -328,6 +328,10 @@ static Range direct_sum(Matmul *m)
     if (m->b->level[0].role != ROLE_K || range_most(all) <= step) {
         return all;
     }
+    if (all.span > 0 &&
+        all.span % step != 0) { /* blocks end where the loop around has its next tile */
+        step = divisor_at_most(all.span, step);
+    }
     bool full = range_is_exact(all) && range_most(all) % step == 0;
     VarRef v = loop_open(m->l, "pc", all, step, full ? FOR_FULL : FOR_ALL);
     Affine start = affine_var(m->l->arena, v);
