@@ -137,7 +137,7 @@ Mask mask_of_select(Arena *a, const Graph *g, const Node *n)
     return out;
 }
 
-/* The one node that reads `n`, if that is no result; or NODE_NONE. */
+/* The one node that reads `n`, if that is a selection and `n` no result; or NODE_NONE. */
 static NodeRef sole_reader(const Graph *g, NodeRef n)
 {
     NodeRef found = NODE_NONE;
@@ -150,7 +150,7 @@ static NodeRef sole_reader(const Graph *g, NodeRef n)
         const Node *node = graph_node(g, r);
         for (uint32_t k = 0; k < node->n_operands; k++) {
             if (node->operand[k] == n) {
-                if (found != NODE_NONE) {
+                if (found != NODE_NONE || node->op != OP_SELECT) {
                     return NODE_NONE;
                 }
                 found = r;

@@ -15,6 +15,19 @@ static bool is_position(const Nest *nest, uint32_t item, uint32_t label)
     return false;
 }
 
+/* Is it a fold of terms of two operands? */
+static bool folds_terms(Arena *arena, const Nest *nest, NodeRef n, const UseList *u)
+{
+    ArenaMark mark = arena_mark(arena);
+    Residence *residence = ARENA_ARRAY(arena, nest->graph->nodes.n, Residence);
+    for (NodeRef k = 0; k < nest->graph->nodes.n; k++) {
+        residence[k] = nest->values[k].residence;
+    }
+    bool folds = nest_contracts(nest->graph, residence, n, u);
+    arena_reset(arena, mark);
+    return folds;
+}
+
 const char *nest_schedule_problem(Arena *arena, const Nest *nest, const UseList *u,
                                   uint32_t item)
 {
@@ -24,13 +37,9 @@ const char *nest_schedule_problem(Arena *arena, const Nest *nest, const UseList 
     if (b == NULL) {
         return NULL;
     }
-    Residence *residence = ARENA_ARRAY(arena, nest->graph->nodes.n, Residence);
-    for (NodeRef k = 0; k < nest->graph->nodes.n; k++) {
-        residence[k] = nest->values[k].residence;
-    }
     bool product = op_info(node->op)->kind == OPKIND_CONTRACT && uses_count(u) == 2;
-    if ((!product && !nest_contracts(nest->graph, residence, n, u)) ||
-        b->n_labels[ROLE_M] == 0 || b->n_labels[ROLE_N] == 0 || b->n_labels[ROLE_K] == 0) {
+    if ((!product && !folds_terms(arena, nest, n, u)) || b->n_labels[ROLE_M] == 0 ||
+        b->n_labels[ROLE_N] == 0 || b->n_labels[ROLE_K] == 0) {
         return "is no contraction with rows, columns and a sum that could be cut into blocks";
     }
     NodeRef c = NODE_NONE;

@@ -54,7 +54,7 @@ EXTENTS = {"interp": ((0, 3), (1, 1), (2, 5), (7, 9)), "c": ((0, 2), (1, 3), (37
 
 
 def nest_of(tdslc, name):
-    return subprocess.run([tdslc, "--dump=nest", "-w", f"--kernel={name}", PROGRAM], capture_output=True, text=True, check=True).stdout
+    return subprocess.run([tdslc, "--dump=nest", "--threads~1", "-w", f"--kernel={name}", PROGRAM], capture_output=True, text=True, check=True).stdout
 
 
 def with_steps(nest, steps):
@@ -107,7 +107,7 @@ def problems(tdslc, tool, name, folder):
     for axis in CASES[name][3]:
         if axis not in nest:
             yield f"no loop over {axis}\n{nest}"
-    report = subprocess.run([tdslc, "--report", "-w", f"--kernel={name}", PROGRAM, "-o", f"{folder}/a.c"], capture_output=True, text=True).stdout
+    report = subprocess.run([tdslc, "--threads~1", "--report", "-w", f"--kernel={name}", PROGRAM, "-o", f"{folder}/a.c"], capture_output=True, text=True).stdout
     if "workspace" in nest or not re.search(r"^\s*v\b.*\b(tile|block)\b", report, re.M):
         yield f"v is not on chip\n{report}"
     yield from faults(tdslc, tool, name, nest, folder)
