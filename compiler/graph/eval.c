@@ -305,17 +305,7 @@ static bool operand_present(Sum *s, const Node *n, uint32_t k, Wide *w)
     if (where->op != OP_WHERE) {
         return true;
     }
-    Index *index = ARENA_ARRAY(s->arena, (size_t)where->access[0].rank + 1, Index);
-    Access condition = {where->access[0].rank, index};
-    for (uint32_t d = 0; d < condition.rank; d++) {
-        index[d] = where->access[0].index[d];
-        for (uint32_t o = 0; index[d].label >= 0 && o < where->rank; o++) {
-            if (where->out[o] == where->access[0].index[d].label) {
-                index[d] = n->access[k].index[o];
-                break;
-            }
-        }
-    }
+    Access condition = access_compose(s->arena, where, where->access[0], n->access[k]);
     const Tensor *holds = s->e->value[where->operand[0]];
     int64_t *step = ARENA_ARRAY(s->arena, s->n_labels, int64_t), at = 0;
     access_steps(&condition, holds->extent, 0, 1, &at, step);

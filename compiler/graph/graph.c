@@ -576,6 +576,25 @@ Graph *graph_prune(Arena *arena, const Graph *g)
     return to;
 }
 
+Access access_compose(Arena *arena, const Node *node, Access inner, Access outer)
+{
+    Index *index = ARENA_ARRAY(arena, inner.rank, Index);
+    for (uint32_t d = 0; d < inner.rank; d++) {
+        index[d] = inner.index[d];
+        if (index[d].label < 0) {
+            continue;
+        }
+        uint32_t at = 0;
+        while (at < node->rank && node->out[at] != index[d].label) {
+            at++;
+        }
+        CHECK(at < node->rank); /* an expression's labels are all in its output */
+        index[d] = outer.index[at];
+        index[d].offset += inner.index[d].offset;
+    }
+    return (Access){inner.rank, index};
+}
+
 uint32_t *graph_readers(Arena *arena, const Graph *g)
 {
     uint32_t *readers = ARENA_ARRAY(arena, g->nodes.n, uint32_t);

@@ -29,25 +29,6 @@ uint32_t uses_count(const UseList *u)
     return n;
 }
 
-Access access_compose(Arena *arena, const Node *node, Access inner, Access outer)
-{
-    Index *index = ARENA_ARRAY(arena, inner.rank, Index);
-    for (uint32_t d = 0; d < inner.rank; d++) {
-        index[d] = inner.index[d];
-        if (index[d].label < 0) {
-            continue;
-        }
-        uint32_t at = 0;
-        while (at < node->rank && node->out[at] != index[d].label) {
-            at++;
-        }
-        CHECK(at < node->rank); /* an expression's labels are all in its output */
-        index[d] = outer.index[at];
-        index[d].offset += inner.index[d].offset;
-    }
-    return (Access){inner.rank, index};
-}
-
 bool use_is_again(const UseList *u, uint32_t i)
 {
     bool again = false;

@@ -35,9 +35,6 @@ bool use_is_again(const UseList *u, uint32_t i);
 /* How many leaves it reads, without those that are `whole` or `apart`, which come last. */
 uint32_t uses_count(const UseList *u);
 
-/* Indices of `inner` (given in some node's labels) rewritten in the labels of its reader, which reads that node at
- * `outer`: label out[d] of the node becomes outer.index[d]. */
-Access access_compose(Arena *arena, const Node *node, Access inner, Access outer);
 
 /* Does the access move with the label? */
 bool access_has_label(const Access *a, int32_t label);

@@ -64,18 +64,7 @@ static LabelSet labels_of(const Access *a)
 /* How operand k of `n`, which is read by `a`, is read in the labels of the sum. */
 static Access read_through(Products *p, const Node *n, uint32_t k, const Access *a)
 {
-    const Access *in = &n->access[k];
-    Index *index = ARENA_ARRAY(&p->scratch, (size_t)in->rank + 1, Index);
-    for (uint32_t d = 0; d < in->rank; d++) {
-        index[d] = in->index[d];
-        for (uint32_t o = 0; index[d].label >= 0 && o < n->rank; o++) {
-            if (n->out[o] == in->index[d].label) {
-                index[d] = a->index[o];
-                break;
-            }
-        }
-    }
-    return (Access){in->rank, index};
+    return access_compose(&p->scratch, n, n->access[k], *a);
 }
 
 static void factor_add(Products *p, Factors *to, NodeRef node, Access at, bool divides,

@@ -83,25 +83,14 @@ static bool exponential_of(const Graph *g, NodeRef node, Exponential *out)
            out->masked->operand[1] == d->operand[0] && d->dtype == out->masked->dtype;
 }
 
-/* The index by which dimension `d` of what `n` gives is read by `at`. */
-static Index through(const Node *n, int32_t label, Access at)
+/* What reads the dimension of `n` that is the label, where `at` reads n. */
+static Index reader_of(const Node *n, int32_t label, Access at)
 {
-    for (uint32_t o = 0; label >= 0 && o < n->rank; o++) {
-        if (n->out[o] == label) {
-            return at.index[o];
-        }
+    uint32_t d = 0;
+    while (d < n->rank && n->out[d] != label) {
+        d++;
     }
-    return (Index){.label = -1};
-}
-
-static Access read_through(Arena *a, const Node *n, uint32_t k, Access at)
-{
-    Index *index = ARENA_ARRAY(a, (size_t)n->access[k].rank + 1, Index);
-    for (uint32_t d = 0; d < n->access[k].rank; d++) {
-        Index x = n->access[k].index[d];
-        index[d] = x.label < 0 ? x : through(n, x.label, at);
-    }
-    return (Access){n->access[k].rank, index};
+    return d < n->rank ? at.index[d] : (Index){.label = -1};
 }
 
 static bool access_same(Access x, Access y)
@@ -123,7 +112,7 @@ static bool masked_access(Arena *a, const Node *difference, const Exponential *e
     for (uint32_t d = 0; d < e->masked->rank; d++) {
         Index x = max->access[0].index[d];
         bool folds = x.label >= 0 && node_reduces(max, x.label);
-        index[d] = x.label < 0 || folds ? x : through(max, x.label, difference->access[1]);
+        index[d] = x.label < 0 || folds ? x : reader_of(max, x.label, difference->access[1]);
         for (uint32_t s = 0; folds && s < difference->access[0].rank; s++) {
             int32_t own = e->masked->access[1].index[s].label;
             if (own >= 0 && own == e->masked->out[d]) {
@@ -134,7 +123,7 @@ static bool masked_access(Arena *a, const Node *difference, const Exponential *e
     }
     *out = (Access){e->masked->rank, index};
     return *folded >= 0 &&
-           access_same(read_through(a, e->masked, 1, *out), difference->access[0]);
+           access_same(access_compose(a, e->masked, e->masked->access[1], *out), difference->access[0]);
 }
 
 /* Is there a position of label `t` that fulfils all conditions, whatever the others are? The first one is, or the one that another
@@ -176,9 +165,10 @@ NodeRef where_exponential(Arena *scratch, const Graph *g, Graph *to, const NodeR
         return NODE_NONE;
     }
     const Node *exponent = graph_node(g, node), *difference = graph_node(g, e.difference);
-    Access inner = read_through(scratch, exponent, 0, at), masked;
+    Access inner = access_compose(scratch, exponent, exponent->access[0], at), masked;
     if (e.scaled != NODE_NONE) {
-        inner = read_through(scratch, graph_node(g, e.scaled), e.place, inner);
+        const Node *scaled = graph_node(g, e.scaled);
+        inner = access_compose(scratch, scaled, scaled->access[e.place], inner);
     }
     int32_t folded = -1;
     if (!masked_access(scratch, difference, &e, &masked, &folded)) {
@@ -189,13 +179,9 @@ NodeRef where_exponential(Arena *scratch, const Graph *g, Graph *to, const NodeR
         m.holds[i] = mask_in_reader(scratch, e.masked, masked, m.holds[i]);
     }
     /* Of both the condition is read alike, in labels of the sum. */
-    Access in_difference = read_through(scratch, e.masked, 0, masked);
-    Index *index = ARENA_ARRAY(scratch, (size_t)in_difference.rank + 1, Index);
-    for (uint32_t d = 0; d < in_difference.rank; d++) {
-        Index x = in_difference.index[d];
-        index[d] = x.label < 0 ? x : through(difference, x.label, inner);
-    }
-    if (m.n == 0 || !access_same((Access){in_difference.rank, index}, holds) ||
+    Access condition_in = access_compose(scratch, e.masked, e.masked->access[0], masked);
+    condition_in = access_compose(scratch, difference, condition_in, inner);
+    if (m.n == 0 || !access_same(condition_in, holds) ||
         !has_position(scratch, difference, &m, folded)) {
         return NODE_NONE;
     }
