@@ -11,7 +11,7 @@ static bool is_load(const Expr *e)
 static bool is_product(const Kernel *k, Op fold, const Expr *value, FoldTerm *out)
 {
     const Expr *by = NULL, *condition = NULL,
-               *e = expr_product(expr_under(value, &condition), &by);
+               *e = expr_product(expr_under(fold, value, &condition), &by);
     bool product = fold == OP_SUM && e->kind == EXPR_OP && e->op == OP_MUL &&
                    is_load(e->arg[0]) && is_load(e->arg[1]) &&
                    (by == NULL || expr_is_scalar(k, by));

@@ -154,10 +154,11 @@ const Expr *expr_product(const Expr *value, const Expr **factor)
     return inner;
 }
 
-const Expr *expr_under(const Expr *value, const Expr **condition)
+const Expr *expr_under(Op fold, const Expr *value, const Expr **condition)
 {
     bool under = value->kind == EXPR_OP && value->op == OP_SELECT &&
-                 value->arg[2]->kind == EXPR_CONST && number_is_zero(value->arg[2]->value);
+                 value->arg[2]->kind == EXPR_CONST && fold != OP_COPY &&
+                 op_is_neutral(fold, value->arg[2]->value);
     *condition = under ? value->arg[0] : NULL;
     return under ? value->arg[1] : value;
 }

@@ -48,8 +48,8 @@ const Expr *expr_uncast(const Expr *value);
 const Expr *expr_factor(const Expr *value, bool *conj);
 /* The product in `f * (x * y)`, where f is a number, a load or a product of such; any other value as it is, and *factor null. */
 const Expr *expr_product(const Expr *value, const Expr **factor);
-/* The value in `select(condition, value, 0)`; any other value as it is, and *condition null. */
-const Expr *expr_under(const Expr *value, const Expr **condition);
+/* The value in `select(condition, value, n)`, n what joins the fold without a change; any other value as it is, and *condition null. */
+const Expr *expr_under(Op fold, const Expr *value, const Expr **condition);
 /* Is nothing in it but numbers and scalars? */
 bool expr_is_scalar(const Kernel *k, const Expr *value);
 /* Does a load, or the value of an index, move with `v`? */

@@ -81,9 +81,7 @@ static Mask mask_folded(Arena *a, const Graph *g, const Node *n)
         return (Mask){0};
     }
     Mask m = mask_read(a, g, n, 0, 0);
-    Number neutral = op_neutral(n->op, n->acc), value = number_cast(m.value, n->acc);
-    bool same = dtype_is_float(n->acc) ? value.re == neutral.re : value.i == neutral.i;
-    return m.n > 0 && same ? m : (Mask){0};
+    return m.n > 0 && op_is_neutral(n->op, number_cast(m.value, n->acc)) ? m : (Mask){0};
 }
 
 /* ---- loops ---- */

@@ -60,10 +60,7 @@ bool nest_scan(Arena *arena, const Nest *nest, const NestValue *values, NodeRef 
         return false;
     }
     Mask mask = mask_of_select(arena, g, select);
-    Number value = number_cast(mask.value, node->acc),
-           neutral = op_neutral(node->op, node->acc);
-    if (mask.n != 1 || value.i != neutral.i || value.re != neutral.re ||
-        value.im != neutral.im) {
+    if (mask.n != 1 || !op_is_neutral(node->op, number_cast(mask.value, node->acc))) {
         return false;
     }
     Affine holds = mask_in_reader(arena, select, node->access[0], mask.holds[0]);

@@ -35,7 +35,6 @@ bool use_is_again(const UseList *u, uint32_t i);
 /* How many leaves it reads, without those that are `whole` or `apart`, which come last. */
 uint32_t uses_count(const UseList *u);
 
-
 /* Does the access move with the label? */
 bool access_has_label(const Access *a, int32_t label);
 

@@ -166,6 +166,12 @@ Number op_neutral(Op op, DType dtype)
     UNREACHABLE();
 }
 
+bool op_is_neutral(Op op, Number v)
+{
+    Number neutral = op_neutral(op, v.dtype);
+    return v.i == neutral.i && v.re == neutral.re && v.im == neutral.im;
+}
+
 Op op_joined_by(Op op, DType acc)
 {
     const OpInfo *info = op_info(op);

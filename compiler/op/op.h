@@ -84,6 +84,8 @@ bool op_result_type(Op op, const DType *in, uint32_t n, DType *out);
 /* The neutral element of a reduction (or of einsum's sum) in `dtype`: 0, 1, +-infinity, the least or largest
  * integer, false, true. */
 Number op_neutral(Op op, DType dtype);
+/* Does a fold stay as it is where this joins it? */
+bool op_is_neutral(Op op, Number v);
 /* The MAP op by which a reduction (or einsum's sum) takes a new element into an accumulator of type `acc`. */
 Op op_joined_by(Op op, DType acc);
 /* A contraction folds terms of elements of two operands: products that are summed, or any term of at most TERM_OPS operations

@@ -122,8 +122,8 @@ static bool masked_access(Arena *a, const Node *difference, const Exponential *e
         }
     }
     *out = (Access){e->masked->rank, index};
-    return *folded >= 0 &&
-           access_same(access_compose(a, e->masked, e->masked->access[1], *out), difference->access[0]);
+    return *folded >= 0 && access_same(access_compose(a, e->masked, e->masked->access[1], *out),
+                                       difference->access[0]);
 }
 
 /* Is there a position of label `t` that fulfils all conditions, whatever the others are? The first one is, or the one that another

@@ -150,40 +150,28 @@ static void begins_emit(Emitter *e, const Stmt *s)
     }
 }
 
-/* Of dst = dst + (c ? x : 0), where c is the same at all positions of a row: the statement where it holds. Elsewhere nothing changes. */
-static bool skips_rows(const Kernel *k, const Stmt *s, Stmt *taken)
+/* Of dst = dst + (c ? x : 0), where c reads values and is the same at all positions of a row: c, and the statement where it holds.
+ * Elsewhere nothing changes. Null: it is none. */
+static const Expr *row_condition(const Kernel *k, const Stmt *s, Stmt *taken)
 {
-    const Expr *e = s->value;
-    bool join = s->n_index == 1 && s->fold == OP_COPY && e->kind == EXPR_OP && e->n_args == 2 &&
-                e->arg[0]->kind == EXPR_LOAD && e->arg[0]->buf == s->dst &&
-                e->arg[1]->kind == EXPR_OP && e->arg[1]->op == OP_SELECT &&
-                e->arg[1]->arg[2]->kind == EXPR_CONST;
-    ExprWalk w;
     static const Op folds[] = {OP_SUM, OP_PROD, OP_RMIN, OP_RMAX, OP_ANY, OP_ALL};
-    bool neutral = false;
-    for (uint32_t i = 0; join && i < sizeof folds / sizeof *folds; i++) {
-        Number v = e->arg[1]->arg[2]->value, of = op_neutral(folds[i], v.dtype);
-        neutral |= op_joined_by(folds[i], e->dtype) == e->op && v.i == of.i && v.re == of.re &&
-                   v.im == of.im;
+    const Expr *e = s->value, *condition = NULL;
+    ExprWalk w;
+    bool own = s->n_index == 1 && s->fold == OP_COPY && e->kind == EXPR_OP && e->n_args == 2 &&
+               e->arg[0]->kind == EXPR_LOAD && e->arg[0]->buf == s->dst;
+    for (uint32_t d = 0; own && d < k->bufs.at[s->dst].rank; d++) {
+        own = affine_eq(e->arg[0]->at[d], s->at[d]);
     }
-    for (uint32_t d = 0; neutral && d < k->bufs.at[s->dst].rank; d++) {
-        neutral = affine_eq(e->arg[0]->at[d], s->at[d]);
-    }
-    if (!neutral || expr_uses(k, e->arg[1]->arg[0], s->index[0].var) ||
-        load_first(&w, e->arg[1]->arg[0]) == NULL) {
-        return false;
-    }
-    *taken = *s;
-    taken->fold = OP_COPY;
-    taken->value = NULL;
-    for (uint32_t i = 0; i < sizeof folds / sizeof *folds; i++) {
+    for (uint32_t i = 0; own && condition == NULL && i < sizeof folds / sizeof *folds; i++) {
         if (op_joined_by(folds[i], e->dtype) == e->op) {
+            *taken = *s;
             taken->fold = folds[i];
-            break;
+            taken->value = expr_under(folds[i], e->arg[1], &condition);
         }
     }
-    taken->value = e->arg[1]->arg[1];
-    return true;
+    bool row = condition != NULL && load_first(&w, condition) != NULL &&
+               !expr_uses(k, condition, s->index[0].var);
+    return row ? condition : NULL;
 }
 
 static void statement_put(Emitter *e, const Stmt *s)
@@ -213,9 +201,9 @@ static void statement_put(Emitter *e, const Stmt *s)
         return;
     }
     Stmt taken;
-    bool skips = skips_rows(e->w.k, s, &taken);
-    if (skips) {
-        line_printf(&e->w, "if (%s) {", expr_text(&e->w, s->value->arg[1]->arg[0]).at);
+    const Expr *condition = row_condition(e->w.k, s, &taken);
+    if (condition != NULL) {
+        line_printf(&e->w, "if (%s) {", expr_text(&e->w, condition).at);
         scope_begin(&e->w);
         s = &taken;
     }
@@ -227,7 +215,7 @@ static void statement_put(Emitter *e, const Stmt *s)
     } else {
         assign_put(&e->w, s);
     }
-    for (uint32_t i = 0; i < s->n_index + (skips ? 1 : 0); i++) {
+    for (uint32_t i = 0; i < s->n_index + (condition != NULL ? 1 : 0); i++) {
         scope_end(&e->w);
     }
 }

@@ -23,12 +23,6 @@ static bool is_whole(Range r)
     return r.start.n == 0 && r.start.base == 0 && r.span == 0;
 }
 
-static bool is_neutral(const Stmt *s, Number v)
-{
-    Number neutral = op_neutral(s->fold, v.dtype);
-    return v.i == neutral.i && v.re == neutral.re && v.im == neutral.im;
-}
-
 static uint32_t index_with(const Stmt *s, VarRef v)
 {
     uint32_t i = 0;
@@ -41,15 +35,13 @@ static uint32_t index_with(const Stmt *s, VarRef v)
 static bool band_of(Legaliser *l, const Stmt *s, Band *out)
 {
     Affine x[MASK_CONDITIONS];
-    const Expr *e = s->value;
-    bool select = e->kind == EXPR_OP && e->op == OP_SELECT && e->arg[2]->kind == EXPR_CONST &&
-                  is_neutral(s, e->arg[2]->value);
+    const Expr *condition = NULL, *value = expr_under(s->fold, s->value, &condition);
     bool has[2] = {false, false};
-    if (s->fold == OP_COPY || s->scan > 0 || s->schedule != NULL || !select ||
-        condition_bounds(l->arena, e->arg[0], x) != 2) {
+    if (condition == NULL || s->scan > 0 || s->schedule != NULL ||
+        condition_bounds(l->arena, condition, x) != 2) {
         return false;
     }
-    *out = (Band){.row = s->n_index, .folded = s->n_index, .value = e->arg[1]};
+    *out = (Band){.row = s->n_index, .folded = s->n_index, .value = value};
     for (uint32_t i = 0; i < 2; i++) {
         if (x[i].n != 2 || x[i].term[0].coef * x[i].term[1].coef != -1) {
             return false;

@@ -7,18 +7,6 @@
 
 #define SHORTEST 8 /* positions of a row that is worth a call */
 
-static bool is_neutral(const Stmt *s, Number v)
-{
-    Number neutral = op_neutral(s->fold, v.dtype);
-    return v.i == neutral.i && v.re == neutral.re && v.im == neutral.im;
-}
-
-static bool reads_values(const Expr *e)
-{
-    ExprWalk w;
-    return load_first(&w, e) != NULL;
-}
-
 /* The index of a row: side by side in the result, and the same for the condition; n_index: there is none. */
 static uint32_t row_of(const Legaliser *l, const Stmt *s, const Expr *condition)
 {
@@ -35,19 +23,20 @@ static uint32_t row_of(const Legaliser *l, const Stmt *s, const Expr *condition)
 
 bool legalise_rows(Legaliser *l, const Stmt *s)
 {
-    const Expr *e = s->value;
-    bool select = e->kind == EXPR_OP && e->op == OP_SELECT && e->arg[2]->kind == EXPR_CONST &&
-                  is_neutral(s, e->arg[2]->value) && reads_values(e->arg[0]);
-    uint32_t row = select && s->fold != OP_COPY && s->scan == 0 && !dtype_is_complex(e->dtype)
-                       ? row_of(l, s, e->arg[0])
-                       : s->n_index;
+    const Expr *condition = NULL, *value = expr_under(s->fold, s->value, &condition);
+    DType t = l->k->bufs.at[s->dst].dtype;
+    ExprWalk w;
+    if (condition == NULL || load_first(&w, condition) == NULL || s->scan > 0 ||
+        dtype_is_complex(t) || t != value->dtype) {
+        return false;
+    }
+    uint32_t row = row_of(l, s, condition);
     bool folds = false;
-    for (uint32_t i = 0; row < s->n_index && i < s->n_index; i++) {
-        folds |= expr_uses(l->k, e->arg[0], s->index[i].var) &&
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        folds |= expr_uses(l->k, condition, s->index[i].var) &&
                  !access_uses(l->k, s->dst, s->at, s->index[i].var);
     }
-    DType t = l->k->bufs.at[s->dst].dtype;
-    if (row == s->n_index || !folds || t != e->dtype) {
+    if (row == s->n_index || !folds) {
         return false;
     }
     s = legalise_begin(l, s);
