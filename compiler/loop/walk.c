@@ -163,6 +163,48 @@ const Expr *expr_under(Op fold, const Expr *value, const Expr **condition)
     return under ? value->arg[1] : value;
 }
 
+static bool affine_of(Arena *a, const Expr *e, uint32_t depth, Affine *out)
+{
+    Affine x[2] = {{0}};
+    if (depth > EXPR_DEPTH_LIMIT) {
+        return false;
+    }
+    switch (e->kind) {
+    case EXPR_INDEX:
+        *out = e->at[0];
+        return true;
+    case EXPR_CONST:
+        *out = affine_const(e->value.i);
+        return dtype_is_int(e->dtype) && e->value.i < SIZE_LIMIT && e->value.i > -SIZE_LIMIT;
+    case EXPR_EXTENT:
+        *out = affine_var(a, affine_dim(e->dim));
+        return dtype_is_int(e->dtype);
+    case EXPR_LOAD:
+        return false;
+    case EXPR_OP:
+        break;
+    }
+    for (uint32_t k = 0; k < e->n_args && k < 2; k++) {
+        if (!dtype_is_int(e->arg[k]->dtype) || !affine_of(a, e->arg[k], depth + 1, &x[k])) {
+            return false;
+        }
+    }
+    if (e->op == OP_MUL) {
+        Affine number = x[0].n == 0 ? x[0] : x[1], other = x[0].n == 0 ? x[1] : x[0];
+        return number.n == 0 && affine_try_add(a, affine_const(0), number.base, other, out);
+    }
+    if (e->op == OP_ADD || e->op == OP_SUB) {
+        return affine_try_add(a, x[0], e->op == OP_SUB ? -1 : 1, x[1], out);
+    }
+    return (e->op == OP_NEG || e->op == OP_CAST) &&
+           affine_try_add(a, affine_const(0), e->op == OP_NEG ? -1 : 1, x[0], out);
+}
+
+bool expr_affine(Arena *a, const Expr *value, Affine *out)
+{
+    return affine_of(a, value, 0, out);
+}
+
 bool expr_is_scalar(const Kernel *k, const Expr *value)
 {
     ExprWalk w;

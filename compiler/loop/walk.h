@@ -50,6 +50,8 @@ const Expr *expr_factor(const Expr *value, bool *conj);
 const Expr *expr_product(const Expr *value, const Expr **factor);
 /* The value in `select(condition, value, n)`, n what joins the fold without a change; any other value as it is, and *condition null. */
 const Expr *expr_under(Op fold, const Expr *value, const Expr **condition);
+/* A whole number as an expression of indices, loops and open dims; false: it is none. */
+bool expr_affine(Arena *a, const Expr *value, Affine *out);
 /* Is nothing in it but numbers and scalars? */
 bool expr_is_scalar(const Kernel *k, const Expr *value);
 /* Does a load, or the value of an index, move with `v`? */

@@ -6,49 +6,13 @@
  *     for j:      j <= i                        all rows
  *     for row:    for j:  i < j <= row          one row
  *
- * or, where columns are bounded, or both sides of the sum, dst += condition ? a * b : 0 for one such position after the other. Nothing that the condition leaves out is multiplied by anything: 0 times infinity is not 0. */
+ * or, where columns are bounded, or both sides of the sum, dst += condition ? a * b : 0 for one such position after the other. Nothing
+ * that the condition leaves out is multiplied by anything: 0 times infinity is not 0. */
 #include <string.h>
 
 #include "backend/c/matmul.h"
 
-/* ---- conditions as affine expressions ---- */
-
-static bool affine_of(Arena *a, const Expr *e, uint32_t depth, Affine *out)
-{
-    Affine x[2] = {{0}};
-    if (depth > EXPR_DEPTH_LIMIT) {
-        return false;
-    }
-    switch (e->kind) {
-    case EXPR_INDEX:
-        *out = e->at[0];
-        return true;
-    case EXPR_CONST:
-        *out = affine_const(e->value.i);
-        return dtype_is_int(e->dtype) && e->value.i < SIZE_LIMIT && e->value.i > -SIZE_LIMIT;
-    case EXPR_EXTENT:
-        *out = affine_var(a, affine_dim(e->dim));
-        return dtype_is_int(e->dtype);
-    case EXPR_LOAD:
-        return false;
-    case EXPR_OP:
-        break;
-    }
-    for (uint32_t k = 0; k < e->n_args && k < 2; k++) {
-        if (!dtype_is_int(e->arg[k]->dtype) || !affine_of(a, e->arg[k], depth + 1, &x[k])) {
-            return false;
-        }
-    }
-    if (e->op == OP_MUL) {
-        Affine number = x[0].n == 0 ? x[0] : x[1], other = x[0].n == 0 ? x[1] : x[0];
-        return number.n == 0 && affine_try_add(a, affine_const(0), number.base, other, out);
-    }
-    if (e->op == OP_ADD || e->op == OP_SUB) {
-        return affine_try_add(a, x[0], e->op == OP_SUB ? -1 : 1, x[1], out);
-    }
-    return (e->op == OP_NEG || e->op == OP_CAST) &&
-           affine_try_add(a, affine_const(0), e->op == OP_NEG ? -1 : 1, x[0], out);
-}
+/* ---- conditions ---- */
 
 /* *n: how many there are so far. */
 static bool bounds_of(Arena *a, const Expr *e, uint32_t depth, Affine *out, uint32_t *n)
@@ -63,8 +27,8 @@ static bool bounds_of(Arena *a, const Expr *e, uint32_t depth, Affine *out, uint
     bool below = e->op == OP_LT || e->op == OP_LE, above = e->op == OP_GT || e->op == OP_GE;
     bool strict = e->op == OP_LT || e->op == OP_GT;
     Affine x[2], room;
-    if ((!below && !above) || *n == MASK_CONDITIONS || !affine_of(a, e->arg[0], 0, &x[0]) ||
-        !affine_of(a, e->arg[1], 0, &x[1]) ||
+    if ((!below && !above) || *n == MASK_CONDITIONS || !expr_affine(a, e->arg[0], &x[0]) ||
+        !expr_affine(a, e->arg[1], &x[1]) ||
         !affine_try_add(a, x[below ? 1 : 0], -1, x[below ? 0 : 1], &room)) {
         return false;
     }
@@ -140,9 +104,7 @@ void where_loop(Matmul *m, ScheduleRole role, const Range *range)
             known = of == 0 || range[r].span > 0 || of < 0;
             x = of == 0 ? x : affine_subst(a, x, v, last);
         }
-        for (uint32_t s = 0; s < m->n_subst; s++) {
-            x = affine_subst(a, x, m->subst[s].var, m->subst[s].by);
-        }
+        x = *access_subst(m->l, 1, &x, m->subst, m->n_subst);
         if (known && coef > 0) {
             w.has_lo = true;
             w.lo = affine_add(a, affine_const(0), -1, x);
@@ -188,9 +150,7 @@ static Windows windows_of(Matmul *m)
             continue;
         }
         x = affine_add(a, x, -coef, own);
-        for (uint32_t k = 0; k < m->n_subst; k++) {
-            x = affine_subst(a, x, m->subst[k].var, m->subst[k].by);
-        }
+        x = *access_subst(m->l, 1, &x, m->subst, m->n_subst);
         Affine least = in_tile(m, x, false), most = in_tile(m, x, true);
         if (coef < 0) { /* position <= x */
             w.all.has_hi = w.any.has_hi = true;
@@ -208,7 +168,8 @@ static Windows windows_of(Matmul *m)
 /* Does the condition bound one side of the sum, by the row, where rows of the tile are positions of their label? */
 static bool bounds_rows(Matmul *m, const Range range[3])
 {
-    return m->n_bounds == 1 && affine_coef(m->bound[0], matmul_var(m, m->index[ROLE_N])) == 0 &&
+    return m->n_bounds == 1 && affine_coef(m->bound[0], matmul_var(m, m->index[ROLE_K])) != 0 &&
+           affine_coef(m->bound[0], matmul_var(m, m->index[ROLE_N])) == 0 &&
            affine_eq(range[ROLE_M].start, m->first[ROLE_M]);
 }
 
@@ -312,9 +273,7 @@ static void rest_is_zero(Matmul *m, const VarRef var[3], const Range range[3], B
     Arena *a = l->arena;
     VarRef row = matmul_var(m, m->index[ROLE_M]), column = matmul_var(m, m->index[ROLE_N]);
     int64_t coef = affine_coef(x, row);
-    for (uint32_t k = 0; k < m->n_subst; k++) {
-        x = affine_subst(a, x, m->subst[k].var, m->subst[k].by);
-    }
+    x = *access_subst(l, 1, &x, m->subst, m->n_subst);
     VarRef v = loop_open(l, "r", range[ROLE_M], 1, FOR_ALL);
     Affine shift = affine_minus(l, m->first[ROLE_M], range[ROLE_M].start);
     Affine least = in_tile(m, affine_add(a, x, -coef, affine_var(a, row)), false);
@@ -323,16 +282,15 @@ static void rest_is_zero(Matmul *m, const VarRef var[3], const Range range[3], B
         Affine edge = affine_add(a, affine_const(0), -1, shift);
         edge = affine_add(a, edge, coef > 0 ? -1 : 1, least);
         edge.base += coef > 0 ? 0 : 1;
-        *w = (Window){coef<0, coef> 0, edge, edge};
+        bool from = coef < 0;
+        *w = (Window){from, !from, edge, edge};
         l->block->owner->window = w;
     }
     Subst by[2] = {
         {row, affine_add(a, shift, 1, affine_var(a, v))},
         {column, affine_add(a, affine_minus(l, m->first[ROLE_N], range[ROLE_N].start), 1,
                             affine_var(a, var[ROLE_N]))}};
-    for (uint32_t k = 0; k < 2; k++) {
-        x = affine_subst(a, x, by[k].var, by[k].by);
-    }
+    x = *access_subst(l, 1, &x, by, 2);
     Subst one = {var[ROLE_M], affine_var(a, v)};
     const Affine *place = access_subst(l, l->k->bufs.at[dst].rank, at, &one, 1);
     const Expr *select[3] = {bound_holds(m, x), expr_load(a, l->k, dst, place),

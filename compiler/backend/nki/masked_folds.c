@@ -19,28 +19,6 @@ typedef struct Folds {
     bool any;
 } Folds;
 
-/* A whole number as a sum of indices and loop variables. */
-static bool affine_of(Arena *a, const Expr *e, Affine *out)
-{
-    Affine y;
-    e = expr_uncast(e);
-    if (e->kind == EXPR_INDEX) {
-        *out = e->at[0];
-        return true;
-    }
-    if (e->kind == EXPR_CONST && dtype_is_int(e->dtype)) {
-        *out = affine_const(e->value.i);
-        return true;
-    }
-    if (e->kind != EXPR_OP || e->n_args != 2 || (e->op != OP_ADD && e->op != OP_SUB) ||
-        !dtype_is_int(e->dtype) || !affine_of(a, e->arg[0], out) ||
-        !affine_of(a, e->arg[1], &y)) {
-        return false;
-    }
-    *out = affine_add(a, *out, e->op == OP_ADD ? 1 : -1, y);
-    return true;
-}
-
 /* The most, or the least, over all indices of the statement; false: a range has no number of positions. */
 static bool over_indices(Arena *a, const Stmt *s, bool most, Affine *x)
 {
@@ -72,7 +50,7 @@ static void narrow(Arena *a, const Stmt *s, VarRef var, const Expr *e, Window *w
     }
     bool order = e->kind == EXPR_OP && e->n_args == 2 &&
                  (e->op == OP_LT || e->op == OP_LE || e->op == OP_GT || e->op == OP_GE);
-    if (!order || !affine_of(a, e->arg[0], &x) || !affine_of(a, e->arg[1], &y)) {
+    if (!order || !expr_affine(a, e->arg[0], &x) || !expr_affine(a, e->arg[1], &y)) {
         return;
     }
     bool less = e->op == OP_LT || e->op == OP_LE, strict = e->op == OP_LT || e->op == OP_GT;
