@@ -188,10 +188,16 @@ static Joins joins(const Graph *g, const Node *n)
     }
 }
 
+/* Must operand `k` not depend on y: a divisor, a condition, what stands where that does not hold? */
+static bool must_be_free(const Node *n, uint32_t k)
+{
+    return (n->op == OP_DIV && k == 1) || (n->op == OP_WHERE && k != 1);
+}
+
 /* May operand `k` be what does not depend on y, where some other does? */
 static bool may_be_free(const Node *n, uint32_t k, Joins how)
 {
-    return how == JOIN_PRODUCT || (n->op == OP_DIV && k == 1) || (n->op == OP_WHERE && k != 1);
+    return how == JOIN_PRODUCT || must_be_free(n, k);
 }
 
 /* Of a node of which an operand is a factor: the factor that it has, in its labels. */
@@ -207,9 +213,9 @@ static bool join_factors(const Finder *f, const Node *n, Carried *out)
             }
             continue;
         }
-        bool last = (n->op == OP_DIV && k == 1) || (n->op == OP_WHERE && k != 1);
-        if (last || n->operand[k] == f->y || f->mark[n->operand[k]].kind != MARK_FACTOR ||
-            !carry(f, n, k, &c) || (any && !same_labels(f, out, &c))) {
+        if (must_be_free(n, k) || n->operand[k] == f->y ||
+            f->mark[n->operand[k]].kind != MARK_FACTOR || !carry(f, n, k, &c) ||
+            (any && !same_labels(f, out, &c))) {
             return false;
         }
         if (any && how == JOIN_ALIKE && c.mark.power != out->mark.power) {

@@ -578,10 +578,13 @@ static NodeRef sum_of_exponential(Products *p, NodeRef at)
 {
     const Factor *f = &p->factors.list.at[0];
     if (p->factors.list.n != 1 || f->divides || p->negative || p->selections != 1 ||
-        p->sum->op != OP_SUM || factor_node(p, f) == p->map[f->node]) {
+        p->sum->op != OP_SUM) {
         return NODE_NONE;
     }
     Value v = {factor_node(p, f), f->at};
+    if (v.node == p->map[f->node]) {
+        return NODE_NONE;
+    }
     Value where = {NODE_NONE, {0}};
     for (uint32_t k = 0; k < p->conditions.list.n; k++) {
         where = condition_and(p, &where, &p->conditions.list.at[k]);

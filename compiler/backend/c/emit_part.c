@@ -318,14 +318,14 @@ static void window_skip(Emitter *e, const Stmt *s)
     CWriter *w = &e->w;
     const Window *by = s->window;
     const char *v = w->var[s->var];
-    if (by->has_lo) {
-        line_printf(w, "if (%s + %lld <= %s) {\n        continue;\n    }", v,
-                    (long long)s->step, affine_text(w, by->lo, BIND_SUM));
-    }
-    if (by->has_hi) {
-        line_printf(w, "if (%s >= %s) {\n        continue;\n    }", v,
-                    affine_text(w, by->hi, BIND_SUM));
-    }
+    const char *before = str_format(w->arena, "%s + %lld <= %s", v, (long long)s->step,
+                                    affine_text(w, by->lo, BIND_SUM));
+    const char *behind = str_format(w->arena, "%s >= %s", v, affine_text(w, by->hi, BIND_SUM));
+    line_printf(w, "if (%s%s%s) {", by->has_lo ? before : "",
+                by->has_lo && by->has_hi ? " || " : "", by->has_hi ? behind : "");
+    scope_begin(w);
+    line_put(w->out, "continue;");
+    scope_end(w);
 }
 
 static void body_emit(Emitter *e, const Stmt *s)
