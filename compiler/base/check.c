@@ -102,3 +102,13 @@ int64_t divisor_at_most(int64_t n, int64_t most)
     }
     return 1;
 }
+
+int64_t gcd(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a < 0 ? -a : a;
+}

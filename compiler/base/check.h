@@ -39,6 +39,8 @@ int64_t sat_add(int64_t a, int64_t b);
 int64_t sat_mul(int64_t a, int64_t b);
 /* To whole units; saturating. */
 int64_t round_up(int64_t n, int64_t unit);
+/* The greatest common divisor, of both 0 that is 0. */
+int64_t gcd(int64_t a, int64_t b);
 /* The largest divisor of n that is at most `most`. */
 int64_t divisor_at_most(int64_t n, int64_t most);
 

@@ -52,16 +52,6 @@ static Affine dim_affine(const Bounds *b, Dim d)
 
 /* ---- what a range says ---- */
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a < 0 ? -a : a;
-}
-
 static int64_t floor_mod(int64_t a, int64_t m)
 {
     int64_t r = a % m;

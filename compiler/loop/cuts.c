@@ -14,16 +14,6 @@ typedef struct Cuts {
     int64_t unit; /* 0: a statement does not allow it */
 } Cuts;
 
-static int64_t gcd(int64_t x, int64_t y)
-{
-    while (y != 0) {
-        int64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return x;
-}
-
 /* Cuts are at multiples of `n`, too. */
 static void unit_raise(Cuts *c, int64_t n)
 {

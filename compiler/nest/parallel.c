@@ -185,24 +185,6 @@ void price_leaf_loops(Arena *scratch, const LeafPrice *l, LeafLoops *out)
     }
 }
 
-static Tree with_loop(Arena *arena, const Tree *from, uint32_t k, const Node *n,
-                      const LeafLoop *loop)
-{
-    Tree to = {0};
-    for (uint32_t i = 0; i < from->list.n; i++) {
-        Draft d = from->list.at[i];
-        if (i == k) {
-            NestAxis axis = {.extent = n->extent[loop->label], .n = 1};
-            axis.node = arena_copy(arena, &d.node, sizeof d.node);
-            axis.label = arena_copy(arena, &loop->label, sizeof loop->label);
-            tree_loop(arena, &to, 0, axis, loop->tile);
-            d.depth = 1;
-        }
-        vec_push(arena, &to.list, d);
-    }
-    return to;
-}
-
 Nest *nest_with_loops(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest, Tree *tree,
                       NestOfTree *make, const void *with)
 {
@@ -218,7 +200,9 @@ Nest *nest_with_loops(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest
         for (uint32_t i = 0; i < loops[k].n && !taken; i++) {
             const Node *node = graph_node(nest->graph, tree->list.at[k + added].node);
             double most = op_info(node->op)->kind == OPKIND_CONTRACT ? NEST_EVEN : RUNS;
-            Tree looped = with_loop(arena, tree, k + added, node, &loops[k].at[i]);
+            const LeafLoop *loop = &loops[k].at[i];
+            Tree looped =
+                tree_around(arena, nest->graph, tree, k + added, 1, &loop->label, &loop->tile);
             Nest *other = make(with, &looped);
             taken = other->items[k + added].parallel &&
                     nest_worth(machine, other) < nest_worth(machine, nest) &&

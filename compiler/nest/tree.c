@@ -21,6 +21,24 @@ void tree_leaf(Arena *arena, Tree *t, uint32_t depth, NodeRef node, bool again)
     vec_push(arena, &t->list, d);
 }
 
+Tree tree_around(Arena *arena, const Graph *g, const Tree *from, uint32_t k, uint32_t n,
+                 const int32_t *label, const int64_t *tile)
+{
+    Tree to = {0};
+    for (uint32_t i = 0; i < from->list.n; i++) {
+        Draft d = from->list.at[i];
+        for (uint32_t depth = 0; i == k && depth < n; depth++) {
+            NestAxis axis = {.extent = graph_node(g, d.node)->extent[label[depth]], .n = 1};
+            axis.node = arena_copy(arena, &d.node, sizeof d.node);
+            axis.label = arena_copy(arena, &label[depth], sizeof *label);
+            tree_loop(arena, &to, depth, axis, tile[depth]);
+        }
+        d.depth = i == k ? n : d.depth;
+        vec_push(arena, &to.list, d);
+    }
+    return to;
+}
+
 static bool axis_eq(const NestAxis *a, const NestAxis *b)
 {
     return a->n == b->n && dim_eq(a->extent, b->extent) &&
