@@ -2,9 +2,6 @@
 /* In words: which loops of a kernel threads share, and why others are not shared. */
 #include "driver/report.h"
 
-/* Multiply-adds in whose time an element of a statement that is no product comes from memory and goes there. */
-#define ELEMENT 16.0
-
 typedef struct Words {
     const Nest *nest;
     const Machine *machine;
@@ -59,7 +56,7 @@ static void put_loop(Words *w, uint32_t k)
 static bool is_worth_threads(const Words *w, NodeRef n)
 {
     const Node *node = graph_node(w->nest->graph, n);
-    double positions = ELEMENT;
+    double positions = THREADS_ELEMENT;
     for (uint32_t l = 0; l < node->n_labels; l++) {
         bool once = w->nest->values[n].scan && node_reduces(node, (int32_t)l);
         positions *= once ? 1.0 : (double)nest_typical(w->nest->graph, node->extent[l]);

@@ -95,21 +95,22 @@ static bool dims_equal(const Dim *a, const Dim *b, uint32_t n)
     return true;
 }
 
+bool access_eq(Access x, Access y)
+{
+    bool same = x.rank == y.rank;
+    for (uint32_t d = 0; same && d < x.rank; d++) {
+        same = x.index[d].label == y.index[d].label && x.index[d].offset == y.index[d].offset;
+    }
+    return same;
+}
+
 static bool accesses_equal(const Node *a, const Node *b)
 {
-    for (uint32_t k = 0; k < a->n_operands; k++) {
-        if (a->operand[k] != b->operand[k] || a->access[k].rank != b->access[k].rank) {
-            return false;
-        }
-        for (uint32_t d = 0; d < a->access[k].rank; d++) {
-            const Index *x = &a->access[k].index[d];
-            const Index *y = &b->access[k].index[d];
-            if (x->label != y->label || x->offset != y->offset) {
-                return false;
-            }
-        }
+    bool same = true;
+    for (uint32_t k = 0; same && k < a->n_operands; k++) {
+        same = a->operand[k] == b->operand[k] && access_eq(a->access[k], b->access[k]);
     }
-    return true;
+    return same;
 }
 
 static bool outs_equal(const Node *a, const Node *b)

@@ -271,6 +271,8 @@ void graph_copy_results(Graph *to, const Graph *from, const NodeRef *map);
 NodeRef graph_clone_node(Graph *to, const Graph *from, NodeRef node, const NodeRef *map);
 /* [nodes]: how many operands of nodes, and results, a value is. */
 uint32_t *graph_readers(Arena *arena, const Graph *g);
+/* Are the same positions read, of values of one rank? */
+bool access_eq(Access x, Access y);
 /* Indices of `inner` (given in some node's labels) rewritten in the labels of its reader, which reads that node at
  * `outer`: label out[d] of the node becomes outer.index[d]. */
 Access access_compose(Arena *arena, const Node *node, Access inner, Access outer);

@@ -65,12 +65,7 @@ static double op_seconds(const MachineTimes *t, Op op, bool scalar)
 /* Is operand `k` the first one again? */
 static bool is_squared(const Node *n, uint32_t k)
 {
-    bool same = k > 0 && n->operand[k] == n->operand[0];
-    for (uint32_t d = 0; same && d < n->access[k].rank; d++) {
-        same = n->access[k].index[d].label == n->access[0].index[d].label &&
-               n->access[k].index[d].offset == n->access[0].index[d].offset;
-    }
-    return same;
+    return k > 0 && n->operand[k] == n->operand[0] && access_eq(n->access[k], n->access[0]);
 }
 
 void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Pricer *p)
@@ -278,12 +273,7 @@ static bool is_touched(const LeafPrice *l, NodeRef node, const Access *a)
         const Touch *t = &l->touch[i];
         bool same =
             t->node == node || views_overlap(g, graph_node(g, t->node), graph_node(g, node));
-        same = same && t->access->rank == a->rank;
-        for (uint32_t d = 0; same && d < a->rank; d++) {
-            same = t->access->index[d].label == a->index[d].label &&
-                   t->access->index[d].offset == a->index[d].offset;
-        }
-        if (same) {
+        if (same && access_eq(*t->access, *a)) {
             return true;
         }
     }

@@ -33,12 +33,8 @@ bool use_is_again(const UseList *u, uint32_t i)
 {
     bool again = false;
     for (uint32_t k = 0; k < i && !again; k++) {
-        const Access *a = &u->list.at[k].access, *b = &u->list.at[i].access;
-        again = u->list.at[k].node == u->list.at[i].node;
-        for (uint32_t d = 0; again && d < a->rank; d++) {
-            again = a->index[d].label == b->index[d].label &&
-                    a->index[d].offset == b->index[d].offset;
-        }
+        again = u->list.at[k].node == u->list.at[i].node &&
+                access_eq(u->list.at[k].access, u->list.at[i].access);
     }
     return again;
 }

@@ -183,12 +183,7 @@ static bool is_const_from(const Graph *g, NodeRef n, double least)
 
 static bool same_operands(const Node *n, uint32_t k, uint32_t l)
 {
-    bool same = n->operand[k] == n->operand[l];
-    for (uint32_t d = 0; same && d < n->access[k].rank; d++) {
-        same = n->access[k].index[d].label == n->access[l].index[d].label &&
-               n->access[k].index[d].offset == n->access[l].index[d].offset;
-    }
-    return same;
+    return n->operand[k] == n->operand[l] && access_eq(n->access[k], n->access[l]);
 }
 
 static bool is_never_negative(const Graph *g, NodeRef at, uint32_t depth)

@@ -89,16 +89,7 @@ bool spec_const(const Rewriter *r, const NodeSpec *s, uint32_t k, Number *v)
 
 bool spec_same(const NodeSpec *s, uint32_t k, uint32_t l)
 {
-    if (s->operand[k] != s->operand[l]) {
-        return false;
-    }
-    for (uint32_t d = 0; d < s->access[k].rank; d++) {
-        const Index *x = &s->access[k].index[d], *y = &s->access[l].index[d];
-        if (x->label != y->label || x->offset != y->offset) {
-            return false;
-        }
-    }
-    return true;
+    return s->operand[k] == s->operand[l] && access_eq(s->access[k], s->access[l]);
 }
 
 Verdict spec_become(Rewriter *r, NodeSpec *s, Op op, uint32_t n, const uint32_t *operands)

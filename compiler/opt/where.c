@@ -93,15 +93,6 @@ static Index reader_of(const Node *n, int32_t label, Access at)
     return d < n->rank ? at.index[d] : (Index){.label = -1};
 }
 
-static bool access_same(Access x, Access y)
-{
-    bool same = x.rank == y.rank;
-    for (uint32_t d = 0; same && d < x.rank; d++) {
-        same = x.index[d].label == y.index[d].label && x.index[d].offset == y.index[d].offset;
-    }
-    return same;
-}
-
 /* How the difference reads what the maximum is taken of, if at the very positions: its label of the folded one is *folded. */
 static bool masked_access(Arena *a, const Node *difference, const Exponential *e, Access *out,
                           int32_t *folded)
@@ -122,8 +113,8 @@ static bool masked_access(Arena *a, const Node *difference, const Exponential *e
         }
     }
     *out = (Access){e->masked->rank, index};
-    return *folded >= 0 && access_same(access_compose(a, e->masked, e->masked->access[1], *out),
-                                       difference->access[0]);
+    return *folded >= 0 && access_eq(access_compose(a, e->masked, e->masked->access[1], *out),
+                                     difference->access[0]);
 }
 
 /* Is there a position of label `t` that fulfils all conditions, whatever the others are? The first one is, or the one that another
@@ -181,7 +172,7 @@ NodeRef where_exponential(Arena *scratch, const Graph *g, Graph *to, const NodeR
     /* Of both the condition is read alike, in labels of the sum. */
     Access condition_in = access_compose(scratch, e.masked, e.masked->access[0], masked);
     condition_in = access_compose(scratch, difference, condition_in, inner);
-    if (m.n == 0 || !access_same(condition_in, holds) ||
+    if (m.n == 0 || !access_eq(condition_in, holds) ||
         !has_position(scratch, difference, &m, folded)) {
         return NODE_NONE;
     }

@@ -108,6 +108,10 @@ typedef struct MachineTimes {
     double region; /* threads begin to share a loop, and all have ended */
 } MachineTimes;
 
+/* Multiply-adds in whose time an element of a statement that is no product comes from memory and goes there, where threads are asked
+ * whether they are worth it. */
+#define THREADS_ELEMENT 16.0
+
 /* A machine as numbers. */
 typedef struct Machine {
     uint32_t n_levels;

@@ -14,8 +14,6 @@
 
 /* Different products of extents that are counted; of more the rest is left out. */
 #define TERMS 32
-/* Multiply-adds in whose time an element of another statement comes from memory and goes there. */
-#define ELEMENT 16.0
 /* Where a loop may be cut anywhere, it is at multiples of so many elements: lines of memory. */
 #define LINE 16
 
@@ -125,7 +123,7 @@ static void worth_block(Worth *w, const Loops *loops, const Length *around, Stmt
                 Range r = s->index[k].range;
                 length_times(w, &x, r, starts_inside(inside, r));
             }
-            worth_add(w, stmt_is_product(s) ? x.number : ELEMENT * x.number, &x);
+            worth_add(w, stmt_is_product(s) ? x.number : THREADS_ELEMENT * x.number, &x);
         }
     }
 }

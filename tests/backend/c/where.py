@@ -107,12 +107,12 @@ def main():
                 expected = run(tool, program, kernel, size, ["--target=interp", "--without=products,fuse,online"])
                 row = ROWS[(number + k) % len(ROWS)]
                 flags = f"--cflags=-O{0 if QUICK else 2}" + (f" -DTDSL_ISA={row}" if row else "")
-                for options in [[flags, "--no-fuse"] if (number + k) % 2 else [flags]]:
-                    got = run(tool, program, kernel, size, options)
-                    count += 1
-                    if got != expected:
-                        failed += 1
-                        print(f"FAILED {program.name}, {kernel}, {size}, {options}\n{expected}{got}")
+                options = [flags, "--no-fuse"] if (number + k) % 2 else [flags]
+                got = run(tool, program, kernel, size, options)
+                count += 1
+                if got != expected:
+                    failed += 1
+                    print(f"FAILED {program.name}, {kernel}, {size}, {options}\n{expected}{got}")
     print(f"{count - failed} passed, {failed} failed")
     return failed > 0
 
