@@ -170,6 +170,14 @@ static const Threads *threads_of(const Target *target, const Kernel *k, Stmt *lo
     return enough ? out : NULL;
 }
 
+/* What the walk over a kernel's loops needs everywhere. */
+typedef struct Sharing {
+    const Target *target;
+    Kernel *k;
+    Arena *scratch;   /* reset after each loop */
+    uint32_t *allocs; /* of each buffer: the statements that allocate it */
+} Sharing;
+
 /* Of full tiles of a known extent: its ranges say where the extent ends, so that iterations may be shorter. */
 static void end_range(Range *r, const Stmt *loop)
 {
@@ -199,29 +207,25 @@ static void end_ranges(Arena *arena, const Stmt *loop, Stmt **body, uint32_t n)
 }
 
 /* Panels of the loop's iterations are as many as a thread's part has. */
-static void cut_panels(Kernel *k, const Stmt *loop)
+static void cut_panels(const Sharing *sh, const Stmt *loop)
 {
-    uint32_t *allocs = ARENA_ARRAY(k->arena, k->bufs.n, uint32_t);
+    Kernel *k = sh->k;
     StmtWalk w;
-    for (const Stmt *s = stmt_first(&w, k->body, k->n_body); s != NULL; s = stmt_next(&w)) {
-        if (s->kind == STMT_ALLOC) {
-            allocs[s->buf]++;
-        }
-    }
     for (const Stmt *s = stmt_first(&w, loop->body, loop->n_body); s != NULL;
          s = stmt_next(&w)) {
         Buffer *b = s->kind == STMT_ALLOC ? &k->bufs.at[s->buf] : NULL;
-        if (b != NULL && b->panels > 0 && allocs[s->buf] == 1 && b->space != SPACE_ACC &&
+        if (b != NULL && b->panels > 0 && sh->allocs[s->buf] == 1 && b->space != SPACE_ACC &&
             sat_mul(dtype_bytes(b->dtype), sat_mul(b->extent[0].n, loop->threads->cut)) % 64 ==
                 0) {
-            b->cut = loop_cuts_panels(k->arena, k, loop, s->buf);
+            b->cut = loop_cuts_panels(sh->scratch, k, loop, s->buf);
         }
     }
 }
 
 /* Threads cut the loop between register tiles rather than between its blocks, if they can. */
-static void cut_loop(Kernel *k, Stmt *loop)
+static void cut_loop(const Sharing *sh, Stmt *loop)
 {
+    Kernel *k = sh->k;
     Stmt other = *loop;
     Range r = loop->range;
     bool whole = loop->part == FOR_FULL && r.span == 0 && r.start.n == 0 && r.clipped &&
@@ -231,27 +235,29 @@ static void cut_loop(Kernel *k, Stmt *loop)
         other.body = arena_copy(k->arena, loop->body, loop->n_body * sizeof *loop->body);
         end_ranges(k->arena, loop, other.body, other.n_body);
     }
-    int64_t unit = loop_cuts(k->arena, k, &other);
+    int64_t unit = loop_cuts(sh->scratch, k, &other);
     unit = unit == 1 ? LINE : unit;
     if (unit > 0 && loop->step % unit == 0 && unit < loop->step && !loop->threads->dealt) {
         Threads *threads = arena_copy(k->arena, loop->threads, sizeof *threads);
         threads->cut = unit;
         other.threads = threads;
         *loop = other;
-        cut_panels(k, loop);
+        cut_panels(sh, loop);
     }
 }
 
 /* Threads share the loop's iterations and those of the one that its body ends in as one sequence, if they can. */
-static void flatten(const Kernel *k, const Stmt *const *around, uint32_t n, Stmt *loop)
+static void flatten(const Sharing *sh, const Stmt *const *around, uint32_t n, Stmt *loop)
 {
+    const Kernel *k = sh->k;
     const Stmt *all[LOOP_DEPTH_LIMIT + 1];
-    Stmt *inner = loop->threads->cut > 0 ? NULL : loop_flat_inner(k->arena, k, loop);
+    Stmt *inner = loop->threads->cut > 0 ? NULL : loop_flat_inner(sh->scratch, k, loop);
     for (uint32_t i = 0; i < n; i++) {
         all[i] = around[i];
     }
     all[n] = loop;
-    if (inner != NULL && (inner->parallel || loop_is_apart(k->arena, k, all, n + 1, inner))) {
+    if (inner != NULL &&
+        (inner->parallel || loop_is_apart(sh->scratch, k, all, n + 1, inner))) {
         Threads *threads = arena_copy(k->arena, loop->threads, sizeof *threads);
         threads->flat = inner->parallel = true;
         threads->dealt = false;
@@ -260,27 +266,29 @@ static void flatten(const Kernel *k, const Stmt *const *around, uint32_t n, Stmt
 }
 
 /* One whose threads a person has chosen stays. A loop in a shared one is a plain one, and so are those of register tiles. */
-static bool share_block(const Target *target, Kernel *k, const Stmt **around, uint32_t n_around,
-                        Stmt **body, uint32_t n)
+static bool share_block(const Sharing *sh, const Stmt **around, uint32_t n_around, Stmt **body,
+                        uint32_t n)
 {
     bool any = false;
     for (uint32_t i = 0; i < n; i++) {
         Stmt *s = body[i];
-        if (s->kind == STMT_ALLOC && is_register_alloc(k, s)) {
+        if (s->kind == STMT_ALLOC && is_register_alloc(sh->k, s)) {
             return any;
         }
         if (s->kind == STMT_FOR && s->parallel && s->part != FOR_REST && s->threads == NULL) {
-            s->threads = threads_of(target, k, s);
+            s->threads = threads_of(sh->target, sh->k, s);
             any |= s->threads != NULL;
             if (s->threads != NULL) {
-                cut_loop(k, s);
-                flatten(k, around, n_around, s);
+                ArenaMark before = arena_mark(sh->scratch);
+                cut_loop(sh, s);
+                flatten(sh, around, n_around, s);
+                arena_reset(sh->scratch, before);
             }
         }
         if (stmt_has_body(s) && s->threads == NULL) {
             around[n_around] = s;
-            any |= share_block(target, k, around, n_around + (s->kind == STMT_FOR ? 1 : 0),
-                               s->body, s->n_body);
+            any |= share_block(sh, around, n_around + (s->kind == STMT_FOR ? 1 : 0), s->body,
+                               s->n_body);
         }
     }
     return any;
@@ -288,9 +296,18 @@ static bool share_block(const Target *target, Kernel *k, const Stmt **around, ui
 
 Kernel *c_share_loops(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
-    (void)ctx;
+    Arena scratch;
+    arena_init(&scratch, &ctx->budget);
     Kernel *out = kernel_changeable(arena, k);
+    const Sharing sh = {target, out, &scratch, ARENA_ARRAY(&scratch, out->bufs.n, uint32_t)};
     const Stmt *around[LOOP_DEPTH_LIMIT + 1];
-    return share_block(target, out, around, 0, out->body, out->n_body) ? out
-                                                                       : (Kernel *)(uintptr_t)k;
+    StmtWalk w;
+    for (const Stmt *s = stmt_first(&w, out->body, out->n_body); s != NULL; s = stmt_next(&w)) {
+        if (s->kind == STMT_ALLOC) {
+            sh.allocs[s->buf]++;
+        }
+    }
+    bool any = share_block(&sh, around, 0, out->body, out->n_body);
+    arena_release(&scratch);
+    return any ? out : (Kernel *)(uintptr_t)k;
 }
