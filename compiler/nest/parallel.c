@@ -16,8 +16,9 @@
 #define RUN 64
 /* What a loop around a leaf that is no product may cost by the price of one thread, which takes the runs of memory that the loop cuts for too dear. */
 #define RUNS 1.25
-/* Leaves for which loops are tried. */
+/* Leaves for which loops are tried; of longer nests fewer, since each try makes the nest anew. */
 #define MOST_LEAVES 32
+#define LONG_NEST   512
 
 bool nest_is_slice(const Graph *g, const NestAxis *axis)
 {
@@ -190,11 +191,12 @@ Nest *nest_with_loops(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest
 {
     LeafLoops *loops = ARENA_ARRAY(arena, tree->list.n, LeafLoops);
     uint32_t tried = 0, added = 0, n = tree->list.n;
+    uint32_t most_tried = n <= LONG_NEST ? MOST_LEAVES : MOST_LEAVES * LONG_NEST / n;
     if (machine->threads < 2) {
         return nest;
     }
     nest_share(ctx, arena, machine, nest, loops);
-    for (uint32_t k = 0; k < n && tried < MOST_LEAVES; k++) {
+    for (uint32_t k = 0; k < n && tried < most_tried; k++) {
         bool taken = false;
         tried += loops[k].n > 0 ? 1 : 0;
         for (uint32_t i = 0; i < loops[k].n && !taken; i++) {
