@@ -291,7 +291,7 @@ static bool pass_complex(Compilation *c)
     return true;
 }
 
-/* One of the target's: kernels that it leaves as they are stay verified. */
+/* One of the target's: kernels that it leaves as they are stay verified, and what it copied to look at them is given back. */
 static bool pass_target(Compilation *c, const TargetPass *pass)
 {
     bool (*verify)(Compilation *, uint32_t, const char *) = stage_info(STAGE_LEGAL)->verify;
@@ -299,9 +299,13 @@ static bool pass_target(Compilation *c, const TargetPass *pass)
     KernelModule *made = ARENA_NEW(c->arena, KernelModule);
     *made = (KernelModule){.arena = c->arena, .source_name = from->source_name};
     for (uint32_t k = 0; k < from->kernels.n; k++) {
+        ArenaMark before = arena_mark(c->arena);
         Kernel *kernel = pass->run(c->target, c->ctx, c->arena, from->kernels.at[k]);
         if (kernel == NULL) {
             return false;
+        }
+        if (kernel == from->kernels.at[k]) {
+            arena_reset(c->arena, before);
         }
         vec_push(c->arena, &made->kernels, kernel);
     }
