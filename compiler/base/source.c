@@ -118,10 +118,15 @@ Span span_join(Span a, Span b)
 
 const SourceStatement *source_statement(const SourceStatements *s, Span span)
 {
-    uint32_t n = s->n;
-    while (n > 0 &&
-           (s->at[n - 1].span.source != span.source || s->at[n - 1].span.lo > span.lo)) {
-        n--;
+    uint32_t lo = 0, hi = s->n; /* at[lo - 1] begins no later than the span, and at[hi] later */
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (s->at[mid].span.lo <= span.lo) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
     }
-    return n > 0 && span.source != 0 ? &s->at[n - 1] : NULL;
+    bool here = lo > 0 && span.source != 0 && s->at[lo - 1].span.source == span.source;
+    return here ? &s->at[lo - 1] : NULL;
 }

@@ -27,7 +27,7 @@ typedef struct SourceStatement {
     const char *text;
 } SourceStatement;
 
-typedef struct SourceStatements { /* those of one kernel, in the order of the program */
+typedef struct SourceStatements { /* those of one kernel: of one source, in its order */
     uint32_t n;
     const SourceStatement *at;
 } SourceStatements;

@@ -124,9 +124,9 @@ typedef struct Emitter {
     bool streams, part_streams;
     VEC(Ahead) aheads;
     VEC(Temp) count_names; /* that counts were given, and what was wished for: emit_counts.c */
-    const char *last_origin;  /* the statement, or value, of the last comment */
-    VEC(const char *) quoted; /* those said in full */
-    uint32_t n_tiles;         /* register tiles of the kernel */
+    const char *last_origin; /* the statement, or value, of the last comment */
+    Map quoted;              /* those said in full, by address */
+    uint32_t n_tiles;        /* register tiles of the kernel */
     /* register tiles */
     bool in_tile;         /* a register tile is being printed */
     int64_t vector_bytes; /* of its widest vectors; 0: plain C */

@@ -100,13 +100,12 @@ static bool is_one_origin(const Kernel *k, Stmt *const *body, uint32_t n, const 
 /* Is the statement to be said in full? Once in the functions of a kernel; elsewhere its target is enough. */
 static bool is_quoted_here(Emitter *e, const char *origin)
 {
-    for (uint32_t i = 0; i < e->quoted.n; i++) {
-        if (e->quoted.at[i] == origin) {
-            return false;
-        }
+    uint64_t key = (uint64_t)(uintptr_t)origin;
+    if (map_get(&e->quoted, key, &(uint32_t){0})) {
+        return false;
     }
     if (!e->in_tile) {
-        vec_push(e->w.arena, &e->quoted, origin);
+        map_put(&e->quoted, key, 1);
     }
     return !e->in_tile;
 }
