@@ -32,6 +32,12 @@ typedef struct SourceStatements { /* those of one kernel: of one source, in its 
     const SourceStatement *at;
 } SourceStatements;
 
+/* Lines that stages carry along without reading them. */
+typedef struct TextLines {
+    uint32_t n;
+    const char *const *at;
+} TextLines;
+
 typedef struct Sources {
     Arena *arena;
     VEC(Source *) list; /* list.at[k] has number k + 1 */

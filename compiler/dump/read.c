@@ -135,6 +135,16 @@ bool read_kernel_head(DumpReader *r, const DumpLine *line, KernelHead *head, uin
         vec_push(r->arena, &statements, s);
     }
     head->statements = (SourceStatements){(uint32_t)statements.n, statements.at};
+    VEC(const char *) ranks = {0};
+    for (const char *rank = ""; *next < line->n_body && rank != NULL; *next += rank != NULL) {
+        if (!read_quoted(r, line->body[*next], "ranks", &rank, NULL)) {
+            return false;
+        }
+        if (rank != NULL) {
+            vec_push(r->arena, &ranks, rank);
+        }
+    }
+    head->ranks = (TextLines){(uint32_t)ranks.n, ranks.at};
     return true;
 }
 

@@ -29,6 +29,7 @@ typedef struct KernelHead {
     Span span;
     const char *signature;
     SourceStatements statements;
+    TextLines ranks;
 } KernelHead;
 /* `kernel NAME at "FILE" L:C {`, the signature and the statements; one level of indentation is left open. */
 void dump_kernel_head(Text *out, Sources *sources, const KernelHead *head);
@@ -56,7 +57,7 @@ void dump_reader_kernel(DumpReader *r, DimTable *dims);
 /* The head of a dump of `stage`; *next is the first line after it. *name is null when there is no source line. */
 bool read_module_head(DumpReader *r, const DumpTree *tree, const char *stage, const char **name,
                       uint32_t *next);
-/* `kernel NAME [at ...] {`, and `signature "..."` and `statement "..." at L:C` as the first lines of its block; *next
+/* `kernel NAME [at ...] {`, and `signature "..."`, `statement "..." at L:C` and `ranks "..."` as the first lines of its block; *next
  * is the line after. */
 bool read_kernel_head(DumpReader *r, const DumpLine *line, KernelHead *head, uint32_t *next);
 bool read_dim_line(DumpReader *r, Cursor *c); /* after `dim` */

@@ -37,6 +37,10 @@ void dump_kernel_head(Text *out, Sources *sources, const KernelHead *head)
         dump_span(out, sources, head->statements.at[k].span, head->span.source);
         text_char(out, '\n');
     }
+    for (uint32_t k = 0; k < head->ranks.n; k++) {
+        put_quoted(out, "ranks", head->ranks.at[k]);
+        text_char(out, '\n');
+    }
 }
 
 void dump_label(Text *out, int32_t label)

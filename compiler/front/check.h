@@ -75,6 +75,13 @@ typedef struct Label {
         given; /* its extent is written, or known from the value on the left, and no use of it changes that */
 } Label;
 
+/* An array of the caller's is cut along dimension `dim` over the ranks of an axis of the mesh; null: the kernel's only axis. */
+typedef struct Shard {
+    Sym axis;
+    uint32_t dim;
+    Sym written; /* the name by which the program says it; null: by number */
+} Shard;
+
 typedef enum ValueKind { VALUE_PARAM, VALUE_RESULT, VALUE_LOCAL, VALUE_TEMP } ValueKind;
 
 typedef struct Value {
@@ -83,6 +90,9 @@ typedef struct Value {
     TensorType type;         /* dtype NONE: poison */
     Span span;               /* its declaration or first assignment */
     const int32_t *symmetry; /* declared, classes of dimensions (op/symmetry.h); or null */
+    const Shard *shard;      /* [n_shard], of two cuts of one dimension the outer one first */
+    uint32_t n_shard;
+    bool partial; /* the value is the sum of what ranks have */
     bool is_inout;
     bool declared; /* LOCAL: with an element type */
     bool allow_spill;
@@ -159,6 +169,10 @@ Program *program_check(Ctx *ctx, uint32_t source, const FrontOptions *options);
 
 /* The checked program as TDSL with every sum written out and types in comments; reads back as itself. */
 void program_dump(Ctx *ctx, const Program *p, Text *out);
+
+/* ` shard(r(0), c(1)) partial`: how the caller's array lies on ranks, dimensions by number, or, if they are `named`, as the program
+ * has them; nothing where every rank has all of it. */
+void layout_put(Text *out, const Value *value, bool named);
 
 /* The statements of a kernel as program_dump writes them, each on one line, cut where it is long: for comments. */
 SourceStatements statement_texts(Ctx *ctx, Arena *arena, const CheckedKernel *k);

@@ -324,6 +324,24 @@ static void show_symmetry(Show *w, const Value *value)
     }
 }
 
+void layout_put(Text *out, const Value *value, bool named)
+{
+    for (uint32_t i = 0; i < value->n_shard; i++) {
+        const Shard *cut = &value->shard[i];
+        text_put(out, i == 0 ? " shard(" : ", ");
+        text_printf(out, "%s%s", cut->axis == NULL ? "" : cut->axis->text,
+                    cut->axis == NULL ? "" : "(");
+        if (named && cut->written != NULL && value->type.dims[cut->dim].sym >= 0) {
+            text_put(out, cut->written->text);
+        } else {
+            text_printf(out, "%u", cut->dim);
+        }
+        text_put(out, cut->axis == NULL ? "" : ")");
+        text_put(out, i + 1 == value->n_shard ? ")" : "");
+    }
+    text_put(out, value->partial ? " partial" : "");
+}
+
 static void show_params(Show *w, ValueKind kind)
 {
     uint32_t shown = 0;
@@ -334,6 +352,7 @@ static void show_params(Show *w, ValueKind kind)
                         value->is_inout ? "inout " : "");
             type_print(w->out, &w->k->dims, &value->type);
             show_symmetry(w, value);
+            layout_put(w->out, value, true);
         }
     }
 }

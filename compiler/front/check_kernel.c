@@ -151,37 +151,38 @@ static void check_symmetry(Kern *k, const AstNode *attr, const TensorType *type,
     }
 }
 
-/* What the declaration says of symmetry: null for nothing. */
-static const int32_t *check_attributes(Kern *k, const AstNode *n, const TensorType *type)
+/* What the declaration says beside the type. */
+static void check_attributes(Kern *k, const AstNode *n, Value *v)
 {
-    static const char *const later[] = {"accumulate", "shard"};
     int32_t *classes = NULL;
     for (uint32_t a = 1; a < n->n; a++) {
         const AstNode *attr = node(k, n->child[a]);
-        bool known = attr->kind != AST_ATTRIBUTE;
-        for (size_t i = 0; i < sizeof later / sizeof later[0] && !known; i++) {
-            if (strcmp(attr->name->text, later[i]) == 0) {
-                diag_unsupported(&k->c->ctx->diags, E_NOT_YET, attr->span,
-                                 "the attribute '%s' is not compiled by this version",
-                                 attr->name->text);
-                known = true;
-            }
+        if (attr->kind != AST_ATTRIBUTE) {
+            continue;
         }
-        if (!known && (strcmp(attr->name->text, "symmetric") == 0 ||
-                       strcmp(attr->name->text, "antisymmetric") == 0)) {
-            known = true;
-            if (type->dtype != DTYPE_NONE) {
+        const char *name = attr->name->text;
+        bool typed = v->type.dtype != DTYPE_NONE;
+        if (strcmp(name, "accumulate") == 0) {
+            diag_unsupported(&k->c->ctx->diags, E_NOT_YET, attr->span,
+                             "the attribute '%s' is not compiled by this version", name);
+        } else if (strcmp(name, "symmetric") == 0 || strcmp(name, "antisymmetric") == 0) {
+            if (typed) {
                 classes =
-                    classes == NULL ? ARENA_ARRAY(k->c->arena, type->rank, int32_t) : classes;
-                check_symmetry(k, attr, type, classes);
+                    classes == NULL ? ARENA_ARRAY(k->c->arena, v->type.rank, int32_t) : classes;
+                check_symmetry(k, attr, &v->type, classes);
             }
-        }
-        if (!known) {
+        } else if (strcmp(name, "shard") == 0 || strcmp(name, "partial") == 0) {
+            if (typed) {
+                void (*check)(Kern *, const AstNode *, const AstNode *, Value *) =
+                    name[0] == 's' ? shard_check : partial_check;
+                check(k, attr, node(k, n->child[0]), v);
+            }
+        } else {
             diag_error(&k->c->ctx->diags, E_UNKNOWN_NAME, attr->at,
-                       "there is no attribute '%s'", attr->name->text);
+                       "there is no attribute '%s'", name);
         }
     }
-    return classes;
+    v->symmetry = classes;
 }
 
 static void check_decl(Kern *k, AstId id, bool is_result)
@@ -191,8 +192,12 @@ static void check_decl(Kern *k, AstId id, bool is_result)
     if (n.kind != AST_PARAM) {
         return;
     }
-    TensorType type = type_of(k, n.child[0], &n);
-    const int32_t *symmetry = check_attributes(k, &n, &type);
+    Value v = {.kind = is_result ? VALUE_RESULT : VALUE_PARAM,
+               .name = n.name,
+               .type = type_of(k, n.child[0], &n),
+               .span = n.at,
+               .is_inout = n.flag && !is_result};
+    check_attributes(k, &n, &v);
     if (is_result && n.flag) {
         diag_error(diags, E_NOT_ASSIGNABLE, n.span, "a result is not inout");
     }
@@ -203,12 +208,6 @@ static void check_decl(Kern *k, AstId id, bool is_result)
         mark_other(k->c, d, k->k->values.at[before].span, "first here");
         return;
     }
-    Value v = {.kind = is_result ? VALUE_RESULT : VALUE_PARAM,
-               .name = n.name,
-               .type = type,
-               .span = n.at,
-               .symmetry = symmetry,
-               .is_inout = n.flag && !is_result};
     v.number = is_result ? k->k->n_results++ : k->k->n_params++;
     (void)value_new(k, v);
 }

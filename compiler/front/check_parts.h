@@ -306,6 +306,10 @@ CheckedExpr *compute_target(Kern *k, CheckedExpr *e, uint32_t target);
 /* At the end of a kernel: undeclared 16-bit values that nobody computes with in f32 are rounded where they are made. */
 void compute_locals(Kern *k);
 
+/* ---- check_shard.c ---- Attributes of the declaration of `v`, whose type is written as `type`. */
+void shard_check(Kern *k, const AstNode *attr, const AstNode *type, Value *v);
+void partial_check(Kern *k, const AstNode *attr, const AstNode *type, Value *v);
+
 /* ---- check_weak.c ---- */
 CheckedExpr *weak_const(Kern *k, AstId ast, Span span, Weak weak, int64_t i, double f);
 /* May `e` become a t? A decimal that meets an integer is reported, with `why` as what it meets. */

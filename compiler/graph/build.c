@@ -451,6 +451,23 @@ static void build_results(Build *b)
     }
 }
 
+/* `A shard(r(0), c(1))` */
+static TextLines build_layouts(Arena *arena, const CheckedKernel *k)
+{
+    VEC(const char *) lines = {0};
+    for (uint32_t v = 0; v < k->n_params + k->n_results; v++) {
+        const Value *value = &k->values.at[v];
+        if (value->n_shard > 0 || value->partial) {
+            Text line;
+            text_init(&line, arena);
+            text_put(&line, value->name->text);
+            layout_put(&line, value, false);
+            vec_push(arena, &lines, line.at);
+        }
+    }
+    return (TextLines){(uint32_t)lines.n, lines.at};
+}
+
 static Graph *build_kernel(Ctx *ctx, Arena *arena, const CheckedKernel *written)
 {
     const CheckedKernel *k = kernel_split(ctx, arena, written);
@@ -462,6 +479,7 @@ static Graph *build_kernel(Ctx *ctx, Arena *arena, const CheckedKernel *written)
     g->sources = &ctx->sources;
     g->signature = k->signature;
     g->statements = statement_texts(ctx, arena, written);
+    g->ranks = build_layouts(arena, written);
     for (uint32_t d = 0; d < k->dims.list.n; d++) {
         vec_push(arena, &g->dims.list, k->dims.list.at[d]);
     }

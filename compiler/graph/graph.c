@@ -461,6 +461,15 @@ static SourceStatements statements_copy(Arena *arena, const SourceStatements *fr
     return (SourceStatements){from->n, to};
 }
 
+static TextLines lines_copy(Arena *arena, const TextLines *from)
+{
+    const char **to = ARENA_ARRAY(arena, from->n, const char *);
+    for (uint32_t k = 0; k < from->n; k++) {
+        to[k] = str_dup(arena, str_from(from->at[k]));
+    }
+    return (TextLines){from->n, to};
+}
+
 Graph *graph_like(Arena *arena, const Graph *g)
 {
     Graph *to = graph_new(arena, g->name);
@@ -468,6 +477,7 @@ Graph *graph_like(Arena *arena, const Graph *g)
     to->sources = g->sources;
     to->signature = str_dup(arena, str_from(g->signature));
     to->statements = statements_copy(arena, &g->statements);
+    to->ranks = lines_copy(arena, &g->ranks);
     to->program = g->program == NULL ? NULL : str_dup(arena, str_from(g->program));
     to->form = g->form;
     for (uint32_t k = 0; k < g->dims.list.n; k++) {

@@ -163,6 +163,8 @@ typedef struct Graph {
                               header */
     SourceStatements
         statements; /* of the kernel, canonical text: comments in what is generated */
+    TextLines
+        ranks; /* how arguments lie on ranks, and the plan for them: read by compiler/dist */
     const char *
         program; /* graph_digest of the kernel in the program that decisions were taken for, which a
                             program that uses them must have; null: not said */

@@ -185,7 +185,7 @@ static void dump_dims_as(const char *word, const DimTable *dims, uint32_t n, con
 void graph_dump(const Graph *g, Text *out)
 {
     dump_kernel_head(out, g->sources,
-                     &(KernelHead){g->name, g->span, g->signature, g->statements});
+                     &(KernelHead){g->name, g->span, g->signature, g->statements, g->ranks});
     if (g->program != NULL) {
         text_put(out, "program ");
         text_quoted(out, str_from(g->program));

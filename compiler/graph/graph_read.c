@@ -633,6 +633,7 @@ Graph *graph_read(DumpReader *in, Arena *scratch, const DumpLine *line)
     r.g->span = head.span;
     r.g->signature = head.signature;
     r.g->statements = head.statements;
+    r.g->ranks = head.ranks;
     r.g->sources = &r.ctx->sources;
     dump_reader_kernel(in, &r.g->dims);
     map_init(&r.value_of, scratch);

@@ -239,6 +239,7 @@ typedef struct Kernel {
     Sources *sources; /* where spans point, for dumps (`at 4:12`); null: none are printed */
     const char *signature;       /* as Graph.signature */
     SourceStatements statements; /* as Graph.statements */
+    TextLines ranks;             /* as Graph.ranks */
     LoopForm form;
     const char *target; /* LEGAL: for whom, else null */
     DimTable dims;

@@ -514,7 +514,7 @@ static void put_head(const Kernel *k, Text *out)
 void kernel_dump(const Kernel *k, Text *out)
 {
     dump_kernel_head(out, k->sources,
-                     &(KernelHead){k->name, k->span, k->signature, k->statements});
+                     &(KernelHead){k->name, k->span, k->signature, k->statements, k->ranks});
     put_head(k, out);
     put_block(k, k->body, k->n_body, 0, out);
     out->indent--;

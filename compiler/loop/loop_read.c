@@ -719,6 +719,7 @@ static Kernel *read_kernel(LoopReader *r, const DumpLine *line)
     r->k->sources = &r->ctx->sources;
     r->k->signature = head.signature;
     r->k->statements = head.statements;
+    r->k->ranks = head.ranks;
     dump_reader_kernel(&r->in, &r->k->dims);
     map_init(&r->var_of, r->arena);
     map_init(&r->buf_of, r->arena);

@@ -768,6 +768,7 @@ Kernel *nest_lower(Ctx *ctx, Arena *arena, const Nest *nest)
     b.k->sources = g->sources;
     b.k->signature = g->signature;
     b.k->statements = g->statements;
+    b.k->ranks = g->ranks;
     for (uint32_t d = 0; d < g->dims.list.n; d++) {
         vec_push(arena, &b.k->dims.list, g->dims.list.at[d]);
     }
