@@ -212,8 +212,8 @@ typedef struct Stmt {
     BufRef dst;
     const Affine *at; /* [rank of dst] */
     Op fold;          /* OP_COPY: assign; else a REDUCE op */
-    /* A fold that begins: in the first iterations of these loops, all at once (none: always), what is at the destination counts
-     * as the neutral element, and is not read. */
+    /* A fold that begins: in the first iterations of these loops in which it is run, all at once (none: always), what is at the
+     * destination counts as the neutral element, and is not read. */
     bool begins;
     uint32_t n_first;
     const VarRef *first; /* [n_first] loops around it */
@@ -287,16 +287,21 @@ Expr *expr_const(Arena *a, Number v);
 Expr *expr_load(Arena *a, const Kernel *k, BufRef buf, const Affine *at);
 Expr *expr_op(Arena *a, Op op, DType t, uint32_t n, const Expr *const *arg);
 Expr *expr_cast(Arena *a, const Expr *e, DType t); /* e itself when it is of that type */
-/* Do the tests of a block hold, with loop variables at the values in `var`? */
+/* The first value that passes a test, with loop variables at the values in `var`. */
+static inline int64_t guard_least(const Guard *g, const int64_t *var)
+{
+    int64_t lo = g->lo;
+    for (uint32_t t = 0; t < g->from.n; t++) {
+        lo += g->from.term[t].coef * var[g->from.term[t].var];
+    }
+    return lo;
+}
+/* Do the tests of a block hold? */
 static inline bool stmt_guards_hold(const Stmt *s, const int64_t *var)
 {
     for (uint32_t i = 0; i < s->n_guards; i++) {
         const Guard *g = &s->guard[i];
-        int64_t lo = g->lo;
-        for (uint32_t t = 0; t < g->from.n; t++) {
-            lo += g->from.term[t].coef * var[g->from.term[t].var];
-        }
-        if (var[g->var] < lo || var[g->var] >= g->hi) {
+        if (var[g->var] < guard_least(g, var) || var[g->var] >= g->hi) {
             return false;
         }
     }

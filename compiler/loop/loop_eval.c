@@ -31,8 +31,9 @@ typedef struct Interpreter {
     Arena scratch;
     const Kernel *k;
     const int64_t *dims;
-    int64_t *var;   /* [vars] */
-    bool *first;    /* [vars] of loops: is it the first iteration? */
+    int64_t *var; /* [vars] */
+    int64_t *
+        least; /* [vars] of loops: the first value, of those that pass the tests of blocks around */
     Memory *memory; /* [bufs] */
     const Stmt *at;
     int64_t work;
@@ -259,7 +260,7 @@ static bool begins(const Interpreter *m, const Stmt *s)
 {
     bool all = s->begins;
     for (uint32_t i = 0; i < s->n_first; i++) {
-        all = all && m->first[s->first[i]];
+        all = all && m->var[s->first[i]] == m->least[s->first[i]];
     }
     return all;
 }
@@ -429,6 +430,7 @@ static bool run_for(Interpreter *m, const Stmt *s)
     bool rest = lo + full * s->step < end; /* and one that does not */
     int64_t first = s->part == FOR_REST ? full : 0;
     int64_t count = full + (rest && s->part != FOR_FULL ? 1 : 0) - first;
+    m->least[s->var] = lo + first * s->step;
     for (int64_t i = 0; i < count; i++) {
         int64_t tile = first + (s->parallel ? count - 1 - i : i);
         int64_t least = 0, most = 0;
@@ -440,12 +442,25 @@ static bool run_for(Interpreter *m, const Stmt *s)
                                   (s->window->has_hi && lo + tile * s->step >= most))) {
             continue;
         }
-        m->first[s->var] = tile == first;
         if (!run_iteration(m, s, lo + tile * s->step)) {
             return false;
         }
     }
     return true;
+}
+
+/* A block whose tests from `at` on, if they hold, say in which iteration of their loops it is run first. */
+static bool run_guarded(Interpreter *m, const Stmt *s, uint32_t at)
+{
+    if (at == s->n_guards) {
+        return run_block(m, s->body, s->n_body);
+    }
+    VarRef v = s->guard[at].var;
+    int64_t around = m->least[v], least = guard_least(&s->guard[at], m->var);
+    m->least[v] = least > around ? least : around;
+    bool ok = run_guarded(m, s, at + 1);
+    m->least[v] = around;
+    return ok;
 }
 
 static bool run_stmt(Interpreter *m, const Stmt *s)
@@ -456,7 +471,7 @@ static bool run_stmt(Interpreter *m, const Stmt *s)
         return run_for(m, s);
     case STMT_BLOCK:
         return (s->when != NULL && !dim_test_holds(s->when, m->dims[s->when->dim])) ||
-               !stmt_guards_hold(s, m->var) || run_block(m, s->body, s->n_body);
+               !stmt_guards_hold(s, m->var) || run_guarded(m, s, 0);
     case STMT_ALLOC:
         return run_alloc(m, s);
     case STMT_TILE:
@@ -603,7 +618,7 @@ bool loop_eval_counted(Ctx *ctx, Arena *arena, const Kernel *k, const int64_t *d
     arena_init(&m.scratch, &ctx->budget);
     m.dims = dims_complete(&m.scratch, &k->dims, dims);
     m.var = ARENA_ARRAY(&m.scratch, k->vars.n, int64_t);
-    m.first = ARENA_ARRAY(&m.scratch, k->vars.n, bool);
+    m.least = ARENA_ARRAY(&m.scratch, k->vars.n, int64_t);
     m.memory = ARENA_ARRAY(&m.scratch, k->bufs.n, Memory);
     bool ok =
         bind_args(&m, args) && run_block(&m, k->body, k->n_body) && take_results(&m, results);

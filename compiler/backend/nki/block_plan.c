@@ -320,7 +320,7 @@ static bool block_fits(const Plan *p)
 bool plan_blocks(Plan *p, Contraction *c)
 {
     Lower *l = c->l;
-    *p = (Plan){.c = c, .l = l};
+    *p = (Plan){.c = c, .l = l, .sum_loop = UINT32_MAX};
     box_steps(c->pm, &l->now.full, c->tile[ROLE_M], p->mstep);
     box_steps(c->n, &l->now.full, c->tile[ROLE_N], p->nstep);
     p->outer = contract_outer(c, p->gstep);

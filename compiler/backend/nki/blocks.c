@@ -218,7 +218,10 @@ static void step_position(Plan *p, const Block *b, int64_t k, const Bank *bank,
     }
     CHECK(good || p->l->tried.failed);
     if (!p->l->tried.failed) {
-        make_matmul(p->l, dst, v[STATIONARY], v[MOVING], k == 0 && !p->opened);
+        bool loop = p->sum_loop != UINT32_MAX;
+        Stmt *s = make_matmul(p->l, dst, v[STATIONARY], v[MOVING], k == 0 && !p->later);
+        s->n_first = s->begins && loop;
+        s->first = loop ? arena_copy(p->l->arena, &p->sum_loop, sizeof p->sum_loop) : NULL;
     }
 }
 
@@ -450,14 +453,13 @@ static bool emit_sum(Plan *p)
     Affine moves = l->now.moves[sum];
     Bank bank[NKI_PSUM_BANKS];
     uint32_t n = block_banks(p, &p->blocks.at[0], bank);
-    for (uint32_t i = 0; i < n; i++) {
-        make_open(l, bank[i].psum);
-    }
-    p->opened = true;
     int64_t step = SUM_STEPS * c->tile[ROLE_K];
     if (stay_open_label(l, sum, step, affine_const(0), c->epilogue)) {
+        p->sum_loop = l->loops.open[l->loops.depth - 1].var;
         sum_steps(p, bank, n);
         stay_close_label(l, sum, step, &full, moves);
+        p->sum_loop = UINT32_MAX;
+        p->later = true;
     }
     if (l->now.full.n[sum] > 0) {
         sum_steps(p, bank, n);

@@ -50,7 +50,8 @@ typedef struct Plan {
     Bank
         below[NKI_PSUM_BANKS]; /* banks of a symmetric block whose mirror image is to be made */
     uint32_t n_below;
-    bool opened;     /* have sums begun before the K steps at hand? */
+    VarRef sum_loop; /* over K steps, or UINT32_MAX, */
+    bool later;      /* and are these all behind it? */
     int64_t made[2]; /* steps (block times K step) whose slabs have been asked for */
 } Plan;
 

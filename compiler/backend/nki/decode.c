@@ -502,23 +502,10 @@ static bool decode_matmul(Decoder *d, const Expr *e, Indices x, Instr *out)
     return (k == k2 && m == x.p && n == x.f && k != m) || no(d, "a product that is no matmul");
 }
 
-/* Does the fill open a fold? In PSUM only groups of matmuls are opened. */
-static bool is_open_fill(const Kernel *k, const Stmt *s, const Stmt *fold)
-{
-    if (s->kind != STMT_TILE || s->value->kind != EXPR_CONST || s->fold != OP_COPY) {
-        return false;
-    }
-    if (k->bufs.at[s->dst].space == SPACE_ACC) {
-        return s->value->value.i == 0 && !(s->value->value.re > 0) && !(s->value->value.re < 0);
-    }
-    return fold != NULL && fold->kind == STMT_TILE && fold->fold != OP_COPY &&
-           s->dst == fold->dst && affine_eq(s->at[0], fold->at[0]);
-}
-
-static bool decode_fold(Decoder *d, const Stmt *before, Indices x, Instr *out)
+static bool decode_fold(Decoder *d, Indices x, Instr *out)
 {
     const Expr *e = bare(d->s->value);
-    bool first = before != NULL && is_open_fill(d->k, before, d->s);
+    bool first = d->s->begins && d->s->n_first == 0;
     out->op = d->s->fold;
     if (d->s->fold == OP_SUM && e->kind == EXPR_OP && e->op == OP_MUL && is_load(e->arg[0]) &&
         is_load(e->arg[1])) {
@@ -560,8 +547,6 @@ static bool decode_alone(const Kernel *k, StmtPlace place, const int64_t *env, b
                          const Expr *made, Instr *out, const char **why)
 {
     const Stmt *s = place.body[place.at];
-    const Stmt *next = place.at + 1 < place.n ? place.body[place.at + 1] : NULL;
-    const Stmt *before = place.at > 0 ? place.body[place.at - 1] : NULL;
     Decoder d = {k, s, env, out, "a statement that is no instruction", adds, made};
     *out = (Instr){.stmt = s, .scale = 1.0};
     bool ok = false;
@@ -575,9 +560,9 @@ static bool decode_alone(const Kernel *k, StmtPlace place, const int64_t *env, b
     } else if (s->scan > 0) {
         ok = decode_scan(&d, x, out);
     } else if (s->fold != OP_COPY) {
-        ok = decode_fold(&d, before, x, out);
+        ok = decode_fold(&d, x, out);
     } else if (e->kind == EXPR_CONST) {
-        out->kind = is_open_fill(k, s, next) ? INSTR_NOTHING : INSTR_MEMSET;
+        out->kind = INSTR_MEMSET;
         ok = number_value(e, &out->value);
     } else if (e->kind == EXPR_INDEX) {
         out->kind = INSTR_IOTA;
@@ -602,22 +587,14 @@ bool instr_squares(const Instr *i)
     return i->kind == INSTR_TENSOR && i->op == OP_MUL && same_operand(&i->a, &i->b);
 }
 
-/* Are the statement at a place and the two after it a function, or a square, that adds up its rows? Or the one after it, which adds them to what
- * is there? The rows are those of an f32 tile, or the same values before they are rounded to what the tile has. `next`: of the statement after
- * those. */
-static bool decode_sums(const Kernel *k, StmtPlace place, const int64_t *env, Instr *out,
-                        uint32_t *next)
+/* Are the statement at a place and the one after it a function, or a square, that adds up its rows? The rows are those of an f32 tile, or the
+ * same values before they are rounded to what the tile has. */
+static bool decode_sums(const Kernel *k, StmtPlace place, const int64_t *env, Instr *out)
 {
     const char *why = NULL;
-    StmtPlace after = place;
-    bool tiles = place.at + 1 < place.n && place.body[place.at]->kind == STMT_TILE &&
-                 place.body[place.at + 1]->kind == STMT_TILE;
-    out->adds = tiles && place.body[place.at + 1]->fold == OP_SUM;
-    after.at += out->adds ? 1 : 2;
-    *next = after.at + 1;
-    bool adds = out->adds;
-    if (!tiles || after.at >= place.n || place.body[after.at]->kind != STMT_TILE ||
-        place.body[after.at]->fold != OP_SUM ||
+    StmtPlace after = {place.body, place.n, place.at + 1};
+    const Stmt *s = place.body[place.at], *t = after.at < place.n ? place.body[after.at] : NULL;
+    if (t == NULL || s->kind != STMT_TILE || t->kind != STMT_TILE || t->fold != OP_SUM ||
         !decode_alone(k, place, env, false, NULL, out, &why)) {
         return false;
     }
@@ -626,37 +603,30 @@ static bool decode_sums(const Kernel *k, StmtPlace place, const int64_t *env, In
         return false;
     }
     Instr sum;
-    const Expr *made = place.body[place.at]->value;
-    bool ok = decode_alone(k, after, env, adds, made, &sum, &why) && sum.kind == INSTR_REDUCE &&
-              sum.dst.buf != out->dst.buf && affine_eq(sum.dst.at.p, out->dst.at.p) &&
+    bool ok = decode_alone(k, after, env, !t->begins, s->value, &sum, &why) &&
+              sum.kind == INSTR_REDUCE && sum.dst.buf != out->dst.buf &&
+              affine_eq(sum.dst.at.p, out->dst.at.p) &&
               k->bufs.at[sum.dst.buf].space == SPACE_TILE &&
               k->bufs.at[sum.dst.buf].dtype == DTYPE_F32;
     bool same =
-        bare(place.body[after.at]->value)->kind != EXPR_LOAD ||
+        bare(t->value)->kind != EXPR_LOAD ||
         (same_operand(&sum.a, &out->dst) && k->bufs.at[out->dst.buf].dtype == DTYPE_F32);
-    ok = ok && same;
-    ok = ok && !nki_vector_reciprocal(out);
-    out->sums = ok;
-    out->adds = ok && adds;
+    out->sums = ok && same && !nki_vector_reciprocal(out);
+    out->adds = out->sums && !t->begins;
     out->sum = sum.dst;
-    return ok;
+    return out->sums;
 }
 
 bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *out,
                   const char **why)
 {
-    uint32_t next = 0;
-    if (decode_sums(k, place, env, out, &next)) {
+    if (decode_sums(k, place, env, out)) {
         return true;
     }
-    bool added = false;
-    const Expr *made = NULL;
-    for (uint32_t back = 1; back <= 2 && place.at >= back && !added; back++) {
-        StmtPlace before = {place.body, place.n, place.at - back};
-        added = place.body[place.at]->fold == OP_SUM &&
-                decode_sums(k, before, env, out, &next) && next == place.at + 1;
-        made = added ? before.body[before.at]->value : NULL;
-    }
+    const Stmt *s = place.body[place.at];
+    StmtPlace before = {place.body, place.n, place.at - 1};
+    bool added = s->fold == OP_SUM && place.at > 0 && decode_sums(k, before, env, out);
+    const Expr *made = added ? before.body[before.at]->value : NULL;
     bool ok = decode_alone(k, place, env, added, made, out, why);
     out->kind = added ? INSTR_NOTHING : out->kind;
     return ok;

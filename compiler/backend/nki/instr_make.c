@@ -125,30 +125,18 @@ void make_memset(Lower *l, TileView dst, double value)
                                                                   : number_real(t, value));
 }
 
-static void open_fold(Lower *l, TileView dst, Op fold)
-{
-    make_2d(l, dst)->value = expr_const(l->arena, op_neutral(fold, view_dtype(l, dst)));
-    l->tried.count -= l->loops.times;
-}
-
-void make_open(Lower *l, TileView dst)
-{
-    open_fold(l, dst, OP_SUM);
-}
-
-void make_matmul(Lower *l, TileView dst, TileView stationary, TileView moving, bool first)
+Stmt *make_matmul(Lower *l, TileView dst, TileView stationary, TileView moving, bool begins)
 {
     CHECK(stationary.np == moving.np && dst.np == stationary.nf && dst.nf == moving.nf);
-    if (first) {
-        open_fold(l, dst, OP_SUM);
-    }
     TileIndex index[3] = {index_of(l->p, dst.np), index_of(l->f, dst.nf),
                           index_of(l->k, stationary.np)};
     Stmt *s = make(l, dst.buf, at_of(l, dst, l->p, l->f), 3, index);
     s->fold = OP_SUM;
+    s->begins = begins;
     const Expr *pair[2] = {load_at(l, stationary, at_of(l, stationary, l->k, l->p), DTYPE_F32),
                            load_at(l, moving, at_of(l, moving, l->k, l->f), DTYPE_F32)};
     s->value = expr_op(l->arena, OP_MUL, DTYPE_F32, 2, pair);
+    return s;
 }
 
 Stmt *stmt_guarded(Arena *a, Span span, const Guard *guard, uint32_t n_guards, Stmt **body,
@@ -194,7 +182,7 @@ void make_affine_select(Lower *l, TileView dst, TileView src, Affine base, int64
     make_map(l, dst, expr_op(l->arena, OP_SELECT, DTYPE_F32, 3, arg));
 }
 
-static void make_fold(Lower *l, TileView dst, Op fold, TileView src)
+static void make_fold(Lower *l, TileView dst, Op fold, TileView src, bool begins)
 {
     TileIndex index[2] = {index_of(l->p, src.np), index_of(l->f, src.nf)};
     Affine *at = ARENA_ARRAY(l->arena, 2, Affine);
@@ -202,14 +190,14 @@ static void make_fold(Lower *l, TileView dst, Op fold, TileView src)
     at[1] = start_of(l, dst);
     Stmt *s = make(l, dst.buf, at, 2, index);
     s->fold = fold;
+    s->begins = begins;
     s->value = view_load(l, src, view_dtype(l, dst));
 }
 
 void make_reduce(Lower *l, TileView dst, Op fold, TileView src)
 {
     CHECK(dst.np == src.np && dst.nf == 1);
-    open_fold(l, dst, fold);
-    make_fold(l, dst, fold, src);
+    make_fold(l, dst, fold, src, true);
 }
 
 /* A sum goes on with 1 times what there is so far, a maximum or minimum with the larger or smaller one. */
@@ -243,10 +231,7 @@ bool make_row_sums(Lower *l, TileView dst, TileView src, bool first)
     if (!function && !(first && wide)) {
         return false;
     }
-    if (first) {
-        open_fold(l, dst, OP_SUM);
-    }
-    make_fold(l, dst, OP_SUM, src);
+    make_fold(l, dst, OP_SUM, src, first);
     if (!wide) {
         l->out.at[l->out.n - 1]->value = expr_cast(l->arena, e, DTYPE_F32);
     }

@@ -399,9 +399,8 @@ const Expr *view_column(Lower *l, TileView v, DType as); /* [p, 0] */
 void make_map(Lower *l, TileView dst, const Expr *value);
 void make_copy(Lower *l, TileView dst, TileView src);
 void make_memset(Lower *l, TileView dst, double value);
-/* Begins a sum of matmuls, none of which is `first`. */
-void make_open(Lower *l, TileView dst);
-void make_matmul(Lower *l, TileView dst, TileView stationary, TileView moving, bool first);
+/* `begins`: overwrites what is in dst. */
+Stmt *make_matmul(Lower *l, TileView dst, TileView stationary, TileView moving, bool begins);
 void make_transpose(Lower *l, TileView dst, TileView src);
 bool make_row_sums(Lower *l, TileView dst, TileView src, bool first);
 /* base + down * p + along * f; and where that, beside 0, is so: src, elsewhere a number. */

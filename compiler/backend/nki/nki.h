@@ -3,10 +3,9 @@
  * literal bounds around them, each of which is one instruction of the device; `instr_decode`
  * says which. Spaces: argument and workspace are HBM, tile is SBUF, acc is PSUM. A buffer on
  * chip is [partitions <= 128, elements]; one that is allocated in a loop is a new tile in each
- * iteration. A group of matmuls is opened by a `fill` of its PSUM tile, a reduction by a fill
- * right before it; such a fill is no instruction (the first matmul of a group overwrites, a
- * reduction overwrites). Nor is a sum of all rows that a function has left in f32, right after it, with its fill: the
- * function's instruction adds them up. A kernel for two cores is a loop over them: cores.h. */
+ * iteration. The first matmul of a group of sums `begins`, and overwrites what is
+ * there, as a reduction does. No instruction is a sum of all rows that a function has left in f32, right after it: the function's
+ * instruction adds them up. A kernel for two cores is a loop over them: cores.h. */
 #ifndef BACKEND_NKI_NKI_H
 #define BACKEND_NKI_NKI_H
 
@@ -46,7 +45,7 @@ extern const NkiChip nki_chips[3]; /* chip.c */
 const NkiChip *nki_chip(const char *target);
 
 typedef enum InstrKind {
-    INSTR_NOTHING, /* a fill that opens a fold */
+    INSTR_NOTHING, /* a sum of rows that the instruction before makes */
     INSTR_ALLOC,   /* no instruction: the tile dst.buf begins */
     INSTR_DMA,
     INSTR_COPY,
@@ -100,6 +99,7 @@ typedef struct Instr {
     bool sums; /* ACTIVATION: its rows are added up as well, into `sum` */
     bool adds; /* to what is in `sum` */
     Operand sum;
+    bool begins;  /* of a walk, MATMUL: overwrites what is in dst */
     double value; /* memset; AFFINE: elsewhere */
     int64_t base, down, along;
     Affine base_at;
@@ -139,6 +139,9 @@ bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *o
 /* The same instruction in another iteration, as long as no operand moves over partitions: which it is may depend on these. */
 bool instr_moves_partitions(const Instr *i);
 void instr_move(Instr *i, const int64_t *env);
+
+/* The first value of a loop that passes a test, which is `around` without it: the larger one, or a walk refuses the block. */
+Affine instr_least(Affine around, const Guard *g);
 
 /* Calls `visit` for every instruction in program order, loops unrolled, and for what is none
  * (NOTHING, ALLOC); stops when it returns false. */
@@ -211,19 +214,6 @@ bool nki_vector_reciprocal(const Instr *i);
 /* What an activation waits for whose function is not in the Scalar engine's table: *table, 0 at first. */
 double nki_table_us(const NkiChip *chip, int *table, const Instr *i);
 double nki_dma_charge(const Kernel *k, const Instr *i, int64_t *bytes, int64_t *descriptors);
-
-#define NKI_GROUP_LOOPS 8
-
-/* When a matmul opens a group (groups.c): where all loops that are `first` are in their first iteration; without such loops never, if it
- * `adds`, or always. Not `known`: by another rule. */
-typedef struct NkiGroup {
-    bool known, adds;
-    uint32_t n; /* loops around it, from the outermost */
-    const Stmt *loop[NKI_GROUP_LOOPS];
-    int64_t start[NKI_GROUP_LOOPS]; /* the first iteration in which it is run */
-    bool first[NKI_GROUP_LOOPS];
-} NkiGroup;
-NkiGroup *nki_groups(const Kernel *k); /* [instr_places] */
 
 /* A PSUM buffer of more than a bank is a list of tiles, each a bank, that are used one at a
  * time: elements of one; 0: the buffer is one tile. */

@@ -351,11 +351,24 @@ static void for_tiles(Panels *p, const Banks *b, TileBody *body)
     }
 }
 
-/* The matmul of the tiles that are open, at a step of the sum. */
+/* The matmul of the tiles that are open, at a step of the sum: the first one of each tile begins the sums there. */
 static void multiply(Panels *p, const Banks *b)
 {
-    make_matmul(p->l, bank_of(p, b), panel_part(p, &p->side[ROLE_M]),
-                panel_part(p, &p->side[ROLE_N]), false);
+    Lower *l = p->l;
+    VarRef first[LOOP_DEPTH_LIMIT];
+    uint32_t n = 0;
+    bool begins = !b->later;
+    for (const PanelLoop *x = p->loop; x != b->loop; x = x->around) {
+        bool sum = x->label == p->k || labels_have(p->sums, x->label);
+        begins &= !sum || !x->later || x == b->pieces;
+        if (sum && x->open) {
+            first[n++] = x->var;
+        }
+    }
+    Stmt *s = make_matmul(l, bank_of(p, b), panel_part(p, &p->side[ROLE_M]),
+                          panel_part(p, &p->side[ROLE_N]), begins);
+    s->n_first = begins ? n : 0;
+    s->first = arena_copy(l->arena, first, n * sizeof *first);
 }
 
 /* The steps of the sum that are open, of its labels from the i-th on, all tiles at each. */
@@ -379,11 +392,12 @@ static void multiply_steps(Panels *p, const Banks *b)
 }
 
 /* All steps but the last ones, where operands are turned: these are, a piece before it is multiplied. */
-static void turn_and_multiply(Panels *p, const Banks *b)
+static void turn_and_multiply(Panels *p, Banks *b)
 {
     Lower *l = p->l;
     int64_t piece = panels_piece(p);
     PanelLoop pieces = panels_loop(p, p->k, piece);
+    b->pieces = &pieces;
     while (panels_next(p, &pieces)) {
         panels_fill(p, FILL_KEPT);
         for (ScheduleRole r = 0; r < ROLE_K; r++) {
@@ -404,9 +418,11 @@ static void turn_and_multiply(Panels *p, const Banks *b)
         l->now.full.s[p->k] -= piece;
         l->now.full.n[p->k] = piece;
         multiply_steps(p, b);
+        b->later = true;
         l->now.full = now;
         panels_once_end(p, &late);
     }
+    b->pieces = NULL;
 }
 
 /* The last steps of the sum, and what becomes of the tile. */
@@ -441,7 +457,7 @@ static Banks make_banks(Panels *p)
     rows = (rows < m->tile ? rows : m->tile) * m->inner;
     columns = banks > 1 ? banks * b.tile : columns * n->inner;
     b.acc = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, rows, columns);
-    make_open(l, b.acc);
+    b.loop = p->loop;
     if (p->mirrored) {
         const Buffer *to = &l->from->bufs.at[p->c->final.buf];
         b.rows = tile_new(l, to->name->text, to->dtype, SPACE_TILE, rows, columns);
@@ -477,6 +493,7 @@ Banks panels_block(Panels *p)
             multiply_steps(p, &b);
         }
     }
+    b.later = head > 0;
     l->now.full = full;
     l->now.full.s[p->k] += head;
     l->now.full.n[p->k] = n_k - head;

@@ -143,9 +143,12 @@ void panel_fill_before(Panels *p, ScheduleRole r);
 
 typedef struct Banks {
     TileView acc;
-    TileView rows;     /* of a mirrored result: what is stored */
-    int64_t tile, row; /* elements from one tile of columns to the next, of rows */
-    Held at[2];        /* where the block begins */
+    TileView rows;           /* of a mirrored result: what is stored */
+    int64_t tile, row;       /* elements from one tile of columns to the next, of rows */
+    const PanelLoop *loop;   /* around them */
+    const PanelLoop *pieces; /* over what is turned, a piece before it is multiplied; or null */
+    bool later;              /* sums have begun */
+    Held at[2];              /* where the block begins */
 } Banks;
 
 /* The tile of rows and columns that is open, in `all` of the block. */

@@ -230,6 +230,24 @@ static void put_alloc(Pipeline *p, Stmts *out, const Stmt *s, uint32_t parity)
     vec_push(p->arena, &out->list, t);
 }
 
+/* When a sum begins in that iteration: the loop is at a number, or goes on after its first iteration, or is the one that is made. */
+static void move_begins(const Stage *g, const Stmt *s, Stmt *t)
+{
+    Pipeline *p = g->p;
+    VarRef *first = ARENA_ARRAY(p->arena, s->n_first + 1, VarRef);
+    bool one = g->at.n == 0, follows = g->at.n == 1 && g->at.term[0].coef == 1;
+    t->first = first;
+    t->n_first = 0;
+    for (uint32_t i = 0; i < s->n_first; i++) {
+        bool own = s->first[i] == p->loop->var;
+        if (!own || !one) {
+            first[t->n_first++] = own ? p->pair : p->var[s->first[i]];
+        }
+        t->begins &= !own || follows || (one && g->at.base == p->loop->range.start.base);
+    }
+    t->n_first = t->begins ? t->n_first : 0;
+}
+
 /* A copy of a statement in that iteration, with all in it. */
 static Stmt *moved_stmt(const Stage *g, const Stmt *s)
 {
@@ -239,6 +257,7 @@ static Stmt *moved_stmt(const Stage *g, const Stmt *s)
         t->at = moved(g, s->dst, s->at);
         t->dst = copy_of(g, s->dst);
         t->value = expr_with_places(p->arena, s->value, moved_load, (void *)(uintptr_t)g);
+        move_begins(g, s, t);
         return t;
     }
     if (s->kind == STMT_FOR) {

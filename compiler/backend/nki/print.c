@@ -167,20 +167,39 @@ static void put_memset(Printer *p, const Instr *i)
     }
 }
 
+/* A sum of loop variables, all of them times positive numbers. */
+static void put_affine(Printer *p, Affine x)
+{
+    for (uint32_t i = 0; i < x.n; i++) {
+        print_term(p, x.term[i].coef, p->k->vars.at[x.term[i].var].name->text, i == 0, false);
+    }
+    if (x.n == 0) {
+        text_i64(p->out, x.base);
+    } else if (x.base != 0) {
+        text_printf(p->out, x.base < 0 ? " - %lld" : " + %lld",
+                    (long long)(x.base < 0 ? -x.base : x.base));
+    }
+}
+
 /* False for the first matmul of a group, true for the others. */
-static void put_accumulate(Printer *p, const NkiGroup *g)
+static void put_accumulate(Printer *p, const Stmt *s)
 {
     const char *join = ", accumulate=";
-    for (uint32_t d = 0; d < g->n && g->known; d++) {
-        if (g->first[d] && g->loop[d]->range.limit.n > g->start[d] + 1) {
-            text_printf(p->out, "%s%s > %lld", join, p->k->vars.at[g->loop[d]->var].name->text,
-                        (long long)g->start[d]);
-            join = " or ";
+    if (!s->begins) {
+        text_printf(p->out, "%sTrue", join);
+        return;
+    }
+    for (uint32_t i = 0; i < s->n_first; i++) {
+        VarRef v = s->first[i];
+        Affine least = p->least[v];
+        if (least.n == 0 && p->range[v]->limit.n <= least.base + 1) {
+            continue; /* one iteration */
         }
+        text_printf(p->out, "%s%s > ", join, p->k->vars.at[v].name->text);
+        put_affine(p, least);
+        join = " or ";
     }
-    if (g->known && g->n == 0) {
-        text_printf(p->out, "%s%s", join, g->adds ? "True" : "False");
-    }
+    text_put(p->out, join[0] == ',' ? ", accumulate=False" : "");
 }
 
 static void put_position_pattern(Printer *p, const Instr *i)
@@ -214,7 +233,7 @@ static void put_instr(Printer *p)
         break;
     case INSTR_MATMUL:
         put_two(p, "nc_matmul", ", stationary", ", moving");
-        put_accumulate(p, &p->groups[i->place]);
+        put_accumulate(p, i->stmt);
         break;
     case INSTR_TRANSPOSE:
         text_put(p->out, "nisa.nc_transpose(");
@@ -325,20 +344,6 @@ static void put_origin(Printer *p, const Stmt *s)
 
 static void put_block(Printer *p, Stmt *const *body, uint32_t n);
 
-/* A sum of loop variables, all of them times positive numbers. */
-static void put_affine(Printer *p, Affine x)
-{
-    for (uint32_t i = 0; i < x.n; i++) {
-        print_term(p, x.term[i].coef, p->k->vars.at[x.term[i].var].name->text, i == 0, false);
-    }
-    if (x.n == 0) {
-        text_i64(p->out, x.base);
-    } else if (x.base != 0) {
-        text_printf(p->out, x.base < 0 ? " - %lld" : " + %lld",
-                    (long long)(x.base < 0 ? -x.base : x.base));
-    }
-}
-
 static void put_copies(Printer *p)
 {
     for (uint32_t i = 0; i < p->k->args.n; i++) {
@@ -386,6 +391,7 @@ static void put_for(Printer *p, const Stmt *s)
     }
     p->loop[p->depth++] = s->var;
     p->range[s->var] = &s->range;
+    p->least[s->var] = s->range.start;
     p->out->indent++;
     put_block(p, s->body, s->n_body);
     p->out->indent--;
@@ -419,11 +425,25 @@ static void put_tests(Printer *p, const Stmt *s)
     text_put(p->out, s->n_guards > 0 ? ":\n" : "");
 }
 
+/* The block, its tests from `at` on: they say in which iterations of their loops it is run first. */
+static void put_tested(Printer *p, const Stmt *s, uint32_t at)
+{
+    if (at == s->n_guards) {
+        put_block(p, s->body, s->n_body);
+        return;
+    }
+    VarRef v = s->guard[at].var;
+    Affine around = p->least[v];
+    p->least[v] = instr_least(around, &s->guard[at]);
+    put_tested(p, s, at + 1);
+    p->least[v] = around;
+}
+
 static void put_guarded(Printer *p, const Stmt *s)
 {
     put_tests(p, s);
     p->out->indent += s->n_guards > 0;
-    put_block(p, s->body, s->n_body);
+    put_tested(p, s, 0);
     p->out->indent -= s->n_guards > 0;
 }
 
@@ -500,7 +520,7 @@ void nki_print_kernel(const Kernel *k, const NkiCost *cost, const EmitOptions *o
     const Stmt *bad = NULL;
     const char *why = NULL;
     p.env = ARENA_ARRAY(k->arena, k->vars.n + 1, int64_t);
-    p.groups = nki_groups(k);
+    p.least = ARENA_ARRAY(k->arena, k->vars.n + 1, Affine);
     p.range = (const Range **)arena_array(k->arena, k->vars.n + 1, sizeof *p.range);
     p.use = ARENA_ARRAY(k->arena, k->bufs.n + 1, TileUse);
     p.wide = ARENA_ARRAY(k->arena, k->bufs.n + 1, int64_t);

@@ -18,16 +18,16 @@ typedef struct Printer {
     const NkiChip *chip;
     Text *out;
     NkiBalance balance;
-    TileUse *use;           /* [bufs] */
-    int64_t *wide;          /* [bufs] elements of a bank that are used, of a list of them */
-    const NkiGroup *groups; /* [instr_places] */
-    bool *came_in;          /* [instr_places]: reads an inout argument where it came in */
-    bool *copied;           /* [args]: an inout argument that is copied to the result first */
+    TileUse *use;  /* [bufs] */
+    int64_t *wide; /* [bufs] elements of a bank that are used, of a list of them */
+    bool *came_in; /* [instr_places]: reads an inout argument where it came in */
+    bool *copied;  /* [args]: an inout argument that is copied to the result first */
     uint32_t place;
     int64_t *env;
     uint32_t depth;
     VarRef loop[LOOP_DEPTH_LIMIT + 1];
     const Range **range; /* [vars] of loops that are open */
+    Affine *least;       /* [vars] of them: the first value with which what is printed is run */
     Instr at;            /* the instruction at hand */
     Span span;           /* of the last comment */
     bool commented;

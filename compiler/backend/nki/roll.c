@@ -136,7 +136,7 @@ static bool same_tile(const Roll *r, BufRef a, BufRef b)
     const Buffer *x = &r->k->bufs.at[a], *y = &r->k->bufs.at[b];
     return x->space == y->space && x->dtype == y->dtype && x->rank == 2 && y->rank == 2 &&
            x->extent[0].n == y->extent[0].n && x->extent[1].n == y->extent[1].n &&
-           (r->buf.at[a].fill == NULL) == (r->buf.at[b].fill == NULL);
+           r->buf.at[a].sums == r->buf.at[b].sums;
 }
 
 /* May the tile become a part of a larger one? */

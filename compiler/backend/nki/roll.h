@@ -4,6 +4,8 @@
  * order (`base`), and the buffers they are of (`ref`). Nodes of one key differ in numbers and
  * buffers only; a loop has the numbers of its first iteration and what each grows by. The
  * numbers of a node inside a loop are those of the loop: only nodes of the list count.
+ * A matmul has one number more, how many there are before it in its group, below 0: what is 0 begins the group, so a loop begins it in
+ * its first iteration if the number has a step.
  * Allocations are no nodes: a tile begins before its first access, in the innermost loop that
  * has all of them. */
 #ifndef BACKEND_NKI_ROLL_H
@@ -21,9 +23,7 @@ typedef struct RollNode {
     uint64_t key;
     StmtKind kind;
     const Stmt *stmt;
-    const Stmt *sum
-        [2]; /* after `stmt`, or null: what opens the sum of the rows that it leaves, and that sum */
-    const Stmt *fill; /* what opens a reduction, or a group in a part of a PSUM tile */
+    const Stmt *sum; /* after `stmt`, or null: the sum of the rows that it leaves */
     uint32_t n_base, n_ref, leaves;
     int64_t *base;
     RollRef *ref;
@@ -37,13 +37,13 @@ typedef struct RollNode {
 } RollNode;
 
 typedef struct RollBuf {
-    BufRef to;                /* it became a part of this tile, or is itself */
-    int64_t offset;           /* elements from that one's start */
-    uint32_t uses;            /* accesses in the list */
-    uint32_t depth;           /* given loops around its allocation */
-    const Stmt *alloc, *fill; /* and what opens the only group of a PSUM tile */
-    bool partly;              /* some access is to a part of it */
-    uint32_t banks;           /* PSUM tiles it was made of, or 0 */
+    BufRef to;      /* it became a part of this tile, or is itself */
+    int64_t offset; /* elements from that one's start */
+    uint32_t uses;  /* accesses in the list */
+    uint32_t depth; /* given loops around its allocation */
+    const Stmt *alloc;
+    bool sums;   /* a matmul begins sums there, before all else */
+    bool partly; /* some access is to a part of it */
     /* of the match at hand */
     uint64_t mark;
     uint32_t count, position, iteration, family;
@@ -71,6 +71,7 @@ typedef struct Roll {
     bool outer;       /* also those that began before the runs that use them? */
     uint32_t depth;   /* given loops around the list */
     uint64_t n_given; /* loops and blocks that the kernel has, so far */
+    Map groups;       /* of sums: their matmuls so far */
     int64_t stream;   /* see roll_streams; 0: none is joined */
     bool operands;
 } Roll;

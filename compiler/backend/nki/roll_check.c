@@ -66,7 +66,8 @@ static bool put_instr(void *user, const Instr *i)
         return true;
     }
     Step s = {
-        .shape = hash_mix((uint64_t)i->kind + 64 * (uint64_t)i->sums + 128 * (uint64_t)i->adds,
+        .shape = hash_mix((uint64_t)i->kind + 64 * (uint64_t)i->sums + 128 * (uint64_t)i->adds +
+                              256 * (uint64_t)i->begins,
                           (uint64_t)i->op * 4 + 2 * (uint64_t)i->reverse + (uint64_t)i->recip)};
     s.shape = hash_bytes(s.shape, &i->value, sizeof i->value);
     s.shape = hash_bytes(s.shape, &i->scale, sizeof i->scale);

@@ -34,18 +34,18 @@ static bool node_clashes(Roll *r, const RollNode *n, const RollRef *ref)
     if (n->kind != STMT_TILE) {
         return false;
     }
-    uint32_t dst = n->fill != NULL, end = n->n_ref;
-    if (n->sum[1] != NULL) { /* its fill, the sum, and what that reads */
-        end -= n->sum[0] != NULL ? 3 : 2;
+    uint32_t end = n->n_ref;
+    if (n->sum != NULL) { /* where it goes, and what that reads */
+        end -= 2;
         if (r->buf.at[ref[end].buf].joins == r->mark &&
             r->buf.at[ref[n->n_ref - 1].buf].joins == r->mark) {
             return true;
         }
     }
-    if (r->buf.at[ref[dst].buf].joins != r->mark) {
+    if (r->buf.at[ref[0].buf].joins != r->mark) {
         return false;
     }
-    for (uint32_t x = dst + 1; x < end; x++) {
+    for (uint32_t x = 1; x < end; x++) {
         if (r->buf.at[ref[x].buf].joins == r->mark) {
             return true;
         }
@@ -101,9 +101,8 @@ BufRef roll_join(Roll *r, const BufRef *part, uint32_t n)
     vec_push(r->arena, &r->hint, hint);
     RollBuf info = {.to = to, .family = UINT32_MAX};
     info.alloc = r->buf.at[part[0]].alloc;
-    info.fill = r->buf.at[part[0]].fill;
+    info.sums = r->buf.at[part[0]].sums;
     info.depth = r->buf.at[part[0]].depth;
-    info.banks = big.space == SPACE_ACC ? n : 0;
     for (uint32_t i = 0; i < n; i++) {
         RollBuf *b = &r->buf.at[part[i]];
         info.uses += b->uses;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statements to nodes and back (see roll.h). A fill that opens a reduction is one node with it;
- * one that is the first access to a PSUM tile, and sets all of it, goes with the tile's
- * allocation. */
+/* Statements to nodes and back (see roll.h). */
 #include "backend/nki/roll.h"
 
 #include "loop/walk.h"
@@ -15,6 +13,7 @@ static bool on_chip(const Kernel *k, BufRef b)
 
 typedef struct Gather {
     const Kernel *k;
+    Map *groups;
     const Stmt *of;
     Arena *arena;
     uint64_t key;
@@ -80,9 +79,36 @@ static void gather_value(Gather *g, const Expr *value)
     }
 }
 
+static bool is_matmul(const Kernel *k, const Stmt *s)
+{
+    return s->fold == OP_SUM && k->bufs.at[s->dst].space == SPACE_ACC;
+}
+
+/* How many matmuls of its group there are before it. */
+static int64_t place_in_group(Gather *g, const Stmt *s)
+{
+    uint64_t group = hash_mix((uint64_t)s->dst, (uint64_t)s->at[1].base);
+    for (uint32_t t = 0; t < s->at[1].n; t++) {
+        group = hash_mix(group, s->at[1].term[t].var);
+    }
+    uint32_t before = 0;
+    if (!map_get(g->groups, group, &before)) {
+        before = 1;
+    }
+    before = s->begins ? 0 : before;
+    map_put(g->groups, group, before + 1);
+    return before;
+}
+
 static void gather_tile(Gather *g, const Stmt *s)
 {
     g->of = s;
+    if (is_matmul(g->k, s)) {
+        int64_t place = -place_in_group(g, s);
+        vec_push(g->arena, &g->base, place);
+    } else {
+        mix(g, s->begins);
+    }
     mix(g, s->n_index);
     for (uint32_t i = 0; i < s->n_index; i++) {
         const Range *r = &s->index[i].range;
@@ -96,30 +122,22 @@ static void gather_tile(Gather *g, const Stmt *s)
     gather_value(g, s->value);
 }
 
-static RollNode *node_of(Roll *r, const Stmt *s, const Stmt *fill, const Stmt *const *sum)
+static RollNode *node_of(Roll *r, const Stmt *s, const Stmt *sum)
 {
-    Gather g = {.k = r->k, .arena = r->arena, .key = (uint64_t)s->kind};
+    Gather g = {.k = r->k, .groups = &r->groups, .arena = r->arena, .key = (uint64_t)s->kind};
     mix(&g, (uint64_t)s->span.source << 40 ^ (uint64_t)s->span.lo << 20 ^ s->span.hi);
     if (s->kind == STMT_ALLOC) { /* in HBM, one allocation stays one */
         mix(&g, s->buf);
     }
-    mix(&g, fill != NULL);
-    if (fill != NULL) {
-        gather_tile(&g, fill);
-    }
     if (s->kind == STMT_TILE) {
         gather_tile(&g, s);
     }
-    for (int i = 0; i < 2; i++) {
-        mix(&g, sum[i] != NULL);
-        if (sum[i] != NULL) {
-            gather_tile(&g, sum[i]);
-        }
+    mix(&g, sum != NULL);
+    if (sum != NULL) {
+        gather_tile(&g, sum);
     }
     RollNode *n = ARENA_NEW(r->arena, RollNode);
-    *n = (RollNode){.key = g.key, .kind = s->kind, .stmt = s, .fill = fill, .leaves = 1};
-    n->sum[0] = sum[0];
-    n->sum[1] = sum[1];
+    *n = (RollNode){.key = g.key, .kind = s->kind, .stmt = s, .sum = sum, .leaves = 1};
     n->base = g.base.at;
     n->n_base = g.base.n;
     n->ref = g.ref.at;
@@ -127,26 +145,7 @@ static RollNode *node_of(Roll *r, const Stmt *s, const Stmt *fill, const Stmt *c
     return n;
 }
 
-static bool is_fill(const Stmt *s)
-{
-    return s->kind == STMT_TILE && s->fold == OP_COPY && s->value->kind == EXPR_CONST;
-}
-
-/* Does the statement set all of its buffer? */
-static bool sets_all(const Kernel *k, const Stmt *s)
-{
-    const Buffer *b = &k->bufs.at[s->dst];
-    int64_t points = 1, size = 1;
-    for (uint32_t i = 0; i < s->n_index; i++) {
-        points = sat_mul(points, s->index[i].range.limit.n);
-    }
-    for (uint32_t d = 0; d < b->rank; d++) {
-        size = sat_mul(size, b->extent[d].n);
-    }
-    return s->fold == OP_COPY && points == size;
-}
-
-/* Where each tile is allocated, and what opens the only group of a PSUM tile. */
+/* Where each tile is allocated, and which hold sums of matmuls. */
 static void find_allocations(Roll *r, Stmt *const *body, uint32_t n, uint32_t depth, bool *seen)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -160,18 +159,15 @@ static void find_allocations(Roll *r, Stmt *const *body, uint32_t n, uint32_t de
         }
         if (s->kind == STMT_TILE) {
             expr_mark_loads(s->value, seen);
-            if (!seen[s->dst] && is_fill(s) && r->k->bufs.at[s->dst].space == SPACE_ACC &&
-                r->buf.at[s->dst].depth == depth && sets_all(r->k, s)) {
-                r->buf.at[s->dst].fill = s;
-            }
+            r->buf.at[s->dst].sums |= !seen[s->dst] && s->begins && is_matmul(r->k, s);
             seen[s->dst] = true;
         }
     }
 }
 
-static void push_node(Roll *r, const Stmt *s, const Stmt *fill, const Stmt *const *sum)
+static void push_node(Roll *r, const Stmt *s, const Stmt *sum)
 {
-    RollNode *n = node_of(r, s, fill, sum);
+    RollNode *n = node_of(r, s, sum);
     vec_push(r->arena, &r->list, n);
     for (uint32_t x = 0; x < n->n_ref; x++) {
         r->buf.at[n->ref[x].buf].uses++;
@@ -201,40 +197,30 @@ static void push_body(Roll *r, Stmt *const *body, uint32_t n_body)
     const Kernel *k = r->from;
     int64_t *none = ARENA_ARRAY(r->arena, k->vars.n + 1, int64_t);
     for (uint32_t i = 0; i < n_body; i++) {
-        const Stmt *s = body[i], *fill = NULL, *sum[2] = {NULL, NULL};
-        const Stmt *next = i + 1 < n_body ? body[i + 1] : NULL;
+        const Stmt *s = body[i], *sum = NULL;
         if (stmt_has_body(s)) {
             push_given(r, s);
             continue;
         }
         if (s->kind == STMT_ALLOC) {
             if (!on_chip(k, s->buf)) {
-                push_node(r, s, NULL, sum);
+                push_node(r, s, NULL);
             }
             continue;
-        }
-        if (r->buf.at[s->dst].fill == s) {
-            continue;
-        }
-        if (is_fill(s) && next != NULL && next->kind == STMT_TILE && next->fold != OP_COPY &&
-            next->dst == s->dst) {
-            fill = s;
-            s = next;
-            i++;
         }
         Instr instr;
         const char *why = NULL;
         if (s->fold == OP_COPY &&
             instr_decode(k, (StmtPlace){body, n_body, i}, none, &instr, &why) && instr.sums) {
-            sum[0] = instr.adds ? NULL : body[++i];
-            sum[1] = body[++i];
+            sum = body[++i];
         }
-        push_node(r, s, fill, sum);
+        push_node(r, s, sum);
     }
 }
 
 void roll_nodes(Roll *r)
 {
+    map_init(&r->groups, r->arena);
     bool *seen = ARENA_ARRAY(r->arena, r->k->bufs.n + 1, bool);
     find_allocations(r, r->from->body, r->from->n_body, 0, seen);
     push_body(r, r->from->body, r->from->n_body);
@@ -284,6 +270,7 @@ void roll_given(Roll *r, RollNode *n)
 
 typedef struct Level {
     VarRef var;
+    int64_t start;
     const int64_t *step; /* of the node at hand */
 } Level;
 
@@ -355,9 +342,34 @@ static void emit_load(void *user, Expr *load)
     }
 }
 
+/* Where a matmul begins its group: in the first iterations of loops that go on with it. */
+static void emit_begins(Emit *e, const Stmt *s, uint32_t slot, Stmt *out)
+{
+    Arena *a = e->r->arena;
+    int64_t before = e->base[slot];
+    VEC(VarRef) first = {0};
+    for (uint32_t i = 0; i < e->depth; i++) {
+        const Level *x = &e->level[i];
+        bool goes_on = x->step[slot] != 0;
+        before += x->start * x->step[slot];
+        for (uint32_t j = 0; j < s->n_first; j++) {
+            goes_on |= s->first[j] == x->var;
+        }
+        if (goes_on) {
+            vec_push(a, &first, x->var);
+        }
+    }
+    out->begins = before == 0;
+    out->n_first = out->begins ? first.n : 0;
+    out->first = first.at;
+}
+
 static Stmt *emit_tile(Emit *e, const Stmt *s)
 {
     Stmt *out = arena_copy(e->r->arena, s, sizeof *s);
+    if (is_matmul(e->r->from, s)) {
+        emit_begins(e, s, e->ref[e->next].slot - 1, out);
+    }
     out->at = emit_access(e, s->at, &out->dst);
     out->value = expr_with_places(e->r->arena, s->value, emit_load, e);
     return out;
@@ -401,17 +413,6 @@ static void emit_begin(Emit *e, BufRef b, Stmts *out)
     Stmt *s = arena_copy(a, buf->alloc, sizeof *buf->alloc);
     s->buf = emit_buf(e, b);
     vec_push(a, out, s);
-    if (buf->fill != NULL) {
-        int64_t bank = e->r->k->bufs.at[b].extent[1].n / (buf->banks > 0 ? buf->banks : 1);
-        for (uint32_t i = 0; i < (buf->banks > 0 ? buf->banks : 1); i++) {
-            Affine *at = arena_copy(a, buf->fill->at, 2 * sizeof *at);
-            at[1].base += i * bank;
-            s = arena_copy(a, buf->fill, sizeof *buf->fill);
-            s->dst = emit_buf(e, b);
-            s->at = at;
-            vec_push(a, out, s);
-        }
-    }
 }
 
 /* A node of a block, after the tiles that begin there. */
@@ -456,7 +457,7 @@ static void emit_for(Emit *e, const RollNode *n, const int64_t *base, const Roll
     }
     Stmts body = {0};
     uint32_t at_base = 0, at_ref = 0;
-    e->level[e->depth++] = (Level){s->var, n->step};
+    e->level[e->depth++] = (Level){s->var, start, n->step};
     Level saved[LOOP_DEPTH_LIMIT + 1];
     for (uint32_t i = 0; i < e->depth; i++) {
         saved[i] = e->level[i];
@@ -501,19 +502,13 @@ static void emit_node(Emit *e, const RollNode *n, const int64_t *base, const Rol
         s->buf = emit_buf(e, n->stmt->buf);
         vec_push(a, out, s);
     }
-    if (n->fill != NULL) {
-        Stmt *s = emit_tile(e, n->fill);
-        vec_push(a, out, s);
-    }
     if (n->kind == STMT_TILE) {
         Stmt *s = emit_tile(e, n->stmt);
         vec_push(a, out, s);
     }
-    for (int i = 0; i < 2; i++) {
-        Stmt *s = n->sum[i] == NULL ? NULL : emit_tile(e, n->sum[i]);
-        if (s != NULL) {
-            vec_push(a, out, s);
-        }
+    if (n->sum != NULL) {
+        Stmt *s = emit_tile(e, n->sum);
+        vec_push(a, out, s);
     }
 }
 

@@ -16,7 +16,7 @@ typedef struct Stream {
 /* A load of a whole tile that nothing has touched. */
 static bool is_load(const Roll *r, const RollNode *n, const bool *seen)
 {
-    if (n->kind != STMT_TILE || n->fill != NULL || n->n_ref != 2 || n->stmt->fold != OP_COPY) {
+    if (n->kind != STMT_TILE || n->n_ref != 2 || n->stmt->fold != OP_COPY) {
         return false;
     }
     const Buffer *dst = &r->k->bufs.at[n->ref[0].buf], *src = &r->k->bufs.at[n->ref[1].buf];
@@ -32,7 +32,7 @@ static bool is_load(const Roll *r, const RollNode *n, const bool *seen)
 /* A copy from PSUM into a tile that nothing has touched, and that does not leave: an operand that was turned. */
 static bool is_operand(const Roll *r, const RollNode *n, const bool *seen)
 {
-    if (n->kind != STMT_TILE || n->fill != NULL || n->n_ref != 2 || n->stmt->fold != OP_COPY) {
+    if (n->kind != STMT_TILE || n->n_ref != 2 || n->stmt->fold != OP_COPY) {
         return false;
     }
     BufRef to = n->ref[0].buf;
@@ -191,8 +191,8 @@ static bool is_bank(const Roll *r, BufRef buf)
 {
     const Buffer *b = &r->k->bufs.at[buf];
     const RollBuf *info = &r->buf.at[buf];
-    return b->space == SPACE_ACC && info->fill != NULL && !info->partly &&
-           roll_is_here(r, buf) && b->extent[1].n * nki_bytes(b->dtype) == NKI_PSUM_BANK;
+    return b->space == SPACE_ACC && info->sums && !info->partly && roll_is_here(r, buf) &&
+           b->extent[1].n * nki_bytes(b->dtype) == NKI_PSUM_BANK;
 }
 
 void roll_banks(Roll *r)

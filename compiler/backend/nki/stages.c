@@ -119,7 +119,7 @@ static bool find_pieces(Arena *a, const Kernel *k, const Stmt *loop, bool fine, 
     Run *run = ARENA_ARRAY(a, loop->n_body + 1, Run);
     uint32_t *in = ARENA_ARRAY(a, k->bufs.n + 1, uint32_t), n = 0;
     bool *here = ARENA_ARRAY(a, k->bufs.n + 1, bool);
-    bool works = false; /* what begins sums alone is no piece, as nothing is printed for it */
+    bool works = false; /* tiles that begin, and numbers that fill them, alone are no piece */
     for (uint32_t i = 0; i < loop->n_body; i++) {
         const Stmt *s = loop->body[i];
         if (i == 0 || (works && is_border(k, loop, i, fine))) {

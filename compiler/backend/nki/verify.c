@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { GROUP_OPEN, GROUP_ADDING, GROUP_READ };
+enum { GROUP_ADDING, GROUP_READ };
 
 /* An accumulation group: a region of a PSUM tile, several of which may lie side by side. */
 typedef struct PsumGroup {
@@ -117,19 +117,20 @@ static bool alone_in_bank(Verifier *v, const Instr *i, int32_t owner)
            broken(v, i, "M8", "two accumulation groups are open in one PSUM bank");
 }
 
-/* A group that was opened with all of its bank is what its first matmul writes there. */
-static void shrink_group(Verifier *v, const Instr *i, PsumGroup *g)
+/* A matmul that begins opens a group; its elements must be new. */
+static bool open_group(Verifier *v, const Instr *i)
 {
     const Operand *o = &i->dst;
-    if (g->state != GROUP_OPEN || nki_bank(v->k, o->buf) == 0 || o->p != g->p || o->f != g->f ||
-        o->step != g->step || o->np > g->np || o->nf > g->nf) {
-        return;
+    int32_t *owner = owners(v, o->buf);
+    PsumGroup g = {GROUP_ADDING, false, o->p, o->np, o->f, o->nf, o->step};
+    vec_push(v->k->arena, &v->groups, g);
+    for (int64_t n = 0; n < o->nf; n++) {
+        if (owner[o->f + n * o->step] != NO_GROUP) {
+            return broken(v, i, "M9", "each accumulation group has PSUM elements of its own");
+        }
+        owner[o->f + n * o->step] = (int32_t)v->groups.n;
     }
-    for (int64_t n = o->nf; n < g->nf; n++) {
-        owners(v, o->buf)[g->f + n * g->step] = NO_GROUP;
-    }
-    g->np = o->np;
-    g->nf = o->nf;
+    return true;
 }
 
 static bool check_matmul(Verifier *v, const Instr *i)
@@ -154,49 +155,19 @@ static bool check_matmul(Verifier *v, const Instr *i)
     if (i->dst.f * 4 / NKI_PSUM_BANK != last * 4 / NKI_PSUM_BANK) {
         return broken(v, i, "G4", "a result crosses a PSUM bank");
     }
+    if (i->begins && !open_group(v, i)) {
+        return false;
+    }
     int32_t owner = owners(v, i->dst.buf)[i->dst.f];
-    PsumGroup *g = owner > 0 ? &v->groups.at[owner - 1] : NULL;
-    if (g == NULL || (g->state != GROUP_OPEN && g->state != GROUP_ADDING)) {
+    const PsumGroup *g = owner > 0 ? &v->groups.at[owner - 1] : NULL;
+    if (g == NULL || g->state != GROUP_ADDING) {
         return broken(v, i, "M9", "each accumulation group has a PSUM tile of its own");
     }
-    shrink_group(v, i, g);
     if (g->p != i->dst.p || g->np != i->dst.np || g->f != i->dst.f || g->nf != i->dst.nf ||
         g->step != i->dst.step) {
         return broken(v, i, "M8", "all of a group is added to one region");
     }
-    g->state = GROUP_ADDING;
     return alone_in_bank(v, i, owner);
-}
-
-/* A fill opens a group, or one in each bank; its elements must be new. */
-static bool open_group(Verifier *v, const Instr *i)
-{
-    const Operand *o = &i->dst;
-    if (!o->on_chip || space_of(v, o) != SPACE_ACC) {
-        return true;
-    }
-    int64_t bank = nki_bank(v->k, o->buf), all = o->nf;
-    if (bank > 0 && all > bank && o->step == 1) {
-        Instr one = *i;
-        bool ok = true;
-        for (one.dst.nf = bank; ok && one.dst.f < o->f + all; one.dst.f += bank) {
-            ok = open_group(v, &one);
-        }
-        return ok;
-    }
-    if (!check_operand(v, i, o, false)) {
-        return false;
-    }
-    int32_t *owner = owners(v, o->buf);
-    PsumGroup g = {GROUP_OPEN, false, o->p, o->np, o->f, o->nf, o->step};
-    vec_push(v->k->arena, &v->groups, g);
-    for (int64_t n = 0; n < o->nf; n++) {
-        if (owner[o->f + n * o->step] != NO_GROUP) {
-            return broken(v, i, "M9", "each accumulation group has PSUM elements of its own");
-        }
-        owner[o->f + n * o->step] = (int32_t)v->groups.n;
-    }
-    return true;
 }
 
 static bool check_transpose(Verifier *v, const Instr *i)
@@ -229,7 +200,7 @@ static bool check_column(Verifier *v, const Instr *i, const ScalarOperand *s)
             broken(v, i, "E2", "a column of another height, start or type than float32"));
 }
 
-/* A read closes the group; one that nothing was added to has no value on the device. */
+/* A read closes the group; what nothing was written to has no value. */
 static bool note_read(Verifier *v, const Instr *i, const Operand *o)
 {
     if (!o->on_chip || space_of(v, o) != SPACE_ACC) {
@@ -238,14 +209,12 @@ static bool note_read(Verifier *v, const Instr *i, const Operand *o)
     const int32_t *owner = owners(v, o->buf);
     for (int64_t n = 0; n < o->nf; n++) {
         int32_t number = owner[o->f + n * o->step];
-        if (number <= 0) {
-            continue;
+        if (number == NO_GROUP) {
+            return broken(v, i, "M9", "a part of PSUM is read that nothing was written to");
         }
-        PsumGroup *g = &v->groups.at[number - 1];
-        if (g->state == GROUP_OPEN) {
-            return broken(v, i, "M9", "a group is read that nothing was added to");
+        if (number > 0) {
+            v->groups.at[number - 1].state = GROUP_READ;
         }
-        g->state = GROUP_READ;
     }
     return true;
 }
@@ -317,7 +286,7 @@ static bool verify_instr(void *user, const Instr *i)
         return true;
     }
     if (i->kind == INSTR_NOTHING) {
-        return open_group(v, i);
+        return true;
     }
     if (!check_numbers(v, i) || !check_operand(v, i, &i->dst, dma) ||
         (instr_reads(i) && !check_operand(v, i, &i->a, dma)) ||
@@ -372,9 +341,10 @@ static bool verify_instructions(Ctx *ctx, const Kernel *k, const NkiChip *chip)
     const char *why = NULL;
     if (!instr_walk_cores(k, verify_instr, &v, &bad, &why)) {
         if (bad != NULL) {
-            const char *name = bad->kind == STMT_TILE ? k->bufs.at[bad->dst].name->text : "";
-            diag_unsupported(&ctx->diags, E_TARGET, bad->span, "target '%s': %s ('@%s')",
-                             k->target, why, name);
+            bool tile = bad->kind == STMT_TILE;
+            diag_unsupported(&ctx->diags, E_TARGET, bad->span, "target '%s': %s%s%s%s",
+                             k->target, why, tile ? " ('@" : "",
+                             tile ? k->bufs.at[bad->dst].name->text : "", tile ? "')" : "");
         }
         return false;
     }

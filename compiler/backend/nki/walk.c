@@ -19,6 +19,8 @@ typedef struct Walk {
     InstrVisit visit;
     void *user;
     int64_t *env;
+    Affine *
+        least; /* [vars] of loops: the first value, of those that pass the tests of blocks around */
     uint32_t depth;
     VarRef loop[LOOP_DEPTH_LIMIT + 1];
     Decoded **decoded; /* [places] */
@@ -99,6 +101,13 @@ static bool is_uniform(const Walk *w, const Stmt *loop)
     return uniform;
 }
 
+Affine instr_least(Affine around, const Guard *g)
+{
+    Affine least = g->from;
+    least.base = g->lo;
+    return least.n > 0 || (around.n == 0 && least.base > around.base) ? least : around;
+}
+
 /* A positive sum of variables of the loops around; false: it is something else. */
 static bool find_sum(const Walk *w, Affine x, int64_t *at)
 {
@@ -144,6 +153,7 @@ static bool walk_for(Walk *w, const Stmt *s, uint32_t *place)
         start += w->core;
         end = start < end ? start + 1 : end;
     }
+    w->least[s->var] = s->range.start;
     bool brief = w->brief && end - start > 3 && is_uniform(w, s);
     w->steps = sat_add(w->steps, brief ? sat_mul(times, end - start) : 0);
     for (int64_t v = start; v < end; v = brief && v == start + 1 ? end - 1 : v + 1) {
@@ -164,6 +174,17 @@ static bool walk_for(Walk *w, const Stmt *s, uint32_t *place)
     return true;
 }
 
+/* Is what is at the destination of the fold no part of it? */
+static bool begins(const Walk *w, const Stmt *s)
+{
+    bool all = s->begins;
+    for (uint32_t i = 0; i < s->n_first; i++) {
+        int64_t least = 0;
+        all = all && find_sum(w, w->least[s->first[i]], &least) && w->env[s->first[i]] == least;
+    }
+    return all;
+}
+
 /* ---- a statement in loops ---- */
 
 static bool visit_in_loop(Walk *w, StmtPlace place, uint32_t number)
@@ -182,6 +203,7 @@ static bool visit_in_loop(Walk *w, StmtPlace place, uint32_t number)
     d->instr.place = number;
     d->instr.env = w->env;
     d->instr.times = w->times;
+    d->instr.begins = begins(w, d->instr.stmt);
     return w->visit(w->user, &d->instr);
 }
 
@@ -195,6 +217,7 @@ static bool visit_once(Walk *w, StmtPlace place, uint32_t number)
     instr.place = number;
     instr.env = w->env;
     instr.times = w->times;
+    instr.begins = begins(w, instr.stmt);
     return w->visit(w->user, &instr);
 }
 
@@ -202,6 +225,25 @@ static bool visit_alloc(Walk *w, const Stmt *s)
 {
     Instr instr = {.kind = INSTR_ALLOC, .stmt = s, .dst = {.buf = s->buf, .on_chip = true}};
     return w->visit(w->user, &instr);
+}
+
+/* A block that is run in this iteration, its tests from `at` on: what begins in it begins in the first such. */
+static bool walk_guarded(Walk *w, const Stmt *s, uint32_t at, uint32_t *place)
+{
+    if (at == s->n_guards) {
+        return walk_block(w, s->body, s->n_body, place);
+    }
+    VarRef v = s->guard[at].var;
+    Affine around = w->least[v];
+    int64_t before = 0, least = 0, here = guard_least(&s->guard[at], w->env);
+    w->least[v] = instr_least(around, &s->guard[at]);
+    if (!find_sum(w, around, &before) || !find_sum(w, w->least[v], &least) ||
+        least != (here > before ? here : before)) {
+        return walk_stops(w, s, "a test of a loop that begins now before and now behind it");
+    }
+    bool ok = walk_guarded(w, s, at + 1, place);
+    w->least[v] = around;
+    return ok;
 }
 
 static bool walk_stmt(Walk *w, Stmt *const *body, uint32_t n, uint32_t at, uint32_t *place)
@@ -215,7 +257,7 @@ static bool walk_stmt(Walk *w, Stmt *const *body, uint32_t n, uint32_t at, uint3
             *place += count_places(s->body, s->n_body);
             return true;
         }
-        return walk_block(w, s->body, s->n_body, place);
+        return walk_guarded(w, s, 0, place);
     case STMT_ALLOC:
         return !on_chip(w->k, s->buf) || visit_alloc(w, s);
     case STMT_TILE:
@@ -240,6 +282,7 @@ static bool walk_kernel(Walk *w, const Stmt **bad, const char **why)
     uint32_t place = 0;
     arena_init(&w->arena, w->k->arena->budget);
     w->env = ARENA_ARRAY(&w->arena, w->k->vars.n + 1, int64_t);
+    w->least = ARENA_ARRAY(&w->arena, w->k->vars.n + 1, Affine);
     w->decoded = (Decoded **)arena_array(&w->arena, instr_places(w->k) + 1, sizeof *w->decoded);
     w->times = 1;
     bool ok = walk_block(w, w->k->body, w->k->n_body, &place);

@@ -149,10 +149,9 @@ static void psum_banks_that_are_open_together_are_a_list(void **state)
     for (int i = 0; i < 4; i++) {
         text_printf(&t,
                     "  alloc @z_%d : f32[128,512] acc\n"
-                    "  fill [p in 0..128, f in 0..512] @z_%d[p,f] = 0.0\n"
                     "  matmul [p in 0..128, f in 0..512, k in 0..128] @z_%d[p,f] += "
-                    "mul(@a[k,p+%d], @a[k,f])\n",
-                    i, i, i, 128 * i);
+                    "mul(@a[k,p+%d], @a[k,f]) begins\n",
+                    i, i, 128 * i);
     }
     for (int i = 0; i < 4; i++) {
         text_printf(&t,
@@ -168,6 +167,40 @@ static void psum_banks_that_are_open_together_are_a_list(void **state)
     NkiCost cost;
     assert_true(nki_cost(k, nki_chip("trn2"), &cost));
     assert_int_equal(cost.psum_peak, 4);
+    ctx_release(&ctx);
+}
+
+/* Two parts of a bank one after the other, each the sum of `n` matmuls. */
+static const char *groups(Ctx *ctx, int n)
+{
+    Text t;
+    text_init(&t, &ctx->arena);
+    text_put(&t, "  alloc @a : f32[128,512] tile\n"
+                 "  alloc @c : f32[128,512] tile\n"
+                 "  alloc @z : f32[128,512] acc\n"
+                 "  copy [q0 in 0..128, q1 in 0..512] @a[q0,q1] = @X[q0,q1]\n");
+    for (int i = 0; i < 2 * n; i++) {
+        text_printf(&t,
+                    "  matmul [p in 0..128, f in 0..256, k in 0..128] @z[p,f+%d] += "
+                    "mul(@a[k,p+%d], @a[k,f])%s\n",
+                    i / n * 256, i % n * 128, i % n == 0 ? " begins" : "");
+    }
+    text_put(&t, "  copy [p in 0..128, f in 0..512] @c[p,f] = @z[p,f]\n"
+                 "  copy [q0 in 0..128, q1 in 0..512] @Y[q0,q1] = @c[q0,q1]\n");
+    return t.at;
+}
+
+static void a_group_begins_in_the_first_iteration_of_loops_that_go_on_with_it(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    const Kernel *k = roll(&ctx, kernel_of(&ctx, groups(&ctx, 3)));
+    assert_non_null(
+        strstr(text_of(&ctx, k), "for $i in 0..2 step 1 {\n    for $j in 0..3 step 1 {\n"));
+    assert_non_null(strstr(text_of(&ctx, k), ") begins with $j\n"));
+    k = roll(&ctx, kernel_of(&ctx, groups(&ctx, 1)));
+    assert_non_null(strstr(text_of(&ctx, k), ") begins\n"));
     ctx_release(&ctx);
 }
 
@@ -260,6 +293,7 @@ int main(void)
         cmocka_unit_test(a_step_that_changes_ends_the_loop),
         cmocka_unit_test(tiles_that_live_on_lie_side_by_side_in_one),
         cmocka_unit_test(psum_banks_that_are_open_together_are_a_list),
+        cmocka_unit_test(a_group_begins_in_the_first_iteration_of_loops_that_go_on_with_it),
         cmocka_unit_test(planted_faults_are_found),
         cmocka_unit_test(another_order_place_or_number_of_instructions_is_not_the_same),
     };
