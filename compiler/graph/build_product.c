@@ -251,8 +251,76 @@ static View contract(Build *b, const CheckedExpr *e, const Product *p, const Vie
     return apply_rest(b, p, e->dtype, r, e->span, root);
 }
 
+/* ---- indices that what is folded does not have ---- */
+
+static View number_view(Build *b, DType t, int64_t n, Span span)
+{
+    return build_view(b, graph_const(b->g, number_cast(number_int(DTYPE_I64, n), t), span),
+                      NULL, 0);
+}
+
+static View extent_view(Build *b, Dim d, DType t, Span span)
+{
+    return d.sym < 0 ? number_view(b, t, d.n, span)
+                     : build_view(b, graph_extent(b->g, d.sym, t, span), NULL, 0);
+}
+
+/* `body` where the index has a position, which is everywhere: so it has the index. */
+static View along(Build *b, const CheckedExpr *e, View body, int32_t label)
+{
+    View index = build_view(b, graph_index(b->g, b->s->label[label].extent, DTYPE_I64, e->span),
+                            &label, 1);
+    View two[2] = {index, number_view(b, DTYPE_I64, 0, e->span)};
+    View three[3] = {map_add(b, OP_GE, DTYPE_BOOL, two, 2, e->span, NULL), body, body};
+    return map_add(b, OP_SELECT, body.dtype, three, 3, e->span, NULL);
+}
+
+/* What a fold over an index that `folded` lacks makes of it: of a sum a multiple; and what a fold of nothing gives where the
+ * index has no positions. */
+static View repeat(Build *b, const CheckedExpr *e, View folded, int32_t label, const Root *root)
+{
+    Dim extent = b->s->label[label].extent;
+    DType t = folded.dtype;
+    if (e->op == OP_SUM && t != DTYPE_BOOL) {
+        View two[2] = {folded, extent_view(b, extent, t, e->span)};
+        folded = map_add(b, OP_MUL, t, two, 2, e->span, extent.sym < 0 ? root : NULL);
+    }
+    if (extent.sym < 0 && extent.n > 0) {
+        return folded;
+    }
+    View none = build_view(b, graph_const(b->g, op_neutral(e->op, t), e->span), NULL, 0);
+    View two[2] = {extent_view(b, extent, DTYPE_I64, e->span),
+                   number_view(b, DTYPE_I64, 0, e->span)};
+    View three[3] = {map_add(b, OP_GT, DTYPE_BOOL, two, 2, e->span, NULL), folded, none};
+    return map_add(b, OP_SELECT, t, three, 3, e->span, root);
+}
+
+/* The fold's indices that none of the operands has. */
+static uint32_t find_missing(Build *b, const CheckedExpr *e, const View *v, uint32_t n,
+                             int32_t *missing)
+{
+    uint32_t count = 0;
+    (void)count_labels(b, v, n);
+    for (uint32_t d = 0; d < e->rank; d++) {
+        if (b->stamp[e->label[d]] != b->serial) {
+            missing[count++] = e->label[d];
+        }
+    }
+    return count;
+}
+
+static View repeat_all(Build *b, const CheckedExpr *e, View folded, const int32_t *missing,
+                       uint32_t n, const Root *root)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        folded = repeat(b, e, folded, missing[k], k + 1 == n ? root : NULL);
+    }
+    return folded;
+}
+
 View reduce_build(Build *b, const CheckedExpr *e, const Root *root)
 {
+    int32_t missing[RANK_LIMIT];
     const CheckedExpr *body = e->arg[0];
     bool products = body->dtype == DTYPE_BOOL ? e->op == OP_ANY : e->op == OP_SUM;
     if (products) {
@@ -264,10 +332,23 @@ View reduce_build(Build *b, const CheckedExpr *e, const Root *root)
         take_apart(b, &p, body, true);
         View *v = p.opaque || p.tensors.n == 0 ? NULL : build_factors(b, &p);
         if (v != NULL && !(p.mixed && is_elementwise(b, v, p.tensors.n))) {
-            return contract(b, e, &p, v, root);
+            uint32_t n = find_missing(b, e, v, p.tensors.n, missing);
+            View sum = contract(b, e, &p, v, n == 0 ? root : NULL);
+            return repeat_all(b, e, sum, missing, n, root);
         }
     }
     View v = operand_build(b, body);
+    uint32_t n = find_missing(b, e, &v, 1, missing);
+    for (uint32_t k = 0; k < n && e->op == OP_PROD; k++) {
+        v = along(b, e, v, missing[k]);
+    }
+    n = e->op == OP_PROD ? 0 : n;
+    if (n == e->rank) { /* nothing is left to fold */
+        View one =
+            v.dtype == e->dtype ? v : map_add(b, OP_CAST, e->dtype, &v, 1, e->span, NULL);
+        return repeat_all(b, e, one, missing, n, root);
+    }
     OutLabels out = out_labels(b, &v, 1, e->label, e->rank);
-    return node_add(b, e->op, e->dtype, &v, 1, &out, e->span, root);
+    View folded = node_add(b, e->op, e->dtype, &v, 1, &out, e->span, n == 0 ? root : NULL);
+    return repeat_all(b, e, folded, missing, n, root);
 }

@@ -172,6 +172,10 @@ def conditions(x, C):
     return dict(a=x.sum() - x, b=x, c=np.array([x[:i // 2 + 1].sum() for i in n]), e=e, w=1 + np.concatenate([x, -x]), C=C + np.concatenate([2 * x, 0 * x]))
 
 
+def repeated(x, A):
+    return dict(s=8 * x, c=3 * len(x), p=x ** 3, q=2 * x, t=4 * x * A.sum(1), u=len(x) * x * x, e=np.array(True))
+
+
 # of each kernel: what it computes, and the shapes of its arguments for a set of extents
 CASES = {
     "causal": (attention(lambda k, q: k <= q), lambda s, d: [(s, d)] * 3, (5, 3), (150, 16)),
@@ -211,6 +215,7 @@ CASES = {
     "last": (last, lambda n, m: [(n,), (m, n)], (3, 2), (40, 30)),
     "folded_twice": (folded_twice, lambda n, m: [(n, m), (m,)], (3, 2), (40, 30)),
     "conditions": (conditions, lambda n: [(n,), (2 * n,)], (4,), (30,)),
+    "repeated": (repeated, lambda n, m: [(n,), (n, m)], (4, 2), (30, 7)),
     "upwind": (upwind, lambda n: [(n,), ()], (4,), (99,)),
     "open_heads": (open_heads, lambda s, t, n, d: [(s, n * d), (t, n * d), (t, n * d), (n,)], (2, 3, 2, 3), (60, 90, 5, 24)),
     "projected": (projected, lambda s, d, n, h: [(s, d), (d, n * h), (n * h, d), (h,)], (2, 3, 2, 3), (50, 30, 5, 16)),
@@ -286,8 +291,8 @@ def check(tool, name, target, extents, folder, program=PROGRAM, step=1e-13, more
             return f"{r}: shape {got.shape}, not {want.shape}"
         scale = np.abs(want).max() if want.size else 0
         bound = step * (1 + scale) * max(got.size, 16) if name in INEXACT else 0
-        if not (np.abs(got - want) <= bound).all():
-            return f"{r}: off by {np.abs(got - want).max()}"
+        if not (np.abs(got.astype(float) - want) <= bound).all():
+            return f"{r}: off by {np.abs(got.astype(float) - want).max()}"
     return None
 
 
