@@ -41,7 +41,22 @@ static int64_t int_div(int64_t x, int64_t y)
     return y == 0 ? 0 : y == -1 ? int_neg(x) : x / y;
 }
 
+/* Of floor: with the sign of y. */
+static int64_t int_mod(int64_t x, int64_t y)
+{
+    int64_t rest = y == 0 || y == -1 ? 0 : x % y;
+    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+}
+
 /* ---- real floats ---- */
+
+/* A remainder of 0 has the sign of y, as one of floor has. */
+static double float_mod(double x, double y)
+{
+    double rest = fmod(x, y);
+    bool other = rest < 0 || rest > 0 ? (rest < 0) != (y < 0) : false;
+    return other ? rest + y : rest < 0 || rest > 0 || isnan(rest) ? rest : copysign(0.0, y);
+}
 
 static double sigmoid(DType t, double x)
 {

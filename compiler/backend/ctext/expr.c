@@ -398,7 +398,7 @@ static CText apply_text(CWriter *e, Op op, DType in, DType out, uint32_t n, cons
     if (near != NULL && dtype_is_half(out)) {
         text_printf(
             &t, "%s(",
-            help_fixed(e->help, out == DTYPE_F16 ? "tdsl_round_f16" : "tdsl_round_bf16"));
+            help_fixed(e->help, out == DTYPE_F16 ? "tdsl_nearest_f16" : "tdsl_nearest_bf16"));
     }
     text_printf(&t, "%s(", near != NULL ? near : help_op(e->help, op, in, out));
     for (uint32_t k = 0; k < n; k++) {

@@ -77,7 +77,19 @@ static bool int_body(Text *out, Op op, DType t)
         return true;
     case OP_CONJ:
     case OP_RE:
+    case OP_FLOOR:
+    case OP_CEIL:
+    case OP_ROUND:
+    case OP_FINITE:
         text_put(out, "x");
+        return true;
+    case OP_SIGN:
+        text_put(out, "(x > 0) - (x < 0)");
+        return true;
+    case OP_MOD: /* of floor; compilers make one division of both */
+        text_put(
+            out,
+            "y == 0 || y == -1 ? 0 : x % y != 0 && (x % y < 0) != (y < 0) ? x % y + y : x % y");
         return true;
     case OP_IM:
         text_put(out, "((void)x, 0)");
@@ -204,7 +216,7 @@ const char *help_op(Helpers *h, Op op, DType in, DType out)
     }
     if (dtype_is_half(out)) {
         const char *round =
-            help_fixed(h, out == DTYPE_F16 ? "tdsl_round_f16" : "tdsl_round_bf16");
+            help_fixed(h, out == DTYPE_F16 ? "tdsl_nearest_f16" : "tdsl_nearest_bf16");
         text_printf(&t, ")\n{\n    return %s(%s);\n}\n", round, body.at);
     } else if (out == DTYPE_BOOL) {
         text_printf(&t, ")\n{\n    return (uint8_t)(%s);\n}\n", body.at);
@@ -277,7 +289,8 @@ static const char *cast_from_complex(Helpers *h, DType from, DType to)
  * does not hold is below what f16 has. */
 static const char *cast_to_half(Helpers *h, DType from, DType to, const char *name)
 {
-    const char *round = help_fixed(h, to == DTYPE_F16 ? "tdsl_round_f16" : "tdsl_round_bf16");
+    const char *round =
+        help_fixed(h, to == DTYPE_F16 ? "tdsl_nearest_f16" : "tdsl_nearest_bf16");
     const char *single = "(float)x";
     if (from == DTYPE_F64 || (to == DTYPE_BF16 && dtype_is_int(from))) {
         const char *cut = help_fixed(h, "tdsl_cut_to_float");

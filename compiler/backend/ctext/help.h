@@ -12,9 +12,11 @@ typedef struct FixedHelper {
     const char *text;
 } FixedHelper;
 
-/* Of help_math.c, help_trig.c and help_pow.c; null: there is none of the name. */
+/* Of help_math.c, help_trig.c, help_pow.c, help_more.c and help_round.c; null: there is none of the name. */
 const FixedHelper *math_helper(const char *name);
 const FixedHelper *trig_helper(const char *name);
 const FixedHelper *pow_helper(const char *name);
+const FixedHelper *more_helper(const char *name);
+const FixedHelper *round_helper(const char *name);
 
 #endif

@@ -199,8 +199,8 @@ static const FixedHelper fixed_helpers[] = {
      "    const uint32_t value = size > 0x7f800000u ? 0x7e00u : size >= 0x38800000u ? large : "
      "small;\n"
      "    return (uint16_t)(((bits >> 16) & 0x8000u) | value);\n}\n"},
-    {"tdsl_round_bf16", "tdsl_bf16_of_float tdsl_float_of_bf16", false,
-     "TDSL_HELPER float tdsl_round_bf16(float x)\n{\n    return "
+    {"tdsl_nearest_bf16", "tdsl_bf16_of_float tdsl_float_of_bf16", false,
+     "TDSL_HELPER float tdsl_nearest_bf16(float x)\n{\n    return "
      "tdsl_float_of_bf16(tdsl_bf16_of_float(x));\n}\n"},
     {"tdsl_cut_to_float", "tdsl_bits_of_float tdsl_float_of_bits", false,
      "/* Cut to f32, with an odd last digit when anything was cut off: rounded from there to "
@@ -219,8 +219,8 @@ static const FixedHelper fixed_helpers[] = {
      "    const int64_t exact = INT64_C(1) << 53, low = x % 2048;\n"
      "    if (x >= -exact && x <= exact) {\n        return (double)x;\n    }\n"
      "    return (double)(x - low + (low > 0 ? 1024 : low < 0 ? -1024 : 0));\n}\n"},
-    {"tdsl_round_f16", "tdsl_f16_of_float tdsl_float_of_f16", false,
-     "TDSL_HELPER float tdsl_round_f16(float x)\n{\n    return "
+    {"tdsl_nearest_f16", "tdsl_f16_of_float tdsl_float_of_f16", false,
+     "TDSL_HELPER float tdsl_nearest_f16(float x)\n{\n    return "
      "tdsl_float_of_f16(tdsl_f16_of_float(x));\n}\n"},
 };
 
@@ -261,7 +261,9 @@ static const FixedHelper *find_fixed(const char *name)
     }
     const FixedHelper *f = math_helper(name);
     f = f != NULL ? f : trig_helper(name);
-    return f != NULL ? f : pow_helper(name);
+    f = f != NULL ? f : pow_helper(name);
+    f = f != NULL ? f : more_helper(name);
+    return f != NULL ? f : round_helper(name);
 }
 
 bool help_is_fixed(const char *name)

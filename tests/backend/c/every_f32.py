@@ -13,9 +13,10 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
 import steps  # noqa: E402
 
-NAMES = ("exp", "log", "tanh", "erf", "sigmoid", "gelu", "rsqrt", "sin", "cos")
+NAMES = ("exp", "log", "tanh", "erf", "sigmoid", "gelu", "rsqrt", "sin", "cos", "exp2", "expm1", "log2", "log1p", "atan")
 BOUND = {"exp": (0.8, 0.8), "log": (0.8, 0.9), "tanh": (0.51, 1), "erf": (0.52, 2.5), "sigmoid": (3, 3), "gelu": (2, 6), "rsqrt": (1.5, 1.5),
-         "sin": (0.61, 0.8), "cos": (0.61, 0.8)}
+         "sin": (0.61, 0.8), "cos": (0.61, 0.8), "exp2": (0.51, 1), "expm1": (0.51, 1.7), "log2": (0.51, 1.3), "log1p": (0.51, 1.5),
+         "atan": (0.51, 1.7)}
 HUGE = ("sin", "cos")  # f64: tried near multiples of pi/2, and at operands of every size
 MAIN = """
 #include <math.h>
@@ -34,6 +35,16 @@ static double exact_gelu(double x) { return 0.5 * x * erfc(-x * sqrt(0.5)); }
 static double exact_rsqrt(double x) { return 1 / sqrt(x); }
 static double exact_sin(double x) { return sin(x); }
 static double exact_cos(double x) { return cos(x); }
+static double exact_exp2(double x) { return exp2(x); }
+static double exact_expm1(double x) { return expm1(x); }
+static double exact_log2(double x) { return log2(x); }
+static double exact_log1p(double x) { return log1p(x); }
+static double exact_atan(double x) { return atan(x); }
+static real long_exp2(real x) { return exp2l(x); }
+static real long_expm1(real x) { return expm1l(x); }
+static real long_log2(real x) { return log2l(x); }
+static real long_log1p(real x) { return log1pl(x); }
+static real long_atan(real x) { return atanl(x); }
 static real long_sin(real x) { return sinl(x); }
 static real long_cos(real x) { return cosl(x); }
 static real long_exp(real x) { return expl(x); }
