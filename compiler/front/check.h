@@ -69,8 +69,9 @@ typedef struct Label {
     Span span;
     Dim extent;
     bool left;
-    bool bound;  /* by a reduction that names it */
-    bool valued; /* its position is asked for as a number */
+    bool bound;   /* by a reduction that names it */
+    bool valued;  /* its position is asked for as a number */
+    bool counted; /* its positions are counted: a sum names it and reads nothing along it */
     bool
         given; /* its extent is written, or known from the value on the left, and no use of it changes that */
 } Label;

@@ -151,7 +151,7 @@ static void show_ranges(Show *w, const int32_t *label, uint32_t n)
         const Label *l = &w->s->label[label[a]];
         text_put(w->out, a > 0 ? ", " : "");
         text_put(w->out, w->label[label[a]]->text);
-        if (l->given && !w->comment) {
+        if ((l->given || l->counted) && !w->comment) {
             text_put(w->out, " < ");
             dim_print(w->out, &w->k->dims, l->extent);
         }

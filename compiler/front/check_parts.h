@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the checker share: the state of checking a program and a kernel. check.c: files, dims and
  * constants; check_kernel.c: heads; check_statement.c: statements and indices; check_expr.c: expressions; check_call.c:
- * calls; check_einsum.c: einsum strings; check_sums.c: which sums are silent; check_weak.c: numbers without a type;
+ * calls; check_fold.c: reductions; check_expand.c: those that are written with others; check_einsum.c: einsum strings; check_sums.c: which sums are silent; check_weak.c: numbers without a type;
  * check_compute.c: the type in which a statement computes;
  * check_name.c: what names mean. Nobody else includes this. */
 #ifndef FRONT_CHECK_PARTS_H
@@ -146,6 +146,7 @@ typedef struct Kern {
     VEC(LateRead) late;
     VEC(IndexProduct) products; /* of all statements; labels are theirs */
     VEC(TermSum) sums;          /* of the terms so far */
+    uint32_t nested;            /* expansions around */
     VEC(SilentSum) silent;      /* warned of when the statement is right otherwise */
 } Kern;
 
@@ -276,6 +277,30 @@ CheckedExpr *chain_type(Kern *k, CheckedExpr *chain); /* once all arguments are 
 
 /* ---- check_call.c ---- */
 CheckedExpr *call_check(Kern *k, AstId ast);
+/* Reports a call, or a reduction, of a name that stands for none. */
+CheckedExpr *unknown_function(Kern *k, AstId ast, const AstNode *n);
+
+/* ---- check_fold.c ---- */
+/* What a fold folds, once its indices are bound; `fold` has their labels. Poison after a report. */
+typedef CheckedExpr *FoldBody(Kern *k, AstId ast, const AstNode *n, const CheckedExpr *fold);
+/* The fold of `op` over the indices that `n`, a reduction, names, of those elements for which its conditions hold; *condition is
+ * all of them (null: none; may be null). Poison after a report. */
+CheckedExpr *fold_check(Kern *k, AstId ast, const AstNode *n, Op op, FoldBody *make,
+                        CheckedExpr **condition);
+/* The same inside of a fold over the same names: the indices are others, with names of their own. */
+CheckedExpr *fold_again(Kern *k, AstId ast, const AstNode *n, Op op, FoldBody *make,
+                        CheckedExpr **condition);
+/* The body where the condition holds, and what changes nothing elsewhere. */
+CheckedExpr *fold_where(Kern *k, Op op, CheckedExpr *body, CheckedExpr *when);
+FoldBody fold_plain; /* what stands in parentheses */
+CheckedExpr *reduction_check(Kern *k, AstId ast, const AstNode *n);
+bool is_reduction(Sym name);
+
+/* ---- check_expand.c ---- */
+/* Is it a function, or a reduction, that is written with others? */
+bool expansion_is(Sym name);
+bool expansion_folds(Sym name);
+CheckedExpr *expansion_check(Kern *k, AstId ast, const AstNode *n);
 
 /* ---- check_einsum.c ---- */
 /* The product of the values, summed over what the output lacks; the target is the caller's to set. */

@@ -7,15 +7,10 @@
 static const struct {
     const char *name, *cure;
 } functions[] = {
-    {"mean", "a mean is sum[j](x[i,j]) / extent(m)"},
-    {"average", "a mean is sum[j](x[i,j]) / extent(m)"},
-    {"var", "a variance is sum[j]((x[i,j] - mean[i]) * (x[i,j] - mean[i])) / extent(m), with "
-            "mean[i] a statement of its own"},
-    {"std", "sqrt of the variance, which is sum[j]((x[i,j] - mean[i]) * (x[i,j] - mean[i])) / "
-            "extent(m)"},
+    {"average", "mean[j](x[i,j])"},
+    {"std", "a standard deviation is sqrt(var[j](x[i,j]))"},
     {"softmax", "softmax is exp(S[q,k] - max[l](S[q,l])) divided by the sum of that over k, in "
                 "two statements (docs/language.md, attention)"},
-    {"norm", "a norm is sqrt(sum[i](x[i] * x[i]))"},
     {"dot", "an inner product is sum[i](x[i] * y[i])"},
     {"vdot", "an inner product is sum[i](conj(x[i]) * y[i])"},
     {"inner", "an inner product is sum[i](x[i] * y[i])"},
@@ -54,20 +49,21 @@ static const struct {
     {"power", "pow(x[i], 2)"},
     {"square", "x[i] * x[i]"},
     {"fabs", "abs(x[i])"},
-    {"sign", "select(x[i] > 0, 1, select(x[i] < 0, -1, 0))"},
+    {"rint", "round(x[i]), ties to even"},
+    {"trunc", "f64(i64(x[i])), or select(x[i] < 0, ceil(x[i]), floor(x[i]))"},
+    {"remainder", "mod(x[i], y[i]) has the sign of y"},
+    {"fmod", "mod(x[i], y[i]) has the sign of y; with that of x it is x[i] - y[i]*f64(i64(x[i] "
+             "/ y[i]))"},
+    {"angle", "arg(z[i])"},
+    {"arctan", "atan(x[i])"},
+    {"arctan2", "atan2(y[i], x[i])"},
+    {"sgn", "sign(x[i])"},
     {"reciprocal", "1 / x[i]"},
     {"tan", "sin(x[i]) / cos(x[i])"},
     {"sinh", "0.5 * (exp(x[i]) - exp(-x[i]))"},
     {"cosh", "0.5 * (exp(x[i]) + exp(-x[i]))"},
-    {"log2", "log(x[i]) / log(2.0)"},
-    {"log10", "log(x[i]) / log(10.0)"},
-    {"log1p", "log(1 + x[i])"},
-    {"expm1", "exp(x[i]) - 1"},
-    {"exp2", "pow(2.0, x[i])"},
+    {"log10", "log2(x[i]) / log2(10.0)"},
     {"cbrt", "pow(x[i], 1/3) for x[i] >= 0"},
-    {"floor", "there is no rounding yet; a cast to i64 cuts off: f64(i64(x[i]))"},
-    {"ceil", "there is no rounding yet; a cast to i64 cuts off: f64(i64(x[i]))"},
-    {"round", "there is no rounding yet; a cast to i64 cuts off: f64(i64(x[i]))"},
     {"int", "a cast is written i64(x[i]), and cuts off"},
     {"float", "a cast is written f32(x[i]) or f64(x[i])"},
     {"double", "a cast is written f64(x[i])"},

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions and functions that are written with others: argmax, mean, abs2 and their like. Each becomes what a person would write
+ * (docs/language.md has the table); nothing behind the checker knows of them. What stands in it twice is checked twice. */
+#include <string.h>
+
+#include "front/check_parts.h"
+
+/* Expansions inside of each other: each may check its operand three times. */
+#define NESTED 4
+
+typedef struct Call {
+    Kern *k;
+    AstId ast;
+    const AstNode *n;
+} Call;
+
+/* ---- how it would be written ---- */
+
+static CheckedExpr *map(const Call *c, Op op, CheckedExpr *x)
+{
+    return expr_map(c->k, op, c->ast, c->n->span, c->n->at, &x, 1);
+}
+
+static CheckedExpr *map_two(const Call *c, Op op, CheckedExpr *x, CheckedExpr *y)
+{
+    CheckedExpr *two[2] = {x, y};
+    return expr_map(c->k, op, c->ast, c->n->span, c->n->at, two, 2);
+}
+
+/* x + y, x - y, x * y, x / y, x || y. */
+static CheckedExpr *chain_two(const Call *c, Op link, CheckedExpr *x, CheckedExpr *y)
+{
+    CheckedExpr *chain = expr_new(c->k, CHECKED_CHAIN, c->ast, c->n->span);
+    chain->op = link == OP_SUB ? OP_ADD : link == OP_DIV ? OP_MUL : link;
+    chain_add(c->k, chain, chain->op, x);
+    chain_add(c->k, chain, link, y);
+    return chain_type(c->k, chain);
+}
+
+static bool is_poison(const CheckedExpr *e)
+{
+    return e->kind == CHECKED_POISON || (e->weak == WEAK_NO && e->dtype == DTYPE_NONE);
+}
+
+static CheckedExpr *argument(const Call *c, uint32_t a)
+{
+    return expr_check(c->k, c->n->child[a]);
+}
+
+/* re(x) * re(x) + im(x) * im(x), of real numbers x * x; `again` is x once more. */
+static CheckedExpr *square(const Call *c, CheckedExpr *x, CheckedExpr *again)
+{
+    if (x->weak != WEAK_NO || !dtype_is_complex(x->dtype)) {
+        return chain_two(c, OP_MUL, x, again);
+    }
+    CheckedExpr *re = chain_two(c, OP_MUL, map(c, OP_RE, x), map(c, OP_RE, again));
+    CheckedExpr *im = chain_two(c, OP_MUL, map(c, OP_IM, x), map(c, OP_IM, again));
+    return chain_two(c, OP_ADD, re, im);
+}
+
+static CheckedExpr *of_kind(const Call *c, CheckedExpr *x, bool fits, const char *help)
+{
+    if (is_poison(x) || fits) {
+        return x;
+    }
+    Diagnostic *d =
+        diag_error(&c->k->c->ctx->diags, E_BAD_TYPE, c->n->at, "'%s' is not defined for %s",
+                   c->n->name->text, dtype_name(x->dtype));
+    diag_help(d, "%s", help);
+    return expr_poison(c->k, c->ast, c->n->span);
+}
+
+static bool is_broken(const CheckedExpr *x)
+{
+    return x->weak == WEAK_NO && (dtype_is_float(x->dtype) || dtype_is_complex(x->dtype));
+}
+
+/* ---- positions of the largest and the least ---- */
+
+/* In `min[k, x == max[k2](x) || x != x](index(k))`: the position where x is the largest, or a NaN. */
+static CheckedExpr *position_of(Kern *k, AstId ast, const AstNode *n, const CheckedExpr *fold)
+{
+    const Call c = {k, ast, n};
+    if (fold->rank != 1) {
+        if (!k->poisoned) {
+            diag_error(&k->c->ctx->diags, E_ARGUMENTS, n->span, "'%s' is over one index",
+                       n->name->text);
+        }
+        return expr_poison(k, ast, n->span);
+    }
+    Op op = strcmp(n->name->text, "argmax") == 0 ? OP_RMAX : OP_RMIN;
+    CheckedExpr *x = argument(&c, 0);
+    CheckedExpr *most = is_poison(x) ? x : fold_again(k, ast, n, op, fold_plain, NULL);
+    if (is_poison(most)) {
+        return most;
+    }
+    CheckedExpr *is = map_two(&c, OP_EQ, x, most);
+    if (x->weak == WEAK_NO && dtype_is_float(x->dtype)) {
+        is = chain_two(&c, OP_OR, is, map_two(&c, OP_NE, argument(&c, 0), argument(&c, 0)));
+    }
+    const AffineTerm here = {(VarRef)fold->label[0], 1};
+    CheckedExpr *at = position_number(k, ast, n->span, (Affine){0, 1, &here});
+    k->labels.at[fold->label[0]].valued = true;
+    return is_poison(is) ? is : fold_where(k, OP_RMIN, at, is);
+}
+
+static CheckedExpr *expand_position(const Call *c)
+{
+    return fold_check(c->k, c->ast, c->n, OP_RMIN, position_of, NULL);
+}
+
+/* ---- sums ---- */
+
+/* How many elements a fold takes: `sum[k](1)`, of those under its condition. */
+static CheckedExpr *count_of(const Call *c, const CheckedExpr *fold, CheckedExpr *when)
+{
+    Kern *k = c->k;
+    DType t = dtype_is_complex(fold->dtype) ? dtype_part(fold->dtype) : fold->dtype;
+    CheckedExpr *one = expr_new(k, CHECKED_CONST, c->ast, c->n->span);
+    CheckedExpr *count = expr_new(k, CHECKED_REDUCE, c->ast, c->n->span);
+    one->dtype = t;
+    one->typed = true;
+    one->value = number_cast(number_int(DTYPE_I64, 1), t);
+    *count = *fold;
+    count->op = OP_SUM;
+    count->dtype = t;
+    CheckedExpr *term = when == NULL ? one : fold_where(k, OP_SUM, one, when);
+    count->arg = arena_copy(k->c->arena, &term, sizeof term);
+    for (uint32_t a = 0; a < fold->rank; a++) {
+        k->labels.at[fold->label[a]].counted = true;
+    }
+    return count;
+}
+
+/* sum / count; a complex sum has its parts divided by it. */
+static CheckedExpr *mean_by(const Call *c, FoldBody *body, bool again)
+{
+    CheckedExpr *when = NULL;
+    CheckedExpr *sum = again ? fold_again(c->k, c->ast, c->n, OP_SUM, body, &when)
+                             : fold_check(c->k, c->ast, c->n, OP_SUM, body, &when);
+    sum = of_kind(c, sum, is_broken(sum), "a cast makes it a float: f64(...)");
+    if (is_poison(sum)) {
+        return sum;
+    }
+    CheckedExpr *count = count_of(c, sum, when);
+    if (dtype_is_complex(sum->dtype)) {
+        CheckedExpr *wide = expr_new(c->k, CHECKED_MAP, c->ast, c->n->span);
+        wide->op = OP_CAST;
+        wide->dtype = sum->dtype;
+        wide->n = 1;
+        wide->arg = arena_copy(c->k->c->arena, &count, sizeof count);
+        count = wide;
+    }
+    return chain_two(c, OP_DIV, sum, count);
+}
+
+static CheckedExpr *expand_mean(const Call *c)
+{
+    return mean_by(c, fold_plain, false);
+}
+
+static CheckedExpr *deviation(const Call *c)
+{
+    CheckedExpr *x = argument(c, 0);
+    CheckedExpr *mean = is_poison(x) ? x : mean_by(c, fold_plain, true);
+    return is_poison(mean) ? mean : chain_two(c, OP_SUB, x, mean);
+}
+
+static CheckedExpr *deviation_square(Kern *k, AstId ast, const AstNode *n,
+                                     const CheckedExpr *fold)
+{
+    (void)fold;
+    const Call c = {k, ast, n};
+    CheckedExpr *x = deviation(&c);
+    return is_poison(x) ? x : square(&c, x, deviation(&c));
+}
+
+static CheckedExpr *expand_var(const Call *c)
+{
+    return mean_by(c, deviation_square, false);
+}
+
+static CheckedExpr *plain_square(Kern *k, AstId ast, const AstNode *n, const CheckedExpr *fold)
+{
+    (void)fold;
+    const Call c = {k, ast, n};
+    CheckedExpr *x = argument(&c, 0);
+    return is_poison(x) ? x : square(&c, x, argument(&c, 0));
+}
+
+static CheckedExpr *expand_norm(const Call *c)
+{
+    CheckedExpr *sum = fold_check(c->k, c->ast, c->n, OP_SUM, plain_square, NULL);
+    sum = of_kind(c, sum, is_broken(sum), "a cast makes it a float: f64(...)");
+    return is_poison(sum) ? sum : map(c, OP_SQRT, sum);
+}
+
+static CheckedExpr *as_number(Kern *k, AstId ast, const AstNode *n, const CheckedExpr *fold)
+{
+    (void)fold;
+    const Call c = {k, ast, n};
+    CheckedExpr *x = argument(&c, 0);
+    x = of_kind(&c, x, x->weak == WEAK_NO && x->dtype == DTYPE_BOOL,
+                "it counts where a condition holds: count[i](x[i] != 0)");
+    if (is_poison(x)) {
+        return x;
+    }
+    CheckedExpr *e = expr_new(k, CHECKED_MAP, ast, n->span);
+    e->op = OP_CAST;
+    e->dtype = DTYPE_I64;
+    e->n = 1;
+    e->arg = arena_copy(k->c->arena, &x, sizeof x);
+    return e;
+}
+
+static CheckedExpr *expand_count(const Call *c)
+{
+    return fold_check(c->k, c->ast, c->n, OP_SUM, as_number, NULL);
+}
+
+/* ---- logsumexp ---- */
+
+/* In `finite(m) + log(sum[k](exp(x - finite(m))))`, m = max[k2](x): the exponential. */
+static CheckedExpr *relative_exp(Kern *k, AstId ast, const AstNode *n, const CheckedExpr *fold)
+{
+    (void)fold;
+    const Call c = {k, ast, n};
+    CheckedExpr *x = argument(&c, 0);
+    CheckedExpr *most = is_poison(x) ? x : fold_again(k, ast, n, OP_RMAX, fold_plain, NULL);
+    return is_poison(most)
+               ? most
+               : map(&c, OP_EXP, chain_two(&c, OP_SUB, x, map(&c, OP_FINITE, most)));
+}
+
+static CheckedExpr *expand_logsumexp(const Call *c)
+{
+    CheckedExpr *most = fold_check(c->k, c->ast, c->n, OP_RMAX, fold_plain, NULL);
+    most = of_kind(c, most, is_broken(most) && !dtype_is_complex(most->dtype),
+                   "a cast makes it a float: f64(...)");
+    if (is_poison(most)) {
+        return most;
+    }
+    CheckedExpr *sum = fold_check(c->k, c->ast, c->n, OP_SUM, relative_exp, NULL);
+    return is_poison(sum) ? sum
+                          : chain_two(c, OP_ADD, map(c, OP_FINITE, most), map(c, OP_LOG, sum));
+}
+
+/* ---- functions ---- */
+
+static CheckedExpr *expand_abs2(const Call *c)
+{
+    CheckedExpr *x = argument(c, 0);
+    return is_poison(x) ? x : square(c, x, argument(c, 0));
+}
+
+static CheckedExpr *expand_arg(const Call *c)
+{
+    CheckedExpr *z = argument(c, 0);
+    if (is_poison(z)) {
+        return z;
+    }
+    CheckedExpr *im = map(c, OP_IM, z);
+    return is_poison(im) ? im : map_two(c, OP_ATAN2, im, map(c, OP_RE, argument(c, 0)));
+}
+
+/* ---- the table ---- */
+
+typedef struct Expansion {
+    const char *name;
+    bool folds; /* written with indices: mean[i](x) */
+    CheckedExpr *(*expand)(const Call *c);
+} Expansion;
+
+static const Expansion expansions[] = {
+    {"argmax", true, expand_position},
+    {"argmin", true, expand_position},
+    {"mean", true, expand_mean},
+    {"var", true, expand_var},
+    {"norm", true, expand_norm},
+    {"count", true, expand_count},
+    {"logsumexp", true, expand_logsumexp},
+    {"abs2", false, expand_abs2},
+    {"arg", false, expand_arg},
+};
+
+static const Expansion *expansion_named(Sym name)
+{
+    for (size_t i = 0; i < sizeof expansions / sizeof *expansions; i++) {
+        if (strcmp(name->text, expansions[i].name) == 0) {
+            return &expansions[i];
+        }
+    }
+    return NULL;
+}
+
+bool expansion_is(Sym name)
+{
+    const Expansion *x = expansion_named(name);
+    return x != NULL && !x->folds;
+}
+
+bool expansion_folds(Sym name)
+{
+    const Expansion *x = expansion_named(name);
+    return x != NULL && x->folds;
+}
+
+CheckedExpr *expansion_check(Kern *k, AstId ast, const AstNode *n)
+{
+    const Call c = {k, ast, n};
+    if (!expansion_named(n->name)->folds && n->n != 1) {
+        diag_error(&k->c->ctx->diags, E_ARGUMENTS, n->span, "'%s' takes 1 argument, not %u",
+                   n->name->text, n->n);
+        return expr_poison(k, ast, n->span);
+    }
+    if (k->nested == NESTED) {
+        diag_limit(&k->c->ctx->diags, E_LIMIT_SIZE, n->span,
+                   "'%s' is nested more than %d deep in others like it", n->name->text, NESTED);
+        return expr_poison(k, ast, n->span);
+    }
+    k->nested++;
+    CheckedExpr *e = expansion_named(n->name)->expand(&c);
+    k->nested--;
+    return is_poison(e) ? expr_poison(k, ast, n->span) : e;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions: `op[i, j <= i](x)`. The list binds indices, and may say under which conditions an element takes part. */
+#include <string.h>
+
+#include "front/check_parts.h"
+
+/* ---- the list of indices ---- */
+
+/* `exp(S[q,k] - max[k](S[q,k]))`: the index that is bound needs a name of its own. */
+static void help_rename(Diagnostic *d, Sym name)
+{
+    const char *other = strcmp(name->text, "l") == 0 ? "r" : "l";
+    diag_help(d,
+              "give the index of this reduction another name, here and in what it reduces: "
+              "[%s](... %s ...)",
+              other, other);
+}
+
+/* A new label for one index of `op[...]`, and what the name meant before; -1 after a report. */
+static int32_t reduction_label(Kern *k, AstId id, uint32_t *before)
+{
+    const AstNode *i = ast_node(&k->c->program->ast, id);
+    Diags *diags = &k->c->ctx->diags;
+    if (i->kind != AST_NAME) {
+        if (i->kind != AST_BROKEN) {
+            diag_error(diags, E_SYNTAX, i->span, "an index is a name");
+        }
+        return -1;
+    }
+    *before = 0;
+    if (map_get(&k->label_by_name, i->name->id, before) && *before > 0) {
+        const Label *l = &k->labels.at[*before - 1];
+        if (l->left) {
+            Diagnostic *d =
+                diag_error(diags, E_REDUCED_ON_LEFT, i->span,
+                           "index '%s' is reduced here but also on the left", i->name->text);
+            mark_other(k->c, d, l->span, "on the left here");
+            help_rename(d, i->name);
+            return -1;
+        }
+        if (l->bound) {
+            Diagnostic *d = diag_error(diags, E_REDUCED_ON_LEFT, i->span,
+                                       "index '%s' is reduced twice", i->name->text);
+            mark_other(k->c, d, l->span, "first here");
+            help_rename(d, i->name);
+            return -1;
+        }
+    }
+    int32_t label = label_new(k, i->name, i->span, false);
+    k->labels.at[label].bound = true;
+    return label;
+}
+
+/* `i < n`, `j <= i`, `i - w < j` in the list: perhaps a new index, and what the others must be for an element to take part.
+ * False after a report. */
+static bool reduction_item(Kern *k, AstId id, uint32_t *before, int32_t *label,
+                           CheckedExpr **when)
+{
+    const AstNode n = *ast_node(&k->c->program->ast, id);
+    CheckedExpr *condition = NULL;
+    AstNode name;
+    *before = 0;
+    if (condition_index(k, id, &name)) {
+        (void)map_get(&k->label_by_name, name.name->id, before);
+    }
+    if (!position_item(k, id, false, label, &condition)) {
+        return false;
+    }
+    if (condition != NULL && *when != NULL) {
+        CheckedExpr *both = expr_new(k, CHECKED_CHAIN, id, n.span);
+        both->op = OP_AND;
+        chain_add(k, both, OP_AND, *when);
+        chain_add(k, both, OP_AND, condition);
+        condition = chain_type(k, both);
+    }
+    *when = condition != NULL ? condition : *when;
+    return true;
+}
+
+CheckedExpr *fold_where(Kern *k, Op op, CheckedExpr *body, CheckedExpr *when)
+{
+    DType t = body->weak != WEAK_NO ? weak_default(body->weak) : body->dtype;
+    CheckedExpr *neutral = expr_new(k, CHECKED_CONST, body->ast, body->span);
+    neutral->dtype = t;
+    neutral->value = op_neutral(op, t);
+    if (t != DTYPE_BOOL) { /* it takes the type that the body gets */
+        bool whole = dtype_is_int(t);
+        neutral = weak_const(k, body->ast, body->span, whole ? WEAK_INT : WEAK_FLOAT,
+                             neutral->value.i, neutral->value.re);
+    }
+    CheckedExpr *three[3] = {when, body, neutral};
+    return expr_map(k, OP_SELECT, body->ast, body->span, body->span, three, 3);
+}
+
+static void check_reduced_used(Kern *k, const CheckedExpr *e)
+{
+    for (uint32_t a = 0; a < e->rank && !k->poisoned; a++) {
+        if (k->uses.at[e->label[a]].n == 0 && !k->labels.at[e->label[a]].given &&
+            !position_has(k, (VarRef)e->label[a])) {
+            const Label *l = &k->labels.at[e->label[a]];
+            diag_error(&k->c->ctx->diags, E_UNBOUND_INDEX, l->span,
+                       "index '%s' is reduced here but is in no operand", l->name->text);
+            k->poisoned = true;
+        }
+    }
+}
+
+/* The labels of `op[..]` and the conditions of its list; what the names meant before. False after a report. */
+static bool list_check(Kern *k, const AstNode *n, CheckedExpr *e, CheckedExpr **when,
+                       uint32_t *before)
+{
+    bool ok = true;
+    for (uint32_t a = 1; a < n->n; a++) {
+        bool item = ast_node(&k->c->program->ast, n->child[a])->kind == AST_COMPARE;
+        int32_t label = -1;
+        bool fine = true;
+        if (item) {
+            fine = reduction_item(k, n->child[a], &before[e->rank], &label, when);
+        } else {
+            label = reduction_label(k, n->child[a], &before[e->rank]);
+            fine = label >= 0;
+        }
+        if (label >= 0) {
+            e->label[e->rank++] = label;
+        }
+        ok = ok && fine;
+    }
+    return ok;
+}
+
+/* ---- a fold ---- */
+
+CheckedExpr *fold_check(Kern *k, AstId ast, const AstNode *n, Op op, FoldBody *make,
+                        CheckedExpr **condition)
+{
+    if (n->n < 2 || n->n - 1 > RANK_LIMIT) {
+        diag_error(&k->c->ctx->diags, E_ARGUMENTS, n->span, "'%s' takes 1 to %d indices",
+                   n->name->text, RANK_LIMIT);
+        return expr_poison(k, ast, n->span);
+    }
+    CheckedExpr *e = expr_new(k, CHECKED_REDUCE, ast, n->span);
+    uint32_t before[RANK_LIMIT];
+    e->label = ARENA_ARRAY(k->c->arena, n->n - 1, int32_t);
+    CheckedExpr *when = NULL;
+    bool ok = list_check(k, n, e, &when, before);
+    if (!ok) {
+        k->poisoned = true; /* the body is still looked at: its own mistakes are reported */
+    }
+    CheckedExpr *body = make(k, ast, n, e);
+    check_reduced_used(k, e);
+    for (uint32_t a = e->rank; a-- > 0;) {
+        const Sym name = k->labels.at[e->label[a]].name;
+        map_put(&k->label_by_name, name->id, before[a]);
+    }
+    if (when != NULL && ok && (body->weak != WEAK_NO || body->dtype != DTYPE_NONE)) {
+        body = fold_where(k, op, body, when);
+    }
+    if (body->weak != WEAK_NO) {
+        (void)weak_settle(k, body, weak_default(body->weak), (Span){0});
+    }
+    if (!ok || body->dtype == DTYPE_NONE) {
+        return expr_poison(k, ast, n->span);
+    }
+    e->op = op;
+    e->n = 1;
+    e->arg = arena_copy(k->c->arena, &body, sizeof body);
+    if (!op_result_type(op, &body->dtype, 1, &e->dtype)) {
+        Diagnostic *d =
+            diag_error(&k->c->ctx->diags, E_BAD_TYPE, n->at, "'%s' is not defined for %s",
+                       n->name->text, dtype_name(body->dtype));
+        if (body->dtype == DTYPE_BOOL && op == OP_SUM) {
+            diag_help(d, "any[...] and all[...] reduce bool; count[...] counts");
+        }
+        return expr_poison(k, ast, n->span);
+    }
+    if (condition != NULL) {
+        *condition = when;
+    }
+    return e;
+}
+
+/* A name that no index of the statement has: the same with a number behind it. */
+static Sym unused_name(Kern *k, Sym name)
+{
+    for (uint32_t number = 2;; number++) {
+        Sym other =
+            sym_cstr(&k->c->ctx->syms, str_format(k->c->arena, "%s%u", name->text, number));
+        uint32_t at = 0;
+        bool used = map_get(&k->index_names, other->id, &at);
+        for (uint32_t l = 0; l < k->labels.n && !used; l++) {
+            used = k->labels.at[l].name == other;
+        }
+        if (!used) {
+            return other;
+        }
+    }
+}
+
+CheckedExpr *fold_again(Kern *k, AstId ast, const AstNode *n, Op op, FoldBody *make,
+                        CheckedExpr **condition)
+{
+    uint32_t meant[RANK_LIMIT + 1], count = 0;
+    Sym name[RANK_LIMIT + 1];
+    for (uint32_t a = 1; a < n->n && count <= RANK_LIMIT; a++) {
+        AstNode item = *ast_node(&k->c->program->ast, n->child[a]);
+        bool named = item.kind == AST_NAME ||
+                     (item.kind == AST_COMPARE && condition_index(k, n->child[a], &item));
+        if (named) {
+            name[count] = item.name;
+            meant[count] = 0;
+            (void)map_get(&k->label_by_name, item.name->id, &meant[count]);
+            map_put(&k->label_by_name, item.name->id, 0);
+            count++;
+        }
+    }
+    CheckedExpr *e = fold_check(k, ast, n, op, make, condition);
+    for (uint32_t a = 0; a < e->rank && e->kind == CHECKED_REDUCE; a++) {
+        Label *l = &k->labels.at[e->label[a]];
+        l->name = unused_name(k, l->name);
+        map_put(&k->label_by_name, l->name->id, 0);
+    }
+    while (count-- > 0) {
+        map_put(&k->label_by_name, name[count]->id, meant[count]);
+    }
+    return e;
+}
+
+/* ---- reductions ---- */
+
+static const struct {
+    const char *name;
+    Op op;
+} reductions[] = {{"sum", OP_SUM},  {"prod", OP_PROD}, {"min", OP_RMIN},
+                  {"max", OP_RMAX}, {"any", OP_ANY},   {"all", OP_ALL}};
+
+static bool reduction_named(Sym name, Op *op)
+{
+    for (size_t i = 0; i < sizeof reductions / sizeof reductions[0]; i++) {
+        if (strcmp(name->text, reductions[i].name) == 0) {
+            *op = reductions[i].op;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool is_reduction(Sym name)
+{
+    Op op;
+    return reduction_named(name, &op) || expansion_folds(name);
+}
+
+CheckedExpr *fold_plain(Kern *k, AstId ast, const AstNode *n, const CheckedExpr *fold)
+{
+    (void)ast;
+    (void)fold;
+    return expr_check(k, n->child[0]);
+}
+
+CheckedExpr *reduction_check(Kern *k, AstId ast, const AstNode *n)
+{
+    Op op;
+    if (expansion_folds(n->name)) {
+        return expansion_check(k, ast, n);
+    }
+    return reduction_named(n->name, &op) ? fold_check(k, ast, n, op, fold_plain, NULL)
+                                         : unknown_function(k, ast, n);
+}
