@@ -30,7 +30,7 @@ static void tdsl_error(Span *span, void *scanner, struct Parse *p, const char *m
 
 %token <name> NAME "name"
 %token <i> INT "number" BOOL "truth value"
-%token <f> FLOAT "decimal number"
+%token <f> FLOAT "decimal number" IMAGINARY "imaginary number"
 %token <text> STRING "string"
 %token INCLUDE "'include'" DIM "'dim'" CONST "'const'" KERNEL "'kernel'" INOUT "'inout'" SPILL "'spill'"
 %token ARROW "'->'" PLUS_SET "'+='" MINUS_SET "'-='" EQ "'=='" NE "'!='" LE "'<='" GE "'>='" AND "'&&'" OR "'||'"
@@ -142,6 +142,7 @@ unary:      primary
         |   '!' unary                   { $$ = parse_unary(p, @$, OP_NOT, @1, $2); }
         ;
 primary:    INT                         { $$ = parse_number(p, AST_INT, @1, (ParseValue){.i = $1}); }
+        |   IMAGINARY                   { $$ = parse_number(p, AST_IMAGINARY, @1, (ParseValue){.f = $1}); }
         |   FLOAT                       { $$ = parse_number(p, AST_FLOAT, @1, (ParseValue){.f = $1}); }
         |   BOOL                        { $$ = parse_number(p, AST_BOOL, @1, (ParseValue){.i = $1}); }
         |   STRING                      { $$ = parse_text(p, @1, $1); }

@@ -31,10 +31,11 @@ typedef enum AstKind {
     AST_SPILL,  /* names */
 
     /* expressions */
-    AST_INT,    /* i */
-    AST_FLOAT,  /* f */
-    AST_BOOL,   /* i */
-    AST_STRING, /* at: the text between the quotes */
+    AST_INT,       /* i */
+    AST_FLOAT,     /* f */
+    AST_IMAGINARY, /* f, times the imaginary unit */
+    AST_BOOL,      /* i */
+    AST_STRING,    /* at: the text between the quotes */
     AST_NAME,
     AST_INDEXED, /* base, indices... */
     AST_CALL,    /* name, arguments... */

@@ -47,6 +47,10 @@ static void print_bare(Print *p, const AstNode *n)
     case AST_FLOAT:
         text_f64(t, n->value.f);
         break;
+    case AST_IMAGINARY:
+        text_f64(t, n->value.f);
+        text_char(t, 'i');
+        break;
     case AST_BOOL:
         text_put(t, n->value.i ? "true" : "false");
         break;

@@ -29,7 +29,7 @@ typedef enum CheckedKind {
 } CheckedKind;
 
 /* A number without an element type of its own yet: it takes that of its neighbours. */
-typedef enum Weak { WEAK_NO, WEAK_INT, WEAK_FLOAT } Weak;
+typedef enum Weak { WEAK_NO, WEAK_INT, WEAK_FLOAT, WEAK_COMPLEX } Weak;
 
 /* A value some of whose dimensions count as several, [s, n*dh] as [s, n, dh]: read or assigned at positions such as h*dh + d. */
 typedef struct SplitShape {

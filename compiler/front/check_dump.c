@@ -161,6 +161,17 @@ static void show_ranges(Show *w, const int32_t *label, uint32_t n)
 static void show_number(Show *w, const CheckedExpr *e)
 {
     double x = e->value.re;
+    if (dtype_is_complex(e->value.dtype) && !(e->value.im <= 0 && e->value.im >= 0)) {
+        bool both = !(x <= 0 && x >= 0);
+        text_put(w->out, both ? "(" : "");
+        if (both) {
+            text_f64(w->out, x);
+            text_put(w->out, e->value.im < 0 ? " - " : " + ");
+        }
+        text_f64(w->out, both && e->value.im < 0 ? -e->value.im : e->value.im);
+        text_put(w->out, both ? "i)" : "i");
+        return;
+    }
     bool whole = x > -1e9 && x < 1e9 && x == (double)(int32_t)x;
     if (e->value.dtype == DTYPE_BOOL) {
         text_put(w->out, e->value.i ? "true" : "false");
@@ -189,8 +200,8 @@ static int strength(const CheckedExpr *e)
     if (e->kind == CHECKED_CHAIN || e->kind == CHECKED_MAP) {
         return op_info(e->op)->level;
     }
-    bool negative =
-        e->kind == CHECKED_CONST && !e->typed && (e->value.i < 0 || e->value.re < 0);
+    bool negative = e->kind == CHECKED_CONST && !e->typed &&
+                    (e->value.i < 0 || e->value.re < 0 || e->value.im < 0);
     return negative ? LEVEL_UNARY : LEVEL_CALL;
 }
 

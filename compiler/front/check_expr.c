@@ -23,12 +23,40 @@ static void mismatch(Kern *k, const CheckedExpr *a, const CheckedExpr *b)
               dtype_name(dtype_widens(a->dtype, b->dtype) ? b->dtype : a->dtype));
 }
 
+/* The type in which both may stand: the same, or complex numbers that hold the other's real ones. */
+static DType joint_type(DType a, DType b)
+{
+    DType complex = dtype_is_complex(a) ? a : b, other = dtype_is_complex(a) ? b : a;
+    bool holds =
+        dtype_is_complex(complex) && dtype_is_float(other) && dtype_widens(other, complex);
+    return a == b ? a : holds ? complex : DTYPE_NONE;
+}
+
+/* A real operand among complex ones. A tensor is read as one, so that products of both are plain. */
+static void become_complex(Kern *k, CheckedExpr *e, DType t)
+{
+    if (e->kind == CHECKED_READ) {
+        e->dtype = t;
+        return;
+    }
+    CheckedExpr *inner = arena_copy(k->c->arena, e, sizeof *e);
+    *e = (CheckedExpr){.kind = CHECKED_MAP,
+                       .op = OP_CAST,
+                       .dtype = t,
+                       .ast = inner->ast,
+                       .span = inner->span,
+                       .implicit = true,
+                       .n = 1,
+                       .arg = arena_copy(k->c->arena, &inner, sizeof inner)};
+}
+
 /* Do all arguments have one type, that of those that have one? Those without keep waiting for the type in which the
  * statement computes. *type is it, or none when all are weak, and *weak says how. False after a report or when
  * poisoned. */
 static bool unify(Kern *k, CheckedExpr *const *arg, uint32_t n, DType *type, Weak *weak)
 {
     const CheckedExpr *strong = NULL;
+    DType joint = DTYPE_NONE;
     *type = DTYPE_NONE;
     *weak = WEAK_NO;
     for (uint32_t a = 0; a < n; a++) {
@@ -39,19 +67,29 @@ static bool unify(Kern *k, CheckedExpr *const *arg, uint32_t n, DType *type, Wea
             *weak = arg[a]->weak > *weak ? arg[a]->weak : *weak;
         } else if (strong == NULL) {
             strong = arg[a];
-        } else if (arg[a]->dtype != strong->dtype) {
-            mismatch(k, strong, arg[a]);
-            return false;
+            joint = strong->dtype;
+        } else {
+            DType both = joint_type(joint, arg[a]->dtype);
+            if (both == DTYPE_NONE) {
+                mismatch(k, strong, arg[a]);
+                return false;
+            }
+            strong = both == joint ? strong : arg[a];
+            joint = both;
         }
     }
     if (strong == NULL) {
         return true;
     }
+    joint = *weak == WEAK_COMPLEX && dtype_is_float(joint) ? dtype_complex(joint) : joint;
     *weak = WEAK_NO;
-    *type = strong->dtype;
+    *type = joint;
     for (uint32_t a = 0; a < n; a++) {
-        if (!weak_suits(k, arg[a], strong->dtype, strong->span)) {
+        if (!weak_suits(k, arg[a], joint, strong->span)) {
             return false;
+        }
+        if (arg[a]->weak == WEAK_NO && arg[a]->dtype != joint) {
+            become_complex(k, arg[a], joint);
         }
     }
     return true;
@@ -89,6 +127,9 @@ static Weak weak_result(Kern *k, Op op, CheckedExpr *const *arg, uint32_t n, Wea
             (void)weak_settle(k, arg[a], weak_default(weak), (Span){0});
         }
         return WEAK_NO;
+    }
+    if (weak == WEAK_COMPLEX) {
+        return rule == RULE_PART ? WEAK_FLOAT : weak;
     }
     return rule == RULE_FLOAT || rule == RULE_RFLOAT || op_info(op)->literal == LITERAL_FLOAT
                ? WEAK_FLOAT
@@ -171,7 +212,7 @@ CheckedExpr *chain_type(Kern *k, CheckedExpr *e)
         if (op_info(e->op)->rule == RULE_LOGIC) {
             return bad_type(k, e->op, e->ast, e->span, e->arg[0]->span, e->arg[0]);
         }
-        e->weak = divides ? WEAK_FLOAT : weak;
+        e->weak = divides && weak == WEAK_INT ? WEAK_FLOAT : weak;
         return e;
     }
     DType in[2] = {t, t};
@@ -529,6 +570,8 @@ CheckedExpr *expr_check(Kern *k, AstId ast)
         return weak_const(k, ast, n.span, WEAK_INT, n.value.i, 0);
     case AST_FLOAT:
         return weak_const(k, ast, n.span, WEAK_FLOAT, 0, n.value.f);
+    case AST_IMAGINARY:
+        return weak_complex(k, ast, n.span, 0, n.value.f);
     case AST_BOOL:
         e = expr_new(k, CHECKED_CONST, ast, n.span);
         e->dtype = DTYPE_BOOL;

@@ -337,6 +337,7 @@ void partial_check(Kern *k, const AstNode *attr, const AstNode *type, Value *v);
 
 /* ---- check_weak.c ---- */
 CheckedExpr *weak_const(Kern *k, AstId ast, Span span, Weak weak, int64_t i, double f);
+CheckedExpr *weak_complex(Kern *k, AstId ast, Span span, double re, double im);
 /* May `e` become a t? A decimal that meets an integer is reported, with `why` as what it meets. */
 bool weak_suits(Kern *k, const CheckedExpr *e, DType t, Span why);
 /* Gives all weak parts of `e` the type t; false when a decimal meets an integer or a number does not fit (reported). */

@@ -398,7 +398,11 @@ static CheckedExpr *coerce(Kern *k, CheckedExpr *e, const Value *v)
     Diagnostic *d = diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, e->span, "this is %s",
                                dtype_name(e->dtype));
     diag_note(d, v->span, "but '%s' is declared here as %s", v->name->text, dtype_name(t));
-    diag_help(d, "a cast says so: %s(...)", dtype_name(t));
+    if (dtype_is_complex(e->dtype) && !dtype_is_complex(t)) {
+        diag_help(d, "take re(...), im(...) or abs(...)");
+    } else {
+        diag_help(d, "a cast says so: %s(...)", dtype_name(t));
+    }
     return expr_poison(k, e->ast, e->span);
 }
 

@@ -18,17 +18,32 @@ CheckedExpr *weak_const(Kern *k, AstId ast, Span span, Weak weak, int64_t i, dou
     return e;
 }
 
+CheckedExpr *weak_complex(Kern *k, AstId ast, Span span, double re, double im)
+{
+    CheckedExpr *e = expr_new(k, CHECKED_CONST, ast, span);
+    e->weak = WEAK_COMPLEX;
+    e->value = (Number){.dtype = DTYPE_C128, .re = re, .im = im};
+    return e;
+}
+
 DType weak_default(Weak w)
 {
-    return w == WEAK_INT ? DTYPE_I64 : DTYPE_F64;
+    return w == WEAK_INT ? DTYPE_I64 : w == WEAK_FLOAT ? DTYPE_F64 : DTYPE_C128;
 }
 
 /* ---- settling ---- */
 
 bool weak_suits(Kern *k, const CheckedExpr *e, DType t, Span why)
 {
-    if (e->weak != WEAK_FLOAT || dtype_is_float(t) || dtype_is_complex(t)) {
+    if (e->weak == WEAK_NO || e->weak == WEAK_INT || dtype_is_complex(t) ||
+        (e->weak == WEAK_FLOAT && dtype_is_float(t))) {
         return true;
+    }
+    if (e->weak == WEAK_COMPLEX) {
+        Diagnostic *d = diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, e->span,
+                                   "this is complex, and does not become %s", dtype_name(t));
+        diag_help(d, "take re(...), im(...) or abs(...)");
+        return false;
     }
     Diagnostic *d = diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, e->span,
                                "a decimal number does not become %s", dtype_name(t));
@@ -46,14 +61,15 @@ static bool settle_const(Kern *k, CheckedExpr *e, DType t)
         return false;
     }
     Number v = number_cast(e->value, t);
-    bool fits = dtype_is_int(t)
-                    ? v.i == e->value.i
-                    : isfinite(v.re) || (e->weak == WEAK_FLOAT && !isfinite(e->value.re));
+    bool fits = dtype_is_int(t) ? v.i == e->value.i
+                                : (isfinite(v.re) || !isfinite(e->value.re)) &&
+                                      (isfinite(v.im) || !isfinite(e->value.im));
     if (!fits) {
         diag_error(diags, E_NUMBER, e->span, "the number does not fit %s", dtype_name(t));
         return false;
     }
-    bool lost = e->value.re != 0 && v.re == 0 && e->weak == WEAK_FLOAT;
+    bool lost = e->weak != WEAK_INT &&
+                ((e->value.re != 0 && v.re == 0) || (e->value.im != 0 && v.im == 0));
     if (lost) {
         diag_error(diags, E_NUMBER, e->span, "the number becomes 0 in %s", dtype_name(t));
         return false;
@@ -156,11 +172,13 @@ bool weak_settle(Kern *k, CheckedExpr *e, DType t, Span why)
 static Number value_of(Op op, DType t, CheckedExpr *const *arg, uint32_t n)
 {
     Number in[2] = {{0}};
+    DType out = t;
     for (uint32_t a = 0; a < n; a++) {
-        in[a] = arg[a]->weak == WEAK_INT ? number_int(t, arg[a]->value.i)
-                                         : number_real(t, arg[a]->value.re);
+        in[a] = number_cast(arg[a]->value, t);
     }
-    return op_value(op, t, in);
+    const DType types[2] = {t, t};
+    (void)op_result_type(op, types, n, &out);
+    return op_value(op, out, in);
 }
 
 /* The op as 64-bit integers; false when the result does not fit: then it has wrapped, and is far from what floats give. */
@@ -173,12 +191,13 @@ static bool whole_value(Op op, CheckedExpr *const *arg, uint32_t n, int64_t *out
 CheckedExpr *weak_fold(Kern *k, Op op, AstId ast, Span span, CheckedExpr *const *arg,
                        uint32_t n)
 {
-    bool ints = true;
+    bool ints = true, complex = false;
     for (uint32_t a = 0; a < n; a++) {
         if (arg[a]->kind != CHECKED_CONST || arg[a]->weak == WEAK_NO) {
             return NULL;
         }
         ints = ints && arg[a]->weak == WEAK_INT;
+        complex = complex || arg[a]->weak == WEAK_COMPLEX;
     }
     OpLiteral literal = op_info(op)->literal;
     if (literal == LITERAL_NO) {
@@ -191,6 +210,16 @@ CheckedExpr *weak_fold(Kern *k, Op op, AstId ast, Span span, CheckedExpr *const 
             return expr_poison(k, ast, span);
         }
         literal = y == -1 || x % y == 0 ? LITERAL_SAME : LITERAL_FLOAT;
+    }
+    if (complex) {
+        const DType in[2] = {DTYPE_C128, DTYPE_C128};
+        DType out = DTYPE_NONE;
+        if (!op_result_type(op, in, n, &out)) {
+            return NULL; /* refused where it is settled */
+        }
+        Number z = value_of(op, DTYPE_C128, arg, n);
+        return dtype_is_complex(out) ? weak_complex(k, ast, span, z.re, z.im)
+                                     : weak_const(k, ast, span, WEAK_FLOAT, 0, z.re);
     }
     int64_t v = 0;
     if (ints && literal == LITERAL_SAME) {

@@ -119,6 +119,7 @@ static PieceKind kind_of(int token)
     switch (token) {
     case T_INT:
     case T_FLOAT:
+    case T_IMAGINARY:
     case T_BOOL:
         return PIECE_NUMBER;
     case T_STRING:

@@ -53,6 +53,12 @@ int parse_float(Parse *p, ParseValue *value, const char *text, Span span)
     return T_FLOAT;
 }
 
+int parse_imaginary(Parse *p, ParseValue *value, const char *text, Span span)
+{
+    return parse_float(p, value, text, span) == T_FLOAT && isnan(value->f) ? T_FLOAT
+                                                                           : T_IMAGINARY;
+}
+
 int parse_string(ParseValue *value, Span span)
 {
     value->text = (Span){span.source, span.lo + 1, span.hi - 1};
@@ -128,7 +134,7 @@ AstId parse_number(Parse *p, AstKind kind, Span span, ParseValue value)
         return parse_leaf(p, AST_BROKEN, span, NULL); /* reported by the scanner */
     }
     AstId id = parse_leaf(p, kind, span, NULL);
-    if (kind == AST_FLOAT) {
+    if (kind == AST_FLOAT || kind == AST_IMAGINARY) {
         node_at(p, id)->value.f = value.f;
     } else {
         node_at(p, id)->value.i = value.i;

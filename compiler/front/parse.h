@@ -48,6 +48,7 @@ void parse_advance(Parse *p, Span *span, size_t n);
 int parse_name(Parse *p, ParseValue *value, const char *text, size_t n, Span span);
 int parse_int(Parse *p, ParseValue *value, const char *text, size_t n, Span span);
 int parse_float(Parse *p, ParseValue *value, const char *text, Span span);
+int parse_imaginary(Parse *p, ParseValue *value, const char *text, Span span); /* 2i */
 int parse_string(ParseValue *value, Span span);
 int parse_bad_number(Parse *p, ParseValue *value, Span span);
 int parse_foreign_name(Parse *p, ParseValue *value, const char *text, size_t n, Span span);

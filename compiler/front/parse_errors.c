@@ -105,8 +105,8 @@ static Span end_of(Span span)
 
 static bool begins_operand(int token)
 {
-    return token == T_NAME || token == T_INT || token == T_FLOAT || token == T_BOOL ||
-           token == T_STRING;
+    return token == T_NAME || token == T_INT || token == T_FLOAT || token == T_IMAGINARY ||
+           token == T_BOOL || token == T_STRING;
 }
 
 /* Two operands side by side. */
@@ -127,7 +127,7 @@ static bool say_missing_sign(Parse *p, Span span, int token)
     if (n == 2 && memcmp(text, "in", 2) == 0) {
         parse_help(
             d, "an index has its range as i < n, or that of the tensors in which it stands");
-    } else if (last == T_INT || last == T_FLOAT) {
+    } else if (last == T_INT || last == T_FLOAT || last == T_IMAGINARY) {
         parse_help(d, "a product is written with '*'");
     }
     return true;

@@ -40,8 +40,8 @@ static bool text_is(const Parse *p, Span span, const char *word)
 
 bool parse_ends_operand(int token)
 {
-    return token == T_NAME || token == T_INT || token == T_FLOAT || token == T_BOOL ||
-           token == T_STRING || token == ']' || token == ')';
+    return token == T_NAME || token == T_INT || token == T_FLOAT || token == T_IMAGINARY ||
+           token == T_BOOL || token == T_STRING || token == ']' || token == ')';
 }
 
 /* ---- words of other languages ---- */

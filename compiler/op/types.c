@@ -70,6 +70,11 @@ bool dtype_is_complex(DType t)
     return dtype_info[t].kind == KIND_COMPLEX;
 }
 
+DType dtype_complex(DType t)
+{
+    return t == DTYPE_F64 || t == DTYPE_C128 ? DTYPE_C128 : DTYPE_C64;
+}
+
 DType dtype_part(DType t)
 {
     return t == DTYPE_C64 ? DTYPE_F32 : t == DTYPE_C128 ? DTYPE_F64 : t;

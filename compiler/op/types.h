@@ -38,6 +38,8 @@ bool dtype_is_half(DType t);  /* f16 bf16 */
 bool dtype_is_complex(DType t);
 /* Of its parts: f32 of c64, f64 of c128; any other type itself. */
 DType dtype_part(DType t);
+/* Complex numbers whose parts hold these real floats. */
+DType dtype_complex(DType t);
 /* May a value of `from` become `to` without a cast, losing nothing (f32 -> f64, f16 -> f32, i32 -> i64,
  * c64 -> c128, f32 -> c64, and a type to itself)? */
 bool dtype_widens(DType from, DType to);
