@@ -28,7 +28,7 @@ def _check_reducer(op, name):
 def tensor_reduce(session, a):
     op = "nisa.tensor_reduce"
     _check_reducer(op, a.op.name)
-    check_operands(op, "vector", a.dst, a.data)
+    check_operands(op, "vector", a.dst, a.data, max_dims=4)
     rank = len(a.data.shape)
     axes = [a.axis] if isinstance(a.axis, int) else list(a.axis)
     wanted = list(range(rank - len(axes), rank))

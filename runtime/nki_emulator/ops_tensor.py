@@ -128,7 +128,8 @@ def nc_matmul(session, a):
         broken("M2", f"moving free size {n}, limit {session.machine.matmul_n}", op=op)
     if (a.dst.partitions, a.dst.elements) != (m, n):
         broken("M2", f"dst is {list(a.dst.shape)}, the product is ({m}, {n})", op=op)
-    for view in (a.dst, a.stationary, a.moving):
+    check_operand(a.stationary, op, "tensor", max_dims=1)
+    for view in (a.dst, a.moving):
         check_operand(view, op, "tensor")
     check_written_words(a.dst, op)
     if a.stationary.start_partition != a.moving.start_partition:

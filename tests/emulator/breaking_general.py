@@ -78,6 +78,13 @@ CASES = [
     ("G9", "four free dimensions that do not join", "",
      tile("t", (128, 4, 4, 4, 4)) +
      "nisa.memset(dst=t[0:128, 0:4:2, 0:4:2, 0:4:2, <<0:4:2||0:1>>], value=1.0)\n"),
+    ("G9", "a sum over a tile of five free dimensions", "",
+     tile("t", (128, 1)) + filled("x", (128, 4, 4, 4, 4)) +
+     "nisa.tensor_reduce(dst=t, op=nl.add, data=x.ap(pattern=[[256, 128], [64, 2], [16, 2], [4, 2], [1, 2]<<, [0, 2]||>>], "
+     "offset=0), axis=[1, 2, 3, 4<<, 5||>>])\n"),
+    ("G9", "a stationary of two free dimensions", "",
+     filled("x", (128, 4, 64)) + filled("y", (128, 64)) + tile("p", (128, 64), space="psum") +
+     "nisa.nc_matmul(dst=p[0:64, 0:64], stationary=x[0:128, 0:2, <<0:32||0:64:2>>], moving=y)\n"),
     ("G9", "six dimensions", "",
      "t = nl.ndarray(shape=(8, 2, 2, 2, 2<<, 2||>>), dtype=nl.float32, buffer=nl.sbuf)\n"),
     ("G10", "a pattern with another partition stride", "",

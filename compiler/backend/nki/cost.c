@@ -44,18 +44,14 @@ static bool in_psum(const Kernel *k, const Operand *o)
     return k->bufs.at[o->buf].space == SPACE_ACC;
 }
 
-static bool is_dense(const Operand *o)
-{
-    return o->nf <= 1 || o->step == 1;
-}
-
 static int64_t tensor_cycles(const Kernel *k, const Instr *i)
 {
     int64_t n = i->dst.nf;
     bool fast = i->op == OP_ADD || i->op == OP_SUB || i->op == OP_MUL;
     bool plain = dtype_of(k, &i->a) == DTYPE_BF16 && dtype_of(k, &i->b) == DTYPE_BF16 &&
                  dtype_of(k, &i->dst) == DTYPE_BF16 && !in_psum(k, &i->dst) &&
-                 is_dense(&i->a) && is_dense(&i->b) && is_dense(&i->dst);
+                 operand_has_runs(&i->a) && operand_has_runs(&i->b) &&
+                 operand_has_runs(&i->dst);
     return at_least(in_psum(k, &i->a) || in_psum(k, &i->b) || (fast && plain) ? n : 2 * n);
 }
 
@@ -284,7 +280,8 @@ bool nki_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, const In
 static int64_t run_of(const Kernel *k, const Operand *o)
 {
     if (o->on_chip) {
-        return o->step == 1 ? o->nf : 1;
+        const FreeDim *last = o->n_free > 0 ? &o->free[o->n_free - 1] : NULL;
+        return last == NULL || last->step != 1 ? 1 : last->n;
     }
     const Buffer *b = &k->bufs.at[o->buf];
     int64_t run = 1, flat = 1;

@@ -138,23 +138,91 @@ static void put_starts(const Decoder *d, const Affine *at, Operand *out)
     out->f = value_at(d, out->at.f);
 }
 
-/* A tile with its indices: pv along partitions, fv along the free axis. */
-static bool chip_operand(Decoder *d, BufRef buf, const Affine *at, Operand *out, VarRef *pv,
-                         VarRef *fv)
+/* The statement's indices as an operand has them: one along partitions, or none, and those of the free axis in their order. */
+typedef struct Indices {
+    VarRef p;
+    uint32_t n,
+        kept; /* kept: dimensions of the others are apart from those of the first ones, unless all are kept */
+    VarRef f[NKI_DIMS];
+} Indices;
+
+static bool has_index(const Indices *x, VarRef v)
+{
+    for (uint32_t i = 0; i < x->n; i++) {
+        if (x->f[i] == v) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A dimension more, which is faster than those before it; one with those from `from` on, where it runs on. */
+static bool add_free(Operand *o, uint32_t from, int64_t step, int64_t n)
+{
+    FreeDim *last = o->n_free > from ? &o->free[o->n_free - 1] : NULL;
+    o->nf *= n;
+    if (n == 1) {
+        return true;
+    }
+    if (last != NULL && last->step == step * n) {
+        *last = (FreeDim){step, last->n * n};
+        return true;
+    }
+    if (o->n_free == NKI_FREE_DIMS) {
+        return false;
+    }
+    o->free[o->n_free++] = (FreeDim){step, n};
+    return true;
+}
+
+/* A tile, walked by those of the indices that move in it; the indices of `walk` that do not move in it read the same elements again,
+ * unless none does: *column. */
+static bool chip_operand(Decoder *d, BufRef buf, const Affine *at, const Indices *walk,
+                         Operand *out, VarRef *pv, bool *column)
 {
     int64_t coef = 1;
-    *out = (Operand){.buf = buf, .on_chip = true};
+    uint32_t own = 0, found = 0;
+    *out = (Operand){.buf = buf, .on_chip = true, .nf = 1};
     if (!on_chip(d->k, buf) || d->k->bufs.at[buf].rank != 2) {
         return no(d, "an operand of an instruction is no tile [partitions, elements]");
     }
-    if (!one_index(d, at[0], pv, &coef) || coef != 1 || !one_index(d, at[1], fv, &out->step)) {
-        return no(d, "a tile is indexed by more than one index in a dimension");
+    if (!one_index(d, at[0], pv, &coef) || coef != 1) {
+        return no(d, "a tile has more than one index on its partitions");
     }
     put_starts(d, at, out);
     out->np = *pv == UINT32_MAX ? 1 : span_of(d, *pv);
-    out->nf = *fv == UINT32_MAX ? 1 : span_of(d, *fv);
-    out->step = out->nf == 1 ? 1 : out->step;
+    for (uint32_t i = 0; i < at[1].n; i++) {
+        own += span_of(d, at[1].term[i].var) > 0;
+    }
+    for (uint32_t i = 0; i < walk->n; i++) {
+        found += affine_uses(at[1], walk->f[i]);
+    }
+    *column = found == 0 && walk->n > 0;
+    if (found < own) {
+        return no(d, "an operand moves with an index that is not walked there");
+    }
+    uint32_t from = 0;
+    for (uint32_t i = 0; i < walk->n && !*column; i++) {
+        int64_t step = affine_coef(at[1], walk->f[i]);
+        from = i == walk->kept ? out->n_free : from;
+        if (step < 0 || !add_free(out, from, step, span_of(d, walk->f[i]))) {
+            return no(d, "an operand of more free dimensions than an instruction walks");
+        }
+    }
     return true;
+}
+
+/* What a statement sets: its indices are those that move in it. */
+static bool chip_result(Decoder *d, BufRef buf, const Affine *at, Indices *x, Operand *out)
+{
+    bool column;
+    *x = (Indices){0};
+    for (uint32_t i = 0; i < d->s->n_index && on_chip(d->k, buf) && i < NKI_DIMS; i++) {
+        if (affine_uses(at[1], d->s->index[i].var)) {
+            x->f[x->n++] = d->s->index[i].var;
+        }
+    }
+    return chip_operand(d, buf, at, x, out, &x->p, &column);
 }
 
 /* ---- copies between HBM and chip ---- */
@@ -164,35 +232,26 @@ typedef struct CopySide {
     VarRef var[NKI_DIMS];
 } CopySide;
 
-/* The chip side: row-major in the statement's indices. `order` lists them. */
+/* The chip side: its partitions row-major in the statement's indices, which come first. `order` lists all of them. */
 static bool dma_chip(Decoder *d, BufRef buf, const Affine *at, Operand *out, CopySide *order)
 {
-    *out = (Operand){.buf = buf, .on_chip = true, .np = 1, .nf = 1, .step = 1};
+    *out = (Operand){.buf = buf, .on_chip = true, .np = 1, .nf = 1};
     put_starts(d, at, out);
-    for (uint32_t side = 0; side < 2; side++) {
-        int64_t expect = 0, count = 1;
-        for (uint32_t i = d->s->n_index; i-- > 0;) {
-            int64_t coef = 0, n = span_of(d, d->s->index[i].var);
-            for (uint32_t t = 0; t < at[side].n; t++) {
-                coef =
-                    at[side].term[t].var == d->s->index[i].var ? at[side].term[t].coef : coef;
-            }
-            if (coef == 0) {
-                continue;
-            }
-            if (expect == 0 ? coef < 1 || (side == 0 && coef != 1) : coef != expect) {
-                return no(d, "a copy does not fill its tile row by row");
-            }
-            if (expect == 0) {
-                out->step = side == 1 ? coef : out->step;
-            }
-            expect = coef * n;
-            count *= n;
+    for (uint32_t i = d->s->n_index; i-- > 0;) {
+        int64_t coef = affine_coef(at[0], d->s->index[i].var);
+        if (coef != 0 && coef != out->np) {
+            return no(d, "a copy does not fill its tile row by row");
         }
-        out->np = side == 0 ? count : out->np;
-        out->nf = side == 1 ? count : out->nf;
+        out->np *= coef != 0 ? span_of(d, d->s->index[i].var) : 1;
     }
-    out->step = out->nf == 1 ? 1 : out->step;
+    for (uint32_t i = 0; i < d->s->n_index; i++) {
+        VarRef v = d->s->index[i].var;
+        int64_t coef = affine_coef(at[1], v);
+        bool both = coef != 0 && affine_uses(at[0], v);
+        if (coef < 0 || both || (coef > 0 && !add_free(out, 0, coef, span_of(d, v)))) {
+            return no(d, "a copy does not fill its tile row by row");
+        }
+    }
     for (uint32_t i = 0; i < d->s->n_index && i < NKI_DIMS; i++) {
         order->var[order->n++] = d->s->index[i].var;
     }
@@ -278,26 +337,20 @@ static bool decode_dma(Decoder *d, const Expr *load, Instr *out)
 
 /* ---- on chip ---- */
 
-typedef struct Indices {
-    VarRef p, f;
-} Indices;
-
 /* A load as a tile of the statement's shape, or as a column. */
 static bool is_load(const Expr *e)
 {
     return bare(e)->kind == EXPR_LOAD;
 }
 
-static bool tile_load(Decoder *d, const Expr *e, Indices x, Operand *out, bool *column)
+static bool tile_load(Decoder *d, const Expr *e, const Indices *x, Operand *out, bool *column)
 {
-    VarRef p, f;
+    VarRef p;
     e = bare(e);
-    if (e->kind != EXPR_LOAD || !chip_operand(d, e->buf, e->at, out, &p, &f)) {
+    if (e->kind != EXPR_LOAD || !chip_operand(d, e->buf, e->at, x, out, &p, column)) {
         return no(d, "an operand that is no tile");
     }
-    *column = f == UINT32_MAX && x.f != UINT32_MAX;
-    return (p == x.p && (f == x.f || *column)) ||
-           no(d, "an operand is indexed in another order");
+    return p == x->p || no(d, "an operand has another index on its partitions");
 }
 
 static bool number_value(const Expr *e, double *out)
@@ -312,7 +365,7 @@ static bool number_value(const Expr *e, double *out)
 }
 
 /* A number or column: the operand of a scalar operation. */
-static bool small_operand(Decoder *d, const Expr *e, Indices x, ScalarOperand *out)
+static bool small_operand(Decoder *d, const Expr *e, const Indices *x, ScalarOperand *out)
 {
     bool column = false;
     *out = (ScalarOperand){.given = true};
@@ -326,14 +379,15 @@ static bool small_operand(Decoder *d, const Expr *e, Indices x, ScalarOperand *o
     return true;
 }
 
-static bool full_operand(Decoder *d, const Expr *e, Indices x, Operand *out)
+static bool full_operand(Decoder *d, const Expr *e, const Indices *x, Operand *out)
 {
     bool column = false;
     return is_load(e) && tile_load(d, e, x, out, &column) && !column;
 }
 
 /* tile op small, or small op tile. */
-static bool scalar_form(Decoder *d, const Expr *e, Indices x, Operand *tile, ScalarOperand *s)
+static bool scalar_form(Decoder *d, const Expr *e, const Indices *x, Operand *tile,
+                        ScalarOperand *s)
 {
     e = bare(e);
     if (e->kind != EXPR_OP || e->n_args != 2) {
@@ -347,7 +401,7 @@ static bool scalar_form(Decoder *d, const Expr *e, Indices x, Operand *tile, Sca
     return right || left;
 }
 
-static bool decode_binary(Decoder *d, const Expr *e, Indices x, Instr *out)
+static bool decode_binary(Decoder *d, const Expr *e, const Indices *x, Instr *out)
 {
     out->op = e->op;
     if (full_operand(d, e->arg[0], x, &out->a) && full_operand(d, e->arg[1], x, &out->b)) {
@@ -379,7 +433,7 @@ static bool decode_binary(Decoder *d, const Expr *e, Indices x, Instr *out)
 }
 
 /* data * scale + bias */
-static bool decode_activation(Decoder *d, const Expr *arg, Indices x, Instr *out)
+static bool decode_activation(Decoder *d, const Expr *arg, const Indices *x, Instr *out)
 {
     out->kind = INSTR_ACTIVATION;
     out->scale = 1.0;
@@ -415,14 +469,14 @@ static bool decode_activation(Decoder *d, const Expr *arg, Indices x, Instr *out
 }
 
 /* base + down * p + along * f; the base moves with loops. */
-static bool decode_position(Decoder *d, const Expr *e, Indices x, Instr *out)
+static bool decode_position(Decoder *d, const Expr *e, const Indices *x, Instr *out)
 {
     out->base_at = loop_part(d, e->at[0]);
     for (uint32_t i = 0; i < e->at[0].n; i++) {
         VarRef v = e->at[0].term[i].var;
         int64_t coef = e->at[0].term[i].coef;
-        if (v == x.p || v == x.f) {
-            *(v == x.p ? &out->down : &out->along) = coef;
+        if (v == x->p || (x->n == 1 && v == x->f[0])) {
+            *(v == x->p ? &out->down : &out->along) = coef;
         } else if (!d->k->vars.at[v].is_loop) {
             return no(d, "a position that moves with another index than the tile's");
         }
@@ -440,7 +494,7 @@ static bool is_affine_select(const Expr *e)
            number_value(c->arg[1], &zero) && !(zero < 0) && !(zero > 0);
 }
 
-static bool decode_op(Decoder *d, const Expr *e, Indices x, Instr *out)
+static bool decode_op(Decoder *d, const Expr *e, const Indices *x, Instr *out)
 {
     double one = 0;
     if (e->op == OP_SELECT && is_affine_select(e)) {
@@ -475,34 +529,41 @@ static bool legal_start(int64_t p, int64_t np)
     return np > 64 ? p == 0 : np > 32 ? p % 64 == 0 : p % 32 == 0;
 }
 
-static bool decode_move(Decoder *d, const Expr *load, Indices x, Instr *out)
+static bool decode_move(Decoder *d, const Expr *load, const Indices *x, Instr *out)
 {
-    VarRef p, f;
-    if (!chip_operand(d, load->buf, load->at, &out->a, &p, &f)) {
-        return false;
-    }
-    if (p == x.p && f == x.f) {
+    VarRef p;
+    bool column;
+    if (chip_operand(d, load->buf, load->at, x, &out->a, &p, &column) && p == x->p) {
         bool same = affine_eq(out->a.at.p, out->dst.at.p) && legal_start(out->a.p, out->a.np);
         out->kind = same ? INSTR_COPY : INSTR_DMA;
-        return true;
+        if (column) { /* the same element again and again */
+            (void)add_free(&out->a, 0, 0, out->dst.nf);
+        }
+        return same || !column || no(d, "a copy between partitions that repeats elements");
     }
+    Indices rows = {.n = x->p != UINT32_MAX, .f = {x->p}};
     out->kind = INSTR_TRANSPOSE;
-    return (p == x.f && f == x.p) || no(d, "a copy on chip with indices it does not set");
+    return (chip_operand(d, load->buf, load->at, &rows, &out->a, &p, &column) &&
+            p == (x->n > 0 ? x->f[0] : UINT32_MAX) && x->n <= 1 && !column) ||
+           no(d, "a copy on chip with indices it does not set");
 }
 
-static bool decode_matmul(Decoder *d, const Expr *e, Indices x, Instr *out)
+static bool decode_matmul(Decoder *d, const Expr *e, const Indices *x, Instr *out)
 {
-    VarRef k, m, k2, n;
+    VarRef k, k2;
+    bool no_rows, no_columns;
     const Expr *a = bare(e->arg[0]), *b = bare(e->arg[1]);
+    Indices rows = {.n = x->p != UINT32_MAX, .f = {x->p}};
     out->kind = INSTR_MATMUL;
-    if (!chip_operand(d, a->buf, a->at, &out->a, &k, &m) ||
-        !chip_operand(d, b->buf, b->at, &out->b, &k2, &n)) {
+    if (!chip_operand(d, a->buf, a->at, &rows, &out->a, &k, &no_rows) ||
+        !chip_operand(d, b->buf, b->at, x, &out->b, &k2, &no_columns)) {
         return false;
     }
-    return (k == k2 && m == x.p && n == x.f && k != m) || no(d, "a product that is no matmul");
+    return (k == k2 && !no_rows && !no_columns && k != x->p && !has_index(x, k)) ||
+           no(d, "a product that is no matmul");
 }
 
-static bool decode_fold(Decoder *d, Indices x, Instr *out)
+static bool decode_fold(Decoder *d, const Indices *x, Instr *out)
 {
     const Expr *e = bare(d->s->value);
     bool first = d->s->begins && d->s->n_first == 0;
@@ -511,22 +572,37 @@ static bool decode_fold(Decoder *d, Indices x, Instr *out)
         is_load(e->arg[1])) {
         return decode_matmul(d, e, x, out);
     }
-    VarRef p, f;
+    VarRef p;
+    bool column = false;
     out->kind = INSTR_REDUCE;
     if (d->made != NULL && expr_eq(d->k, e, bare(d->made))) {
-        return x.f == UINT32_MAX && (first || d->adds);
+        return x->n == 0 && (first || d->adds);
     }
-    if (e->kind != EXPR_LOAD || !chip_operand(d, e->buf, e->at, &out->a, &p, &f)) {
+    Indices all = *x; /* what is folded is walked last */
+    all.kept = x->n;
+    for (uint32_t i = 0; i < d->s->n_index && all.n < NKI_DIMS; i++) {
+        VarRef v = d->s->index[i].var;
+        if (v != x->p && !has_index(x, v)) {
+            all.f[all.n++] = v;
+        }
+    }
+    if (e->kind != EXPR_LOAD || !chip_operand(d, e->buf, e->at, &all, &out->a, &p, &column)) {
         return no(d, "a fold of something that is no tile");
     }
-    return (p == x.p && x.f == UINT32_MAX && (first || d->adds)) ||
+    int64_t kept = 1;
+    while (out->fold_from < out->a.n_free && kept < out->dst.nf) {
+        kept *= out->a.free[out->fold_from++].n;
+    }
+    bool folds = kept == out->dst.nf && (kept == 1 || out->fold_from < out->a.n_free);
+    return (p == x->p && !column && folds && (first || d->adds)) ||
            no(d, "a reduction that is not of whole rows into a fresh column");
 }
 
-static bool decode_scan(Decoder *d, Indices x, Instr *out)
+static bool decode_scan(Decoder *d, const Indices *x, Instr *out)
 {
     const Expr *e = bare(d->s->value), *a = e, *b = e;
-    VarRef p, f, p2, f2;
+    VarRef p, p2;
+    bool column, column2;
     out->kind = INSTR_SCAN;
     out->op = d->s->fold;
     if (d->s->fold == OP_SUM && e->kind == EXPR_OP && e->op == OP_MUL) {
@@ -535,11 +611,11 @@ static bool decode_scan(Decoder *d, Indices x, Instr *out)
     }
     bool same = (d->s->fold == OP_SUM) == (a != b) && d->s->scan == 2 && !d->s->exclusive;
     if (!same || a->kind != EXPR_LOAD || b->kind != EXPR_LOAD ||
-        !chip_operand(d, a->buf, a->at, &out->a, &p, &f) ||
-        !chip_operand(d, b->buf, b->at, &out->b, &p2, &f2)) {
+        !chip_operand(d, a->buf, a->at, x, &out->a, &p, &column) ||
+        !chip_operand(d, b->buf, b->at, x, &out->b, &p2, &column2)) {
         return no(d, "a scan of something that is no tile");
     }
-    return (p == x.p && p2 == x.p && f == x.f && f2 == x.f) ||
+    return (p == x->p && p2 == x->p && x->n == 1 && !column && !column2) ||
            no(d, "a scan that is not along whole rows");
 }
 
@@ -555,22 +631,22 @@ static bool decode_alone(const Kernel *k, StmtPlace place, const int64_t *env, b
     if (e->kind == EXPR_LOAD && s->fold == OP_COPY &&
         (!on_chip(k, s->dst) || !on_chip(k, e->buf))) {
         ok = decode_dma(&d, e, out);
-    } else if (!chip_operand(&d, s->dst, s->at, &out->dst, &x.p, &x.f)) {
+    } else if (!chip_result(&d, s->dst, s->at, &x, &out->dst)) {
         ok = false;
     } else if (s->scan > 0) {
-        ok = decode_scan(&d, x, out);
+        ok = decode_scan(&d, &x, out);
     } else if (s->fold != OP_COPY) {
-        ok = decode_fold(&d, x, out);
+        ok = decode_fold(&d, &x, out);
     } else if (e->kind == EXPR_CONST) {
         out->kind = INSTR_MEMSET;
         ok = number_value(e, &out->value);
     } else if (e->kind == EXPR_INDEX) {
         out->kind = INSTR_IOTA;
-        ok = decode_position(&d, e, x, out);
+        ok = decode_position(&d, e, &x, out);
     } else if (e->kind == EXPR_LOAD) {
-        ok = decode_move(&d, e, x, out);
+        ok = decode_move(&d, e, &x, out);
     } else if (e->kind == EXPR_OP) {
-        ok = decode_op(&d, e, x, out);
+        ok = decode_op(&d, e, &x, out);
     }
     *why = d.why;
     return ok;
@@ -579,7 +655,7 @@ static bool decode_alone(const Kernel *k, StmtPlace place, const int64_t *env, b
 static bool same_operand(const Operand *x, const Operand *y)
 {
     return x->buf == y->buf && affine_eq(x->at.p, y->at.p) && affine_eq(x->at.f, y->at.f) &&
-           x->np == y->np && x->nf == y->nf && x->step == y->step;
+           operand_walks_alike(x, y);
 }
 
 bool instr_squares(const Instr *i)
@@ -604,7 +680,7 @@ static bool decode_sums(const Kernel *k, StmtPlace place, const int64_t *env, In
     }
     Instr sum;
     bool ok = decode_alone(k, after, env, !t->begins, s->value, &sum, &why) &&
-              sum.kind == INSTR_REDUCE && sum.dst.buf != out->dst.buf &&
+              sum.kind == INSTR_REDUCE && sum.dst.nf == 1 && sum.dst.buf != out->dst.buf &&
               affine_eq(sum.dst.at.p, out->dst.at.p) &&
               k->bufs.at[sum.dst.buf].space == SPACE_TILE &&
               k->bufs.at[sum.dst.buf].dtype == DTYPE_F32;

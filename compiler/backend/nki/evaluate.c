@@ -7,8 +7,9 @@
 #include "backend/nki/evaluate.h"
 
 #include <math.h>
+#include <string.h>
 
-static Val *val_new(Evaluation *ev, ValKind kind)
+Val *val_new(Evaluation *ev, ValKind kind)
 {
     Val *v = ARENA_NEW(ev->l->arena, Val);
     v->kind = kind;
@@ -39,177 +40,6 @@ static Labels labels_union(const Evaluation *ev, Labels x, Labels y)
     return out;
 }
 
-/* ---- leaves, and how an instruction sees them ---- */
-
-typedef struct Leaves {
-    uint32_t n;
-    const Val *at[8];
-} Leaves;
-
-static void leaves_of(const Val *v, Leaves *out)
-{
-    if (v->kind == VAL_PENDING) {
-        leaves_of(v->x, out);
-        leaves_of(v->y, out);
-    } else if (v->kind == VAL_TILE) {
-        CHECK(out->n < 8);
-        out->at[out->n++] = v;
-    }
-}
-
-/* Labels [from, from + n) of the free axis: what one instruction takes. */
-typedef struct Run {
-    uint32_t from, n;
-} Run;
-
-/* Does each leaf have all labels of the run, or none? */
-static bool is_run(const Leaves *leaves, Labels f, Run run)
-{
-    for (uint32_t k = 0; k < leaves->n; k++) {
-        uint32_t has = 0;
-        for (uint32_t i = run.from; i < run.from + run.n; i++) {
-            has += labels_have(leaves->at[k]->f, f.at[i]);
-        }
-        if (has != 0 && has != run.n) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool leaves_in_psum(const Evaluation *ev, const Leaves *leaves)
-{
-    bool yes = false;
-    for (uint32_t i = 0; i < leaves->n; i++) {
-        yes |= view_space(ev->l, leaves->at[i]->v) == SPACE_ACC;
-    }
-    return yes;
-}
-
-/* The run with which all of it takes the least time: the last labels, or others, which then lie at equal steps. */
-static Run longest_run(const Evaluation *ev, const Leaves *leaves, Labels f)
-{
-    Run best = {f.n, 0};
-    int64_t most = 1;
-    uint32_t ends = leaves_in_psum(ev, leaves) ? f.n : 1; /* steps might leave the bank */
-    for (uint32_t end = f.n; end >= ends && end > 0; end--) {
-        int64_t count = 1;
-        for (uint32_t from = end; from-- > 0;) {
-            Run run = {from, end - from};
-            count *= ev->box->n[f.at[from]];
-            if (!is_run(leaves, f, run)) {
-                break;
-            }
-            bool last = end == f.n && (count > most || best.n == 0);
-            if (last || (count > most && most < NKI_LEAST_CYCLES)) {
-                best = run;
-                most = count;
-            }
-        }
-    }
-    return best;
-}
-
-static bool is_column(const Val *leaf, Labels f, Run run)
-{
-    return leaf->kind == VAL_TILE && run.n > 0 && !labels_have(leaf->f, f.at[run.from]);
-}
-
-/* The piece of a leaf with the run at one position of the other labels. */
-static TileView leaf_piece(const Evaluation *ev, const Val *leaf, Labels f, Run run,
-                           const Box *part)
-{
-    int64_t at = 0, stride = 1, n = 1, step = 1;
-    for (uint32_t i = leaf->f.n; i-- > 0;) {
-        uint32_t label = leaf->f.at[i];
-        bool last = run.n > 0 && f.at[run.from + run.n - 1] == label;
-        step = last ? stride : step;
-        at += stride * (part->s[label] - ev->box->s[label]);
-        stride *= ev->box->n[label];
-        n *= part->n[label];
-    }
-    TileView piece = view_part(leaf->v, at, n);
-    piece.step = leaf->v.step * step;
-    return piece;
-}
-
-static const Expr *piece_expr(Evaluation *ev, const Val *v, Labels f, Run run, const Box *part)
-{
-    Lower *l = ev->l;
-    if (v->kind == VAL_NUMBER) {
-        return expr_const(l->arena, number_real(DTYPE_F32, v->number));
-    }
-    if (v->kind == VAL_TILE) {
-        TileView piece = leaf_piece(ev, v, f, run, part);
-        return is_column(v, f, run) ? view_column(l, piece, DTYPE_F32)
-                                    : view_load(l, piece, DTYPE_F32);
-    }
-    const Expr *arg[2] = {piece_expr(ev, v->x, f, run, part),
-                          piece_expr(ev, v->y, f, run, part)};
-    DType t = DTYPE_F32, in[2] = {t, t};
-    CHECK(op_result_type(v->op, in, 2, &t));
-    return expr_cast(l->arena, expr_op(l->arena, v->op, t, 2, arg), DTYPE_F32);
-}
-
-Val *val_tile(Evaluation *ev, TileView v, bool hp, Labels f)
-{
-    Val *out = val_new(ev, VAL_TILE);
-    out->v = v;
-    out->hp = hp;
-    out->f = f;
-    return out;
-}
-
-/* Columns are f32 to every instruction, whatever the tiles are: others are copied first. */
-static const Val *widen_columns(Evaluation *ev, const Val *v, Labels f, Run run)
-{
-    if (v->kind == VAL_PENDING) {
-        Val *out = val_new(ev, VAL_PENDING);
-        *out = *v;
-        out->x = widen_columns(ev, v->x, f, run);
-        out->y = widen_columns(ev, v->y, f, run);
-        return out;
-    }
-    if (!is_column(v, f, run) || view_dtype(ev->l, v->v) == DTYPE_F32) {
-        return v;
-    }
-    TileView copy = tile_new(ev->l, "t", DTYPE_F32, SPACE_TILE, v->v.np, v->v.nf);
-    make_copy(ev->l, copy, v->v);
-    return val_tile(ev, copy, v->hp, v->f);
-}
-
-/* Calls for each piece: dst[...] = fn(value). OP_COPY: the value itself. */
-static void emit_pieces(Evaluation *ev, const Val *v, Op fn, TileView dst, Labels f)
-{
-    Lower *l = ev->l;
-    Leaves leaves = {0};
-    leaves_of(v, &leaves);
-    Run run = longest_run(ev, &leaves, f);
-    v = widen_columns(ev, v, f, run);
-    Labels outer = {0};
-    int64_t one[LABELS];
-    for (uint32_t i = 0; i < f.n; i++) {
-        if (i < run.from || i >= run.from + run.n) {
-            one[outer.n] = 1;
-            outer.at[outer.n++] = f.at[i];
-        }
-    }
-    Val into = {.kind = VAL_TILE, .v = dst, .f = f};
-    Box part = *ev->box;
-    for (uint32_t i = 0; i < leaves.n && labels_count(outer, ev->box) > 1; i++) {
-        psum_refuse_pieces(l, leaves.at[i]->kind == VAL_TILE ? leaves.at[i]->v.buf : dst.buf);
-    }
-    for (bool first = true; box_next(outer, ev->box, one, &part, first) && !l->tried.failed;
-         first = false) {
-        const Expr *e = piece_expr(ev, v, f, run, &part);
-        if (fn != OP_COPY) {
-            e = expr_op(l->arena, fn, DTYPE_F32, 1, &e);
-        }
-        TileView piece = leaf_piece(ev, &into, f, run, &part);
-        make_map(l, piece, e);
-    }
-}
-
 static TileView result_tile(Evaluation *ev, bool hp, Labels f, DType t, const TileView *into)
 {
     if (into != NULL) {
@@ -231,7 +61,7 @@ Val *eval_force(Evaluation *ev, const Val *v, DType t, const TileView *into)
         return (Val *)(uintptr_t)v;
     }
     TileView dst = result_tile(ev, v->hp, v->f, t, is_full(ev, v->hp, v->f) ? into : NULL);
-    emit_pieces(ev, v, OP_COPY, dst, v->f);
+    eval_pieces(ev, v, OP_COPY, dst, v->f);
     return val_tile(ev, dst, v->hp, v->f);
 }
 
@@ -248,10 +78,9 @@ static const Val *spread_rows(Evaluation *ev, const Val *v, bool hp)
 /* Is one operand of a pending operation a column to each of its instructions? */
 static bool takes_column(const Evaluation *ev, const Val *v)
 {
-    Leaves leaves = {0};
-    leaves_of(v, &leaves);
-    Run run = longest_run(ev, &leaves, v->f);
-    return is_column(v->x, v->f, run) != is_column(v->y, v->f, run);
+    Taken t;
+    (void)eval_taken(ev, v, false, v->f, &t);
+    return eval_is_column(v->x, t) != eval_is_column(v->y, t);
 }
 
 /* May `v` stay pending inside an operation with `other`? Its tile must be the full operand. */
@@ -269,22 +98,16 @@ static bool joins(const Evaluation *ev, const Val *v, const Val *other)
            (v->hp || !other->hp);
 }
 
-static bool in_psum(const Evaluation *ev, const Val *v)
-{
-    Leaves leaves = {0};
-    leaves_of(v, &leaves);
-    return leaves_in_psum(ev, &leaves);
-}
-
 /* No instruction reads two operands from PSUM. */
 const Val *eval_out_of_psum(Evaluation *ev, const Val *v)
 {
     v = eval_force(ev, v, DTYPE_F32, NULL);
-    if (!in_psum(ev, v)) {
+    if (!eval_in_psum(ev, v)) {
         return v;
     }
-    TileView copy = tile_new(ev->l, "t", DTYPE_F32, SPACE_TILE, v->v.np, v->v.nf);
-    make_copy(ev->l, copy, v->v);
+    TileView copy =
+        tile_new(ev->l, "t", DTYPE_F32, SPACE_TILE, v->v.np, labels_count(v->f, ev->box));
+    eval_pieces(ev, v, OP_COPY, copy, v->f);
     return val_tile(ev, copy, v->hp, v->f);
 }
 
@@ -336,10 +159,10 @@ Val *eval_binary(Evaluation *ev, Op op, const Val *x, const Val *y)
     x = join_x ? x : eval_force(ev, x, DTYPE_F32, NULL);
     y = join_y ? y : eval_force(ev, y, DTYPE_F32, NULL);
     bool hp = x->hp || y->hp;
-    if (in_psum(ev, x) && (in_psum(ev, y) || op == OP_POW)) {
+    if (eval_in_psum(ev, x) && (eval_in_psum(ev, y) || op == OP_POW)) {
         x = eval_out_of_psum(ev, x);
     }
-    if (in_psum(ev, y) && op == OP_POW) {
+    if (eval_in_psum(ev, y) && op == OP_POW) {
         y = eval_out_of_psum(ev, y);
     }
     Val *v = val_new(ev, VAL_PENDING);
@@ -371,11 +194,14 @@ static bool feeds_activation(const Evaluation *ev, const Val *v, Op fn)
     if (x->kind == VAL_PENDING || y->kind == VAL_PENDING) {
         return false;
     }
-    Leaves leaves = {0};
-    leaves_of(v, &leaves);
-    Run run = longest_run(ev, &leaves, v->f);
-    bool x_small = x->kind == VAL_NUMBER || is_column(x, v->f, run);
-    bool y_small = y->kind == VAL_NUMBER || is_column(y, v->f, run);
+    Taken t, apart;
+    double together = eval_taken(ev, v, true, v->f, &t);
+    double alone = eval_taken(ev, v, false, v->f, &apart) + eval_row_cycles(ev, v->f);
+    if (together < 0 || together > alone) {
+        return false;
+    }
+    bool x_small = x->kind == VAL_NUMBER || eval_is_column(x, t);
+    bool y_small = y->kind == VAL_NUMBER || eval_is_column(y, t);
     if (x_small == y_small || (x_small ? x != v->x : y != v->y)) {
         return false;
     }
@@ -445,7 +271,7 @@ static Val *function(Evaluation *ev, Op fn, const Val *x, bool recip, const Tile
     TileView dst =
         result_tile(ev, x->hp, x->f, DTYPE_F32, is_full(ev, x->hp, x->f) ? into : NULL);
     if (!recip) {
-        emit_pieces(ev, x, fn, dst, x->f);
+        eval_pieces(ev, x, fn, dst, x->f);
         return val_tile(ev, dst, x->hp, x->f);
     }
     /* 1 / (...): division, with the number one on the left */
@@ -455,7 +281,7 @@ static Val *function(Evaluation *ev, Op fn, const Val *x, bool recip, const Tile
     v->y = x;
     v->hp = x->hp;
     v->f = x->f;
-    emit_pieces(ev, v, OP_COPY, dst, x->f);
+    eval_pieces(ev, v, OP_COPY, dst, x->f);
     return val_tile(ev, dst, x->hp, x->f);
 }
 
@@ -473,7 +299,7 @@ TileView eval_full_tile(Evaluation *ev, const Val *v, DType t, const TileView *i
         return dst;
     }
     v = spread_rows(ev, v, true);
-    if (v->f.n == ev->f.n) {
+    if (v->f.n == ev->f.n && val_is_run(ev, v)) {
         DType is = view_dtype(l, v->v);
         bool narrow = ev->narrow && (is == DTYPE_BF16 || is == DTYPE_F16);
         if (into == NULL && (is == t || narrow)) {
@@ -483,23 +309,9 @@ TileView eval_full_tile(Evaluation *ev, const Val *v, DType t, const TileView *i
             v->v.moves == into->moves) {
             return v->v;
         }
-        TileView dst = result_tile(ev, true, ev->f, t, into);
-        make_copy(l, dst, v->v);
-        return dst;
     }
     TileView dst = result_tile(ev, true, ev->f, t, into);
-    TileView zero = dst;
-    if (dst.step != 1 || t != DTYPE_F32) {
-        zero = tile_new(l, "zero", DTYPE_F32, SPACE_TILE, dst.np, dst.nf);
-    }
-    make_memset(l, zero, 0.0);
-    Val *sum = val_new(ev, VAL_PENDING);
-    sum->op = OP_ADD;
-    sum->x = val_tile(ev, zero, true, ev->f);
-    sum->y = v;
-    sum->hp = true;
-    sum->f = ev->f;
-    emit_pieces(ev, sum, OP_COPY, dst, ev->f);
+    eval_pieces(ev, v, OP_COPY, dst, ev->f);
     return dst;
 }
 
@@ -543,7 +355,12 @@ static const Val *eval_load(Evaluation *ev, const Expr *e)
         hp =
             eval_partitions(ev) > 1; /* on all partitions by one copy whose stride there is 0 */
     }
-    return val_tile(ev, view_of(l, &x, hp ? ev->p : none, f, ev->box), hp, f);
+    Val *v = val_tile(ev, (TileView){0}, hp, f);
+    if (!(hp || eval_partitions(ev) == 1) ||
+        !view_walked(l, &x, ev->p, f, ev->box, WALKED_DIMS, &v->v, v->step)) {
+        v = val_tile(ev, view_of(l, &x, hp ? ev->p : none, f, ev->box), hp, f);
+    }
+    return v;
 }
 
 #define TWO_PI 6.283185307179586
@@ -611,7 +428,7 @@ static const Val *eval_unary(Evaluation *ev, const Expr *e, const TileView *into
         if (x->kind == VAL_TILE && dtype_bytes(e->dtype) < 4 && e->dtype != DTYPE_BOOL &&
             view_dtype(ev->l, x->v) == DTYPE_F32 && into == NULL) {
             TileView dst = result_tile(ev, x->hp, x->f, e->dtype, NULL);
-            make_copy(ev->l, dst, x->v);
+            eval_pieces(ev, x, OP_COPY, dst, x->f);
             return val_tile(ev, dst, x->hp, x->f);
         }
         return x;
@@ -747,7 +564,7 @@ const Val *eval(Evaluation *ev, const Expr *e, const TileView *into)
     if (memo != NULL) {
         memo->value = v = eval_force(ev, v, DTYPE_F32, NULL);
     }
-    if (keep && v->kind == VAL_TILE && v->hp == hp && v->f.n == f.n) {
+    if (keep && v->kind == VAL_TILE && v->hp == hp && v->f.n == f.n && val_is_run(ev, v)) {
         cache_put(ev->l, key, n, v->v);
     } else if (keep && v->kind == VAL_PENDING && v->x->kind != VAL_NUMBER &&
                v->y->kind != VAL_NUMBER && v->hp == hp && v->f.n == f.n) {

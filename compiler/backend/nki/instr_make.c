@@ -108,6 +108,41 @@ static Stmt *make_2d(Lower *l, TileView dst)
     return make(l, dst.buf, at_of(l, dst, l->p, l->f), 2, index);
 }
 
+/* Where a view is walked along labels of such steps. */
+static const Affine *walked_at(Lower *l, TileView v, uint32_t n, const int64_t *step)
+{
+    Affine *at = ARENA_ARRAY(l->arena, 2, Affine);
+    at[0] = line(l, v.p0, l->p, 1);
+    at[1] = start_of(l, v);
+    for (uint32_t i = 0; i < n; i++) {
+        at[1] = affine_add(l->arena, at[1], step[i], affine_var(l->arena, l->q[i]));
+    }
+    return at;
+}
+
+const Expr *view_walked_load(Lower *l, TileView v, uint32_t n, const int64_t *step, DType as)
+{
+    v.step = n == 1 ? step[0] : 1;
+    return n <= 1 ? view_load(l, v, as) : load_at(l, v, walked_at(l, v, n, step), as);
+}
+
+void make_walked(Lower *l, TileView dst, uint32_t n, const int64_t *count, const int64_t *step,
+                 const Expr *value)
+{
+    if (n <= 1) {
+        dst.step = n == 1 ? step[0] : 1;
+        dst.nf = n == 1 ? count[0] : 1;
+        make_map(l, dst, value);
+        return;
+    }
+    TileIndex index[LABELS + 1] = {index_of(l->p, dst.np)};
+    for (uint32_t i = 0; i < n; i++) {
+        index[i + 1] = index_of(l->q[i], count[i]);
+    }
+    make(l, dst.buf, walked_at(l, dst, n, step), n + 1, index)->value =
+        expr_cast(l->arena, value, view_dtype(l, dst));
+}
+
 void make_map(Lower *l, TileView dst, const Expr *value)
 {
     make_2d(l, dst)->value = expr_cast(l->arena, value, view_dtype(l, dst));
@@ -198,6 +233,29 @@ void make_reduce(Lower *l, TileView dst, Op fold, TileView src)
 {
     CHECK(dst.np == src.np && dst.nf == 1);
     make_fold(l, dst, fold, src, true);
+}
+
+void make_reduce_each(Lower *l, TileView dst, Op fold, TileView src, uint32_t n, uint32_t kept,
+                      const int64_t *count, const int64_t *step)
+{
+    if (kept == 0 && n == 1) {
+        src.nf = count[0];
+        src.step = step[0];
+        make_reduce(l, dst, fold, src);
+        return;
+    }
+    TileIndex index[LABELS + 1] = {index_of(l->p, src.np)};
+    int64_t row[LABELS], each = dst.step;
+    for (uint32_t i = 0; i < n; i++) {
+        index[i + 1] = index_of(l->q[i], count[i]);
+    }
+    for (uint32_t i = kept; i-- > 0; each *= count[i]) {
+        row[i] = each;
+    }
+    Stmt *s = make(l, dst.buf, walked_at(l, dst, kept, row), n + 1, index);
+    s->fold = fold;
+    s->begins = true;
+    s->value = load_at(l, src, walked_at(l, src, n, step), view_dtype(l, dst));
 }
 
 /* A sum goes on with 1 times what there is so far, a maximum or minimum with the larger or smaller one. */

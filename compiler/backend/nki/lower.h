@@ -397,6 +397,10 @@ Space view_space(const Lower *l, TileView v);
 const Expr *view_load(Lower *l, TileView v, DType as);   /* [p, f] */
 const Expr *view_column(Lower *l, TileView v, DType as); /* [p, 0] */
 void make_map(Lower *l, TileView dst, const Expr *value);
+/* The same where the rows of operands and result are walked along several labels, each by steps of its own. */
+const Expr *view_walked_load(Lower *l, TileView v, uint32_t n, const int64_t *step, DType as);
+void make_walked(Lower *l, TileView dst, uint32_t n, const int64_t *count, const int64_t *step,
+                 const Expr *value);
 void make_copy(Lower *l, TileView dst, TileView src);
 void make_memset(Lower *l, TileView dst, double value);
 /* `begins`: overwrites what is in dst. */
@@ -408,6 +412,9 @@ void make_iota(Lower *l, TileView dst, Affine base, int64_t down, int64_t along)
 void make_affine_select(Lower *l, TileView dst, TileView src, Affine base, int64_t down,
                         int64_t along, Op op, double other);
 void make_reduce(Lower *l, TileView dst, Op fold, TileView src);
+/* Each element of `dst` by itself. The terms are walked along `n` labels, of which the first `kept` are those of `dst`, row by row. */
+void make_reduce_each(Lower *l, TileView dst, Op fold, TileView src, uint32_t n, uint32_t kept,
+                      const int64_t *count, const int64_t *step);
 /* Between HBM buffer `place` and the tile: p labels on partitions, f labels on the free axis of the box. */
 void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, TileView tile,
               bool store);
@@ -423,6 +430,13 @@ Labels labels_varying(const Place *x, Labels list, const Box *box);
 /* Elements of the access, over all of its labels. */
 double place_elements(const Lower *l, const Place *x);
 TileView view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
+/* Most dimensions of the free axis that an engine walks (rule G9); and those of a fold. */
+#define WALKED_DIMS 3
+#define FOLDED_DIMS 4
+/* What an engine walks as it lies in at most so many dimensions, without a copy: *out is its first element of each partition, `step` of each
+ * label of `f` the elements from one position to the next. False, and nothing done: there is no such tile. */
+bool view_walked(Lower *l, const Place *x, Labels p, Labels f, const Box *box, uint32_t most,
+                 TileView *out, int64_t *step);
 /* The same of what is used in each iteration of a loop that it does not move with: what all iterations of loops inside of that see is then made
  * before it, side by side in a tile, where there is room; likewise what is turned in loops that are open beyond the `block`'s. */
 TileView view_in_loops(Lower *l, const Place *x, Labels p, Labels f, const Box *box,

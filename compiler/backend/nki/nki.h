@@ -63,14 +63,23 @@ typedef enum InstrKind {
     INSTR_SCAN /* along rows, b op what there is so far; of sums times a */
 } InstrKind;
 
-#define NKI_DIMS 36
+#define NKI_DIMS      36
+#define NKI_FREE_DIMS 4 /* of an operand on chip; most engines walk three */
 
-/* One operand. On chip: partitions [p, p+np), elements f, f+step, ... In HBM: one slice per dimension, or strides. Where it begins is a sum of
- * variables of loops, `at`, and a number in the iteration at hand. */
+/* Elements that an engine walks at equal steps. */
+typedef struct FreeDim {
+    int64_t step, n;
+} FreeDim;
+
+/* One operand. On chip: partitions [p, p+np), and of each `nf` elements from f on, which the dimensions of `free` walk, the last the
+ * fastest: those of one position are left out, and neighbours that run on are one. A step of 0 reads an element again. In HBM: one slice per
+ * dimension, or strides. Where it begins is a sum of variables of loops, `at`, and a number in the iteration at hand. */
 typedef struct Operand {
     BufRef buf;
     bool on_chip;
-    int64_t p, np, f, nf, step;
+    int64_t p, np, f, nf;
+    uint32_t n_free;
+    FreeDim free[NKI_FREE_DIMS];
     bool pattern; /* HBM: not a slice; an access pattern */
     int64_t offset;
     uint32_t n;                      /* pairs of a pattern, or dims of a slice */
@@ -99,8 +108,9 @@ typedef struct Instr {
     bool sums; /* ACTIVATION: its rows are added up as well, into `sum` */
     bool adds; /* to what is in `sum` */
     Operand sum;
-    bool begins;  /* of a walk, MATMUL: overwrites what is in dst */
-    double value; /* memset; AFFINE: elsewhere */
+    bool begins;        /* of a walk, MATMUL: overwrites what is in dst */
+    uint32_t fold_from; /* REDUCE: the first dimension of `a` that is folded */
+    double value;       /* memset; AFFINE: elsewhere */
     int64_t base, down, along;
     Affine base_at;
     double scale;
@@ -112,6 +122,48 @@ typedef struct Instr {
     const int64_t *env; /* of a walk: loop variables, by variable */
     int64_t times; /* of a walk in brief: iterations that are like this one, with it; else 1 */
 } Instr;
+
+/* The last element of a partition that the operand has, beside the first. */
+static inline int64_t operand_reach(const Operand *o)
+{
+    int64_t reach = 0;
+    for (uint32_t d = 0; d < o->n_free; d++) {
+        reach += (o->free[d].n - 1) * o->free[d].step;
+    }
+    return reach;
+}
+
+/* Its n-th element, beside the first. */
+static inline int64_t operand_element(const Operand *o, int64_t n)
+{
+    int64_t at = 0;
+    for (uint32_t d = o->n_free; d-- > 0; n /= o->free[d].n) {
+        at += n % o->free[d].n * o->free[d].step;
+    }
+    return at;
+}
+
+/* Do its elements follow each other? */
+static inline bool operand_is_run(const Operand *o)
+{
+    return o->n_free == 0 || (o->n_free == 1 && o->free[0].step == 1);
+}
+
+/* Do the elements that it walks fastest follow each other? */
+static inline bool operand_has_runs(const Operand *o)
+{
+    return o->n_free == 0 || o->free[o->n_free - 1].step == 1;
+}
+
+/* Do both walk their partitions in the same way? */
+static inline bool operand_walks_alike(const Operand *x, const Operand *y)
+{
+    bool alike = x->n_free == y->n_free && x->np == y->np;
+    for (uint32_t d = 0; d < x->n_free && alike; d++) {
+        alike = x->free[d].n == y->free[d].n && x->free[d].step == y->free[d].step;
+    }
+    return alike;
+}
 
 /* Does it read `a`; and `b`? */
 static inline bool instr_reads(const Instr *i)

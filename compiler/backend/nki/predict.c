@@ -169,7 +169,7 @@ static void use(Timing *s, Record *r, const Operand *o, bool result, bool came_i
     Used u = {.tile = s->tile[slot] - 1, .result = result};
     if (o->on_chip) {
         u.low = bank > 0 ? o->f % bank : o->f;
-        u.high = u.low + (o->nf - 1) * o->step;
+        u.high = u.low + operand_reach(o);
     }
     CHECK(r->n < OPERANDS);
     r->used[r->n++] = u;

@@ -202,6 +202,18 @@ static void put_accumulate(Printer *p, const Stmt *s)
     text_put(p->out, join[0] == ',' ? ", accumulate=False" : "");
 }
 
+/* The dimensions that a reduction folds: the last ones of the tile. */
+static void put_axis(Printer *p, const Instr *i)
+{
+    uint32_t end = i->a.n_free > 0 ? i->a.n_free : 1;
+    bool one = i->fold_from + 1 == end;
+    text_put(p->out, one ? ", axis=" : ", axis=[");
+    for (uint32_t d = i->fold_from; d < end; d++) {
+        text_printf(p->out, "%s%u", d == i->fold_from ? "" : ", ", d + 1);
+    }
+    text_put(p->out, one ? "" : "]");
+}
+
 static void put_position_pattern(Printer *p, const Instr *i)
 {
     text_printf(p->out, ", pattern=[[%lld, %lld]], offset=", (long long)i->along,
@@ -305,7 +317,7 @@ static void put_instr(Printer *p)
         print_key(p, "dst", ROLE_DST);
         text_printf(p->out, ", op=nl.%s, ", fold_name(i->op));
         print_key(p, "data", ROLE_A);
-        text_put(p->out, ", axis=1");
+        put_axis(p, i);
         break;
     }
     text_put(p->out, ")\n");

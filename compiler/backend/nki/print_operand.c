@@ -168,7 +168,21 @@ static bool is_whole(const Printer *p, Role role)
 {
     const Operand *o = print_operand_of(&p->at, role);
     const Buffer *b = &p->k->bufs.at[o->buf];
-    return o->np == b->extent[0].n && o->nf == b->extent[1].n && o->step == 1;
+    return o->np == b->extent[0].n && o->nf == b->extent[1].n && operand_is_run(o);
+}
+
+/* A tile whose rows are walked otherwise than by equal steps forward. */
+static void put_pattern(Printer *p, const Operand *o)
+{
+    int64_t row = p->k->bufs.at[o->buf].extent[1].n;
+    text_printf(p->out, ".ap(pattern=[[%lld, %lld]", (long long)row, (long long)o->np);
+    for (uint32_t d = 0; d < o->n_free; d++) {
+        text_printf(p->out, ", [%lld, %lld]", (long long)o->free[d].step,
+                    (long long)o->free[d].n);
+    }
+    text_put(p->out, "], offset=");
+    print_affine(p, affine_add(p->k->arena, o->at.f, row, o->at.p), 0, false);
+    text_put(p->out, ")");
 }
 
 void print_operand(Printer *p, Role role)
@@ -186,13 +200,17 @@ void print_operand(Printer *p, Role role)
         }
         return;
     }
+    if (o->n_free > 1 || (o->n_free == 1 && o->free[0].step == 0)) {
+        put_pattern(p, o);
+        return;
+    }
     if (is_whole(p, role)) {
         return;
     }
     text_put(p->out, "[");
     put_range(p, role, AXIS_P, o->np, 1);
     text_put(p->out, ", ");
-    put_range(p, role, AXIS_F, o->nf, o->step);
+    put_range(p, role, AXIS_F, o->nf, o->n_free == 0 ? 1 : o->free[0].step);
     text_put(p->out, "]");
 }
 

@@ -33,8 +33,9 @@ static void put_operand(Trace *t, Step *s, const Operand *o)
         CHECK(s->n < OPERANDS);
         s->at[s->n].tile = t->tile[o->buf];
         s->at[s->n++].f = o->f;
-        const int64_t numbers[4] = {o->p, o->np, o->nf, o->step};
-        s->shape = hash_bytes(h, numbers, sizeof numbers);
+        const int64_t numbers[3] = {o->p, o->np, o->nf};
+        h = hash_bytes(h, numbers, sizeof numbers);
+        s->shape = hash_bytes(h, o->free, o->n_free * sizeof o->free[0]);
         return;
     }
     h = hash_bytes(h, b->name->text, b->param >= 0 ? strlen(b->name->text) : 0);

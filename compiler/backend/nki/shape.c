@@ -226,52 +226,15 @@ static double boxes_of(const Lower *l, Labels p)
     return (double)box_count(p, &l->now.full, step);
 }
 
-/* Elements of each instruction: the longest row of labels of which every access has all or none (evaluate.c). */
-static double longest_run(const Lower *l, Labels f, const Loads *loads)
-{
-    double most = 1;
-    for (uint32_t end = f.n; end > 0; end--) {
-        double count = 1;
-        bool alike = true;
-        for (uint32_t from = end; from-- > 0 && alike;) {
-            for (uint32_t i = 0; i < loads->n && count > 1; i++) {
-                bool has = place_has(&loads->at[i], f.at[from]);
-                alike &= has == place_has(&loads->at[i], f.at[end - 1]) ||
-                         l->now.full.n[f.at[from]] == 1;
-            }
-            count *= alike ? (double)l->now.full.n[f.at[from]] : 1;
-        }
-        most = count > most ? count : most;
-    }
-    return most;
-}
-
 static void add_operations(const Lower *l, const Shape *s, const Loads *loads, double elements,
                            ShapeLoad *to)
 {
     Labels f = shape_free(s);
-    double run = longest_run(l, f, loads), all = (double)labels_count(f, &l->now.full);
-    double short_rows = run < all ? at_least(NKI_LEAST_CYCLES / run, 1) - 1 : 0;
     for (uint32_t i = 0; i < loads->n; i++) {
         bool whole = i > 0 && labels_varying(&loads->at[i], f, &l->now.full).n > 0;
         double takes = i == 0 ? loads->n == 1 : 2;
-        *(whole ? &to->vector : &to->engine) += (takes + (i > 0 ? short_rows : 0)) * elements;
+        *(whole ? &to->vector : &to->engine) += takes * elements;
     }
-}
-
-static double reduced(const Lower *l, double kept, double terms)
-{
-    return kept * (at_least(terms, NKI_LEAST_CYCLES) + (double)cycles_of(l)->instruction);
-}
-
-static double joined(const Lower *l, double kept, double terms)
-{
-    return terms * (at_least(2 * kept, NKI_LEAST_CYCLES) + (double)cycles_of(l)->instruction);
-}
-
-bool shape_joins(const Lower *l, int64_t kept, int64_t terms)
-{
-    return joined(l, (double)kept, (double)terms) < reduced(l, (double)kept, (double)terms);
 }
 
 static double price(Lower *l, const Place *dst, const Loads *loads, const Shape *s, bool plain)
@@ -294,8 +257,8 @@ static double price(Lower *l, const Place *dst, const Loads *loads, const Shape 
         add_operations(l, s, loads, elements, &all);
     }
     if (terms > 1) {
-        double join = joined(l, keep, terms), reduce = reduced(l, keep, terms);
-        all.vector += boxes * (s->fold_first && join < reduce ? join : reduce);
+        all.vector +=
+            boxes * (at_least(free, NKI_LEAST_CYCLES) + (double)cycles_of(l)->instruction);
     }
     if (s->fold_p) {
         all.tensor += boxes * matmuls(l, keep);

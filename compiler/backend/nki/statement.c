@@ -9,9 +9,7 @@ static void add_label(Labels *x, uint32_t label)
     x->at[x->n++] = (uint8_t)label;
 }
 
-#define MASKED_ELEMENTS 256 /* of a row, at a time */
-#define FEW_TERMS       16
-#define MANY_KEPT       16
+#define MASKED_ELEMENTS 256                  /* of a row, at a time */
 #define CUT_LEAST       (2 * NKI_PARTITIONS) /* positions of a label that is cut into rows */
 #define ROWS_LEAST      100 /* of the partitions, that are filled by rows without a rest */
 #define CUT_GAIN        0.9 /* of the time, at most */
@@ -210,12 +208,6 @@ static bool is_last(Labels x, const Box *full, const Box *box)
     return last;
 }
 
-/* Is each position of the result a fold of so few terms that rows of these are joined, and not each position reduced by itself? */
-static bool few_terms(const Lower *l, const Shape *shape, int64_t kept)
-{
-    return kept >= MANY_KEPT && labels_count(shape->fold, &l->now.full) <= FEW_TERMS;
-}
-
 /* The boxes of the reduced labels beside `nk` positions that are kept. */
 static void fold_steps(const Lower *l, const Stmt *s, const Shape *shape, int64_t nk,
                        int64_t *step)
@@ -225,7 +217,7 @@ static void fold_steps(const Lower *l, const Stmt *s, const Shape *shape, int64_
             l, s->value)) { /* what a mask decides costs less, as it is in no loop that stays */
         most = most < MASKED_ELEMENTS ? most : MASKED_ELEMENTS;
     }
-    box_steps(shape->fold, &l->now.full, most < 1 || few_terms(l, shape, nk) ? 1 : most, step);
+    box_steps(shape->fold, &l->now.full, most < 1 ? 1 : most, step);
 }
 
 /* max(x * c) is max(x) * c where c > 0, also as both are rounded: what is folded, and *scale. */
@@ -295,22 +287,19 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
         bool opens = !any;
         any = true;
         TileView part = opens ? acc : tile_new(l, "part", DTYPE_F32, SPACE_TILE, np, nk);
-        TileView v = evaluate_alone(&ev, value, DTYPE_F32, NULL);
         int64_t nr = labels_count(shape->fold, box);
-        if (nr > 1 && shape->fold_first && shape_joins(l, nk, nr)) {
-            for (int64_t r = 0; r < nr && !l->tried.failed; r++) {
-                join_or_begin(l, s->fold, acc, view_part(v, r * nk, nk), opens && r == 0);
-            }
+        FoldTerms terms;
+        if (nr == 1) {
+            TileView v = evaluate_alone(&ev, value, DTYPE_F32, NULL);
+            join_or_begin(l, s->fold, acc, v, opens);
             continue;
         }
-        for (int64_t k = 0; k < nk && nr > 1 && !l->tried.failed; k++) {
-            TileView terms = view_part(v, shape->fold_first ? k : k * nr, nr);
-            terms.step *= shape->fold_first ? nk : 1;
-            make_reduce(l, view_part(part, k, 1), fold_f32(s->fold), terms);
+        if (!fold_terms_lie(l, shape, value, box, &terms)) {
+            TileView v = evaluate_alone(&ev, value, DTYPE_F32, NULL);
+            terms = fold_terms_of(v, shape->fold_first, nk, nr);
         }
-        if (nr == 1) {
-            join_or_begin(l, s->fold, acc, v, opens);
-        } else if (!opens) {
+        fold_terms(l, part, fold_f32(s->fold), terms);
+        if (!opens) {
             statement_join(l, s->fold, acc, part);
         }
     }
@@ -509,7 +498,7 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
     int64_t red = labels_count(shape->fold, &l->now.full);
     int64_t most =
         l->room.tile_elements / (red < l->room.tile_elements ? red : l->room.tile_elements);
-    most = most > 512 || shape->fold_first || few_terms(l, shape, MANY_KEPT) ? 512 : most;
+    most = most > 512 || shape->fold_first ? 512 : most;
     int64_t kstep[LABELS], pstep[LABELS];
     box_steps(shape->keep, &l->now.full, most, kstep);
     box_steps(shape->p, &l->now.full, NKI_PARTITIONS, pstep);

@@ -31,9 +31,6 @@ double shape_ns(const Lower *l, const ShapeLoad *x);
 Box shape_box(const Lower *l, const Shape *s);
 /* The labels of the free axis, in their order. */
 Labels shape_free(const Shape *s);
-/* Is a fold of so many terms, for so many positions that are kept, quicker as rows of positions that are joined than reduced one position
- * after the other? */
-bool shape_joins(const Lower *l, int64_t kept, int64_t terms);
 
 /* ---- chunks.c ---- */
 /* A statement over blocks of several chunks of rows alone, all of them at once; false, and nothing done: it is another one. */
@@ -60,6 +57,21 @@ void statement_fold_store(Lower *l, const Stmt *s, const Place *dst, Labels p, L
                           const Box *box, TileView v, bool overwrite);
 /* a = a op b */
 void statement_join(Lower *l, Op fold, TileView a, TileView b);
+
+/* ---- fold_terms.c ---- */
+/* Terms as an instruction walks them: of `n` labels the first `kept` are not folded. */
+typedef struct FoldTerms {
+    TileView v;
+    uint32_t n, kept;
+    int64_t count[LABELS], step[LABELS];
+} FoldTerms;
+/* Each element of `to` from terms of its own: by one instruction, or by several that two engines share. */
+void fold_terms(Lower *l, TileView to, Op fold, FoldTerms t);
+/* The terms of a fold where they are a value that lies on chip, or is loaded in long rows, in any order of labels. */
+bool fold_terms_lie(Lower *l, const Shape *shape, const Expr *value, const Box *box,
+                    FoldTerms *t);
+/* Terms that were evaluated, those of the kept labels or of the folded ones first. */
+FoldTerms fold_terms_of(TileView v, bool fold_first, int64_t kept, int64_t folded);
 
 /* loop_sums.c */
 /* Does the statement add to a number that nothing in the loops around it reads? */

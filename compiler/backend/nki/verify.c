@@ -16,7 +16,7 @@ enum { GROUP_ADDING, GROUP_READ };
 typedef struct PsumGroup {
     uint8_t state;
     bool closed; /* another group of its bank has been added to since */
-    int64_t p, np, f, nf, step;
+    Operand at;  /* where its tile is, and how matmuls walk it */
 } PsumGroup;
 
 #define NO_GROUP    0
@@ -58,6 +58,14 @@ static DType dtype_of(const Verifier *v, const Operand *o)
     return v->k->bufs.at[o->buf].dtype;
 }
 
+/* Dimensions of the free axis that the engine walks. */
+static uint32_t most_dims(const Instr *i, const Operand *o)
+{
+    bool four = (i->kind == INSTR_REDUCE && o == &i->a) || i->kind == INSTR_IOTA ||
+                i->kind == INSTR_AFFINE;
+    return four ? 4 : 3;
+}
+
 static bool check_operand(Verifier *v, const Instr *i, const Operand *o, bool dma)
 {
     const Buffer *b = &v->k->bufs.at[o->buf];
@@ -71,14 +79,14 @@ static bool check_operand(Verifier *v, const Instr *i, const Operand *o, bool dm
         return broken(v, i, "G4", "a tile of more than all of PSUM");
     }
     if (o->p < 0 || o->p + o->np > b->extent[0].n || o->f < 0 ||
-        o->f + (o->nf - 1) * o->step >= b->extent[1].n) {
+        o->f + operand_reach(o) >= b->extent[1].n) {
         return broken(v, i, "G11", "a slice leaves its tile");
     }
     if (dma) {
         return b->space == SPACE_TILE || broken(v, i, "D1", "a copy from or to PSUM");
     }
     int64_t bank = nki_bank(v->k, o->buf);
-    if (bank > 0 && (o->p != 0 || o->f % bank != 0 || o->nf > bank || o->step != 1 ||
+    if (bank > 0 && (o->p != 0 || o->f % bank != 0 || o->nf > bank || !operand_is_run(o) ||
                      b->extent[1].n % bank != 0 || b->extent[1].n > NKI_PSUM_BANKS * bank)) {
         return broken(v, i, "G4",
                       "of several PSUM banks, an instruction uses one, from where it begins");
@@ -90,8 +98,11 @@ static bool check_operand(Verifier *v, const Instr *i, const Operand *o, bool dm
     if (o->nf > (b->space == SPACE_ACC ? 4096 : 65536)) {
         return broken(v, i, "G8", "more elements of a partition than an instruction sees");
     }
-    return (o->nf <= 65535 && o->step <= 32767) ||
-           broken(v, i, "G9", "size or stride of an axis");
+    bool fits = o->n_free <= most_dims(i, o);
+    for (uint32_t d = 0; d < o->n_free; d++) {
+        fits &= o->free[d].n <= 65535 && o->free[d].step <= 32767;
+    }
+    return fits || broken(v, i, "G9", "size, stride or number of free dimensions");
 }
 
 /* The group of each element of a tile. */
@@ -122,13 +133,14 @@ static bool open_group(Verifier *v, const Instr *i)
 {
     const Operand *o = &i->dst;
     int32_t *owner = owners(v, o->buf);
-    PsumGroup g = {GROUP_ADDING, false, o->p, o->np, o->f, o->nf, o->step};
+    PsumGroup g = {GROUP_ADDING, false, *o};
     vec_push(v->k->arena, &v->groups, g);
     for (int64_t n = 0; n < o->nf; n++) {
-        if (owner[o->f + n * o->step] != NO_GROUP) {
+        int32_t *of = &owner[o->f + operand_element(o, n)];
+        if (*of != NO_GROUP) {
             return broken(v, i, "M9", "each accumulation group has PSUM elements of its own");
         }
-        owner[o->f + n * o->step] = (int32_t)v->groups.n;
+        *of = (int32_t)v->groups.n;
     }
     return true;
 }
@@ -151,7 +163,7 @@ static bool check_matmul(Verifier *v, const Instr *i)
         (a == DTYPE_F32) != (b == DTYPE_F32)) {
         return broken(v, i, "M4", "types of a matmul");
     }
-    int64_t last = i->dst.f + (i->dst.nf - 1) * i->dst.step;
+    int64_t last = i->dst.f + operand_reach(&i->dst);
     if (i->dst.f * 4 / NKI_PSUM_BANK != last * 4 / NKI_PSUM_BANK) {
         return broken(v, i, "G4", "a result crosses a PSUM bank");
     }
@@ -163,8 +175,7 @@ static bool check_matmul(Verifier *v, const Instr *i)
     if (g == NULL || g->state != GROUP_ADDING) {
         return broken(v, i, "M9", "each accumulation group has a PSUM tile of its own");
     }
-    if (g->p != i->dst.p || g->np != i->dst.np || g->f != i->dst.f || g->nf != i->dst.nf ||
-        g->step != i->dst.step) {
+    if (g->at.p != i->dst.p || g->at.f != i->dst.f || !operand_walks_alike(&g->at, &i->dst)) {
         return broken(v, i, "M8", "all of a group is added to one region");
     }
     return alone_in_bank(v, i, owner);
@@ -208,7 +219,7 @@ static bool note_read(Verifier *v, const Instr *i, const Operand *o)
     }
     const int32_t *owner = owners(v, o->buf);
     for (int64_t n = 0; n < o->nf; n++) {
-        int32_t number = owner[o->f + n * o->step];
+        int32_t number = owner[o->f + operand_element(o, n)];
         if (number == NO_GROUP) {
             return broken(v, i, "M9", "a part of PSUM is read that nothing was written to");
         }
@@ -299,7 +310,7 @@ static bool verify_instr(void *user, const Instr *i)
     if (i->dst.on_chip && space_of(v, &i->dst) == SPACE_ACC) {
         int32_t *owner = owners(v, i->dst.buf);
         for (int64_t n = 0; n < i->dst.nf; n++) {
-            owner[i->dst.f + n * i->dst.step] = OTHER_WRITE;
+            owner[i->dst.f + operand_element(&i->dst, n)] = OTHER_WRITE;
         }
     }
     if ((instr_reads(i) && !note_read(v, i, &i->a)) || (two && !note_read(v, i, &i->b))) {
@@ -309,8 +320,8 @@ static bool verify_instr(void *user, const Instr *i)
     case INSTR_TRANSPOSE:
         return check_transpose(v, i);
     case INSTR_REDUCE:
-        return (i->dst.nf == 1 && i->dst.np == i->a.np) ||
-               broken(v, i, "E5", "a reduction of whole rows into one column");
+        return i->dst.np == i->a.np ||
+               broken(v, i, "E5", "a reduction into a tile of another height");
     case INSTR_COPY:
     case INSTR_ACTIVATION:
     case INSTR_SCALAR:

@@ -596,6 +596,78 @@ static bool is_diagonal(const Place *x, uint32_t pdim)
     return false;
 }
 
+/* Do rows of the block lie as the view wants them, on the same partitions? `v`: where the first one begins. */
+static bool block_lies(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
+                       TileView *v)
+{
+    const Home *h = &l->home[x->buf];
+    int32_t lp = x->rank == 0 ? -1 : x->label[h->pdim];
+    int64_t rows = lp < 0 ? 1 : box->n[lp];
+    *v = (TileView){.buf = h->buf,
+                    .np = labels_count(p, box),
+                    .nf = labels_count(f, box),
+                    .step = 1,
+                    .moves = block_moves(l, x)};
+    view_block_start(l, x, box, &v->p0, &v->f0);
+    return v->np == rows && (rows == 1 || labels_have(p, (uint32_t)lp)) &&
+           all_there(x, p, box) && all_there(x, f, box) &&
+           !(rows > 1 && is_diagonal(x, h->pdim)) && v->p0 == 0 && rows <= NKI_PARTITIONS;
+}
+
+/* Dimensions of labels with these steps. */
+static uint32_t walked_dims(Labels f, const Box *box, const int64_t *step)
+{
+    uint32_t dims = 0;
+    for (uint32_t i = 0; i < f.n; i++) {
+        dims += i == 0 || step[i - 1] != step[i] * box->n[f.at[i]];
+    }
+    return dims;
+}
+
+/* The same of what is loaded in long rows, whose labels lie in another order than the view's. */
+static bool slab_walked(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
+                        uint32_t most, TileView *out, int64_t *step)
+{
+    Slab s;
+    int64_t key[4 * LABELS + 8], unused = 0;
+    if (l->home[x->buf].on_chip || l->pair[x->buf] || l->turn[x->buf].is ||
+        cache_find(l, key, view_key(l, x, p, f, box, key), out) ||
+        view_is_turned(l, x, p, f, box) || !view_slab(l, x, p, f, box, &s)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < f.n; i++) {
+        step[i] = s.step[f.at[i]];
+    }
+    if (walked_dims(f, box, step) > most) {
+        return false;
+    }
+    TileView slab = view_of(l, x, p, s.order, &s.box);
+    *out = view_part(slab, view_linear(s.order, &s.box, box, LABELS, &unused),
+                     labels_count(f, box));
+    for (uint32_t i = 0; i < f.n; i++) {
+        step[i] *= slab.step;
+    }
+    return true;
+}
+
+bool view_walked(Lower *l, const Place *x, Labels p, Labels f, const Box *box, uint32_t most,
+                 TileView *out, int64_t *step)
+{
+    bool here = l->home[x->buf].on_chip && !l->turn[x->buf].is &&
+                block_lies(l, x, p, f, box, out) && nki_bank(l->to, out->buf) == 0;
+    for (uint32_t i = 0; i < f.n && here; i++) {
+        step[i] = 0;
+        for (uint32_t d = 0; d < x->rank; d++) {
+            step[i] += block_stride(l, x, d, f.at[i]);
+        }
+        here = step[i] > 0;
+    }
+    here = (here && walked_dims(f, box, step) <= most) ||
+           slab_walked(l, x, p, f, box, most, out, step);
+    out->step = here && f.n > 0 ? step[f.n - 1] : 1;
+    return here;
+}
+
 static TileView block_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     const Home *h = &l->home[x->buf];

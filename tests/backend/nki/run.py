@@ -181,7 +181,7 @@ def split_one(options, case):
     with tempfile.TemporaryDirectory() as folder:
         count = compile_kernel(options, name, dims, "trn2", folder).counts["instructions"]
     reason = ""
-    for limit in (count // 3 + 1, count // 2 + 1, count * 2 // 3 + 1, count - 1, count // 5 + 1, count // 20 + 1):
+    for limit in (count // 3 + 1, count // 2 + 1, count * 3 // 5 + 1, count * 2 // 3 + 1, count - 1, count // 5 + 1, count // 20 + 1):
         try:
             result = check_program(options, case, "trn2", f"--max-instructions={limit}")
             if len(getattr(result, "results", [])) < 2:
