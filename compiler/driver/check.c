@@ -21,7 +21,7 @@ typedef struct KernelTrial {
 } KernelTrial;
 
 typedef struct Checker {
-    KernelTrial *kernels;
+    VEC(KernelTrial) kernels; /* those of the program, then local ones, as passes make them */
 } Checker;
 
 static bool is_small(const Graph *g, const int64_t *dims)
@@ -98,7 +98,7 @@ static bool same(Compilation *c, const KernelTrial *k, const Graph *g, uint32_t 
 
 static bool check_kernel(Compilation *c, uint32_t at, Stage stage, const char *pass)
 {
-    const KernelTrial *k = &c->checker->kernels[at];
+    const KernelTrial *k = &c->checker->kernels.at[at];
     const Graph *g = c->module->graphs.at[at];
     Tensor **results = ARENA_ARRAY(c->arena, g->results.n, Tensor *);
     if (k->skipped) {
@@ -144,12 +144,16 @@ bool compilation_check(Compilation *c, Stage stage, const char *pass)
         return true; /* read from a kernel dump, there is no graph to compare with; or nothing new to run */
     }
     bool first = c->checker == NULL;
-    if (first) {
+    if (first) { /* a checker of no kernels */
         c->checker = ARENA_NEW(c->arena, Checker);
-        c->checker->kernels = ARENA_ARRAY(c->arena, c->module->graphs.n, KernelTrial);
     }
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
-        bool ok = first ? start_kernel(c, c->module->graphs.at[k], &c->checker->kernels[k])
+        KernelTrial trial = {0};
+        first = k == c->checker->kernels.n;
+        if (first) {
+            vec_push(c->arena, &c->checker->kernels, trial);
+        }
+        bool ok = first ? start_kernel(c, c->module->graphs.at[k], &c->checker->kernels.at[k])
                         : check_nests(c, k, stage, pass);
         if (!ok) {
             return false;

@@ -105,6 +105,21 @@ static bool pass_pairwise(Compilation *c)
     return ok;
 }
 
+/* Local kernels stand behind all others, in the order of their kernels. */
+static bool pass_dist(Compilation *c)
+{
+    c->graphs = c->graphs == NULL ? next_graphs(c) : c->graphs;
+    uint32_t n = c->module->graphs.n;
+    for (uint32_t k = 0; c->target->ranks && k < n; k++) {
+        Graph *g = c->module->graphs.at[k];
+        bool wanted = dist_wanted(&g->ranks) || (c->ranks && g->ranks.n == 0);
+        if (wanted && !dist_plan(c->ctx, c->graphs, g, c->module)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Every graph by a rewrite that leaves it where it is if there is nothing to do: beside the path's decisions. */
 static bool rewrite_in_place(Compilation *c, Graph *(*rewrite)(Ctx *, Arena *, Graph *))
 {
@@ -235,6 +250,9 @@ static bool pass_sizes(Compilation *c)
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
         Nest *nest = (Nest *)c->nests[k];
         nest->goes_on = false;
+        if (dist_owner(&nest->graph->ranks).at != NULL) {
+            continue; /* one nest: which bits a block has must not depend on its size; and it was warned of the whole */
+        }
         if (!compilation_without(c, PASS_SIZES)) {
             nest_choose_sizes(c->ctx, c->arena, c->target->machine, c->path.options.effort,
                               nest);

@@ -4,6 +4,7 @@
 #ifndef DRIVER_COMPILE_H
 #define DRIVER_COMPILE_H
 
+#include "dist/dist.h"
 #include "driver/input.h"
 #include "driver/passes.h"
 #include "driver/targets.h"
@@ -26,6 +27,7 @@ typedef struct Compilation {
     PathControl path;
     uint64_t without; /* a bit for each place of a pass that is left out */
     bool check_each;
+    bool ranks;            /* kernels without `shard` get a plan for ranks, too */
     double (*clock)(void); /* null: times are 0 */
     EmitOptions emit;
     /* what: filled from the stage the input is of, and on */

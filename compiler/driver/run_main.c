@@ -10,6 +10,7 @@
 #include "driver/report.h"
 #include "driver/run.h"
 #include "driver/run_emulator.h"
+#include "driver/run_ranks.h"
 #include "driver/targets.h"
 #include "driver/tool.h"
 
@@ -27,6 +28,7 @@ typedef struct Run {
     Tensor **results;
     CTiming timing;
     bool without_openmp; /* the C compiler has none */
+    MeshWish mesh;       /* neither ranks nor text: one process */
 } Run;
 
 static bool usage(ToolRun *t, const char *what)
@@ -94,6 +96,11 @@ static bool choose_kernel(Run *r)
     const Compilation *c = &r->c;
     const KernelModule *kernels = c->legal != NULL ? c->legal : c->tiled;
     uint32_t n = c->module != NULL ? c->module->graphs.n : kernels->kernels.n;
+    while (n > 1 && dist_owner(c->module != NULL ? &c->module->graphs.at[n - 1]->ranks
+                                                 : &kernels->kernels.at[n - 1]->ranks)
+                            .at != NULL) {
+        n--; /* parts of the others, behind them */
+    }
     if (n == 1) {
         r->head = c->module != NULL ? head_of_graph(arena, c->module->graphs.at[0])
                                     : head_of_kernel(arena, kernels->kernels.at[0]);
@@ -257,8 +264,11 @@ static bool run_kernel(Run *r, const char *target)
                                &with, r->timing.threads, must);
     r->timing.threads = library.threads > 1 ? library.threads : 1;
     r->without_openmp = library.without_openmp;
-    ok = ok && c_library_call(&library, &r->head, symbol, r->args.dims, r->args.args,
-                              r->results, &r->timing);
+    bool ranks = r->mesh.ranks > 0 || r->mesh.text != NULL;
+    ok = ok && (ranks ? run_ranks(&library, &r->head, symbol, &r->mesh, r->args.dims,
+                                  r->args.args, r->results, &r->timing)
+                      : c_library_call(&library, &r->head, symbol, r->args.dims, r->args.args,
+                                       r->results, &r->timing));
     c_library_close(&library);
     return ok;
 }
@@ -355,7 +365,7 @@ static bool run_input(ToolRun *t, Run *r)
     int64_t threads = c_threads(THREADS_MOST);
     if (!option_number(&t->options, OPT_REPEAT, 1, 1000000, &repeat, &t->usage) ||
         !option_number(&t->options, OPT_THREADS, 1, THREADS_MOST, &threads, &t->usage) ||
-        !read_input(r)) {
+        !mesh_wish(&t->options, THREADS_MOST, &t->usage, &r->mesh) || !read_input(r)) {
         return false;
     }
     r->timing.repeat = option_given(&t->options, OPT_TIME) ? repeat : 0;
@@ -366,6 +376,10 @@ static bool run_input(ToolRun *t, Run *r)
         return false;
     }
     compilation_init(&r->c, &t->ctx, &t->arena, limited);
+    r->c.ranks = r->mesh.ranks > 0 || r->mesh.text != NULL;
+    if (r->c.ranks && strcmp(target, "c") != 0) {
+        return usage(t, "--ranks and --mesh are for target c");
+    }
     if (!decisions_read(t, &r->c) || !decisions_start(t, &r->c, &r->in)) {
         return false;
     }

@@ -451,7 +451,7 @@ static void build_results(Build *b)
     }
 }
 
-/* `A shard(r(0), c(1))` */
+/* `@A shard(r(0), c(1))` */
 static TextLines build_layouts(Arena *arena, const CheckedKernel *k)
 {
     VEC(const char *) lines = {0};
@@ -460,7 +460,8 @@ static TextLines build_layouts(Arena *arena, const CheckedKernel *k)
         if (value->n_shard > 0 || value->partial) {
             Text line;
             text_init(&line, arena);
-            text_put(&line, value->name->text);
+            text_char(&line, '@');
+            dump_name(&line, value->name);
             layout_put(&line, value, false);
             vec_push(arena, &lines, line.at);
         }

@@ -220,6 +220,7 @@ struct Target {
     const char *summary; /* for --help */
     const char *suffix;  /* of its one file, ".c"; null: it writes a folder of files */
     const Machine *machine;
+    bool ranks; /* kernels on ranks: local kernels and a table of steps are emitted */
     /* What kernel `name` is called in the emitted text, where users link to it. Null: as it is.
      */
     const char *(*symbol)(Arena *, const char *name);

@@ -34,6 +34,7 @@ static const StatusRow status_rows[] = {
     {TDSL_E_DEVICE_LOST, "TDSL_E_DEVICE_LOST", "device is lost"},
     {TDSL_E_NUMERICAL, "TDSL_E_NUMERICAL", "device finished with a numerical error"},
     {TDSL_E_NEFF, "TDSL_E_NEFF", "NEFF is missing, damaged, or of another kernel"},
+    {TDSL_E_PEER, "TDSL_E_PEER", "another rank failed"},
     {TDSL_E_INTERNAL, "TDSL_E_INTERNAL", "internal error"},
 };
 

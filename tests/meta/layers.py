@@ -3,7 +3,7 @@
 import re
 import tree
 
-LEVELS = [["base"], ["op"], ["dump"], ["front"], ["graph"], ["target"], ["schedule"], ["opt", "path", "nest"], ["loop"], ["lower"], ["backend/ctext"], ["backend"], ["driver"]]
+LEVELS = [["base"], ["op"], ["dump"], ["front"], ["graph"], ["target"], ["schedule"], ["opt", "path", "nest"], ["dist"], ["loop"], ["lower"], ["backend/ctext"], ["backend"], ["driver"]]
 LEVEL = {folder: n for n, level in enumerate(LEVELS) for folder in level}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 # Generated headers and where the folder that owns them stands.

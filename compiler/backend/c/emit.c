@@ -6,8 +6,11 @@
 #include "backend/c/c.h"
 #include "backend/c/call.h"
 #include "backend/c/emit.h"
+#include "backend/c/entry.h"
+#include "dist/dist.h"
 
-extern const char abi_text[]; /* tdsl/abi.h, embedded by the build */
+extern const char abi_text[];      /* tdsl/abi.h, embedded by the build */
+extern const char dist_abi_text[]; /* tdsl/dist_abi.h likewise */
 
 /* More kernels than this are not listed in the contents. */
 #define CONTENTS_KERNELS 30
@@ -20,10 +23,12 @@ typedef struct File {
     Arena scratch; /* of the kernel being printed */
     Helpers help;
     Tiles tiles;
-    Text header;                  /* of all kernels */
-    Text kernels;                 /* loops of all kernels */
-    Text tables;                  /* what describes them */
-    Text list;                    /* rows of the table of kernels */
+    Text header;  /* of all kernels */
+    Text kernels; /* loops of all kernels */
+    Text tables;  /* what describes them */
+    Text list;    /* rows of the table of kernels */
+    Text ranks;   /* tables of those on ranks, and their declarations */
+    Text ranks_header;
     bool complex, open, parallel; /* some kernel has such numbers, open dims, parallel loops */
     uint32_t extents;             /* see shared_emit */
 } File;
@@ -194,11 +199,31 @@ static void kernel_emit(File *f, const Kernel *k, ExportedName name, const char 
     output_count(f->set, k->name->text, str_from(f->tables.at + tables));
     output_workspace(f->set, k->name->text, workspace_bytes(k, true));
     kernel_header_emit(&e, &f->header);
-    text_printf(&f->list, "    &tdsl_table_%s,\n", e.symbol);
+    if (dist_owner(&k->ranks).at == NULL) { /* local kernels are no kernels of the program */
+        text_printf(&f->list, "    &tdsl_table_%s,\n", e.symbol);
+    }
     f->complex |= uses_complex(k);
     f->open |= dims_given(&k->dims) > 0;
     f->parallel |= e.n_parts > 0;
     arena_reset(&f->scratch, mark);
+}
+
+/* Of kernels with a plan: when all kernels are there. */
+static bool tables_of_ranks(File *f, const KernelModule *m, const ExportedName *name)
+{
+    bool ok = true;
+    for (uint32_t k = 0; ok && k < m->kernels.n; k++) {
+        if (dist_planned(&m->kernels.at[k]->ranks)) {
+            Emitter e;
+            ArenaMark mark = arena_mark(&f->scratch);
+            emitter_init(&e, f, m->kernels.at[k], name[k]);
+            computed_begin(&e, f->extents > 0);
+            ok = ranks_emit(&e, m, name, &f->ranks);
+            text_printf(&f->ranks_header, "extern const tdsl_dist_info %s_dist;\n", e.symbol);
+            arena_reset(&f->scratch, mark);
+        }
+    }
+    return ok;
 }
 
 /* "out/ccsd.h" -> "ccsd" as an identifier. */
@@ -287,7 +312,12 @@ static void header_text(File *f, Text *out, const char *guard, const char *list)
     text_put(out, f->header.at);
     text_put(out, "\n/* All kernels above; the last entry is null. */\n");
     text_printf(out, "extern const tdsl_kernel_info *const %s[];\n\nTDSL_END\n\n", list);
-    text_printf(out, "%s\n#endif\n", tables);
+    text_printf(out, "%s\n", tables);
+    if (f->ranks_header.n > 0) {
+        text_printf(out, "%s\nTDSL_BEGIN\n\n/* Kernels on ranks. */\n%s\nTDSL_END\n",
+                    strchr(dist_abi_text, '\n') + 1, f->ranks_header.at);
+    }
+    text_put(out, "#endif\n");
 }
 
 static const char about_sums[] =
@@ -358,6 +388,7 @@ static void source_text(File *f, const KernelModule *m, const ExportedName *name
     text_put(out, all.at);
     text_put(out, entries.at);
     text_put(out, f->tables.at);
+    text_put(out, f->ranks.at);
     text_printf(out, "\nconst tdsl_kernel_info *const %s[] = {\n%s    NULL,\n};\n", list,
                 f->list.at);
 }
@@ -413,11 +444,17 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
     text_init(&f.tables, a);
     f.tables.indent_width = 4;
     text_init(&f.list, a);
+    text_init(&f.ranks, a);
+    text_init(&f.ranks_header, a);
     f.extents = most_extents(&f.scratch, m);
     for (uint32_t k = 0; k < m->kernels.n; k++) {
         kernel_emit(&f, m->kernels.at[k], name[k], source);
     }
+    bool ok = tables_of_ranks(&f, m, name);
     arena_release(&f.scratch);
+    if (!ok) {
+        return false;
+    }
     const char *base = base_name(a, o->header_name != NULL ? o->header_name : source);
     const char *list = exported_list(a, o, base);
     char *guard = str_format(a, "TDSL_LIST_%s_H", list);

@@ -102,8 +102,8 @@ void dims_computed_emit(Emitter *e, const char *text)
 
 /* ---- the table ---- */
 
-/* Which dims the table computes: every sum, as one below 0 is refused wherever it is used; products in shapes of arguments;
- * and what these are made of. */
+/* Which dims the table computes: every sum, as one below 0 is refused wherever it is used; products in shapes of arguments,
+ * and all where a plan for ranks may have them in shapes of values; and what these are made of. */
 static bool *computed_find(Arena *arena, const Kernel *k)
 {
     bool *in = ARENA_ARRAY(arena, (size_t)k->dims.list.n + 1, bool);
@@ -115,7 +115,8 @@ static bool *computed_find(Arena *arena, const Kernel *k)
     }
     for (uint32_t d = k->dims.list.n; d-- > 0;) {
         const DimInfo *info = &k->dims.list.at[d];
-        in[d] = (in[d] && !dim_is_given(info)) || info->n_terms > 0;
+        bool plan = k->ranks.n > 0 && info->n_factors > 0 && info->divisor <= 1;
+        in[d] = ((in[d] || plan) && !dim_is_given(info)) || info->n_terms > 0;
         for (uint32_t f = 0; in[d] && f < info->n_factors; f++) {
             in[info->factor[f].sym < 0 ? k->dims.list.n : (uint32_t)info->factor[f].sym] = true;
         }

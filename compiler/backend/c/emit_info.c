@@ -86,7 +86,7 @@ static const char *role_text(ArgRole role)
     UNREACHABLE();
 }
 
-static const char *dtype_text(DType t)
+const char *c_dtype_text(DType t)
 {
     static const char *const names[DTYPE_COUNT] = {
         "0",        "TDSL_F64", "TDSL_F32",  "TDSL_F16", "TDSL_BF16",
@@ -107,7 +107,7 @@ static void args_emit(Emitter *e)
         text_put(out, "    {");
         text_literal(out, b->name->text);
         text_printf(out, ", %s, %s, %u, 0, ", role_text(k->args.at[i].role),
-                    dtype_text(b->dtype), shape.rank);
+                    c_dtype_text(b->dtype), shape.rank);
         text_put(out, shape.rank == 0 ? "NULL" : "(const tdsl_extent[]){");
         for (uint32_t d = 0; d < shape.rank; d++) {
             text_printf(out, "%s{%d, %d, %lld}", d > 0 ? ", " : "",

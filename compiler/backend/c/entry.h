@@ -22,5 +22,11 @@ const char *rest_text(Emitter *e, bool types);
 const char *list_text(Emitter *e, const char *text, const char *empty);
 /* Is a function printed that says how much workspace there must be? */
 bool has_sizes(const Kernel *k);
+/* "TDSL_F64" */
+const char *c_dtype_text(DType t);
+
+/* emit_ranks.c: the table of a kernel with a plan for ranks, whose dims have numbers; local kernels are among those of `m`. False after
+ * a diagnostic. */
+bool ranks_emit(Emitter *e, const KernelModule *m, const ExportedName *name, Text *out);
 
 #endif

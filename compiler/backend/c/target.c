@@ -85,6 +85,7 @@ const Target target_c = {
     .summary = "portable C11: one .c and one .h that need nothing but libm",
     .suffix = ".c",
     .machine = &machine_c,
+    .ranks = true,
     .symbol = c_symbol,
     .wrappers = wrappers,
     .passes = passes,

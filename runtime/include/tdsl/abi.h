@@ -58,6 +58,7 @@ typedef int32_t tdsl_status;
 #define TDSL_E_DEVICE_LOST (-34)
 #define TDSL_E_NUMERICAL   (-35)
 #define TDSL_E_NEFF        (-36) /* NEFF missing, damaged, or of another kernel */
+#define TDSL_E_PEER        (-51) /* another rank failed, or did not come */
 #define TDSL_E_INTERNAL    (-99)
 
 /* The threads of one call. Which thread computes what changes no bit of the results. */

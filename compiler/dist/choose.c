@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which labels are cut over which axes: all choices are priced, one class or none for each axis, for a mesh of four ranks an axis and
+ * typical extents. The choice decides in which order sums are added, so it must not depend on the mesh of a call. */
+#include "dist/parts.h"
+
+/* A rank is a node of a cluster of today: multiply-adds, bytes from others, bytes of its memory, seconds of a call. */
+#define FLOPS   1.25e12
+#define NETWORK 12.5e9
+#define MEMORY  1e11
+#define CALL    1e-6
+#define RANKS   4.0
+
+/* More classes than this are not tried for one axis, the first in the order of the program. */
+#define TRIED 24u
+
+typedef struct Pricing {
+    const Classes *c;
+    const DistPlan *plan;
+    const Choice *x;
+} Pricing;
+
+static double positions(const Pricing *p, Dim d)
+{
+    return (double)dim_typical(&p->c->g->dims, d);
+}
+
+/* How many ranks share the labels of a node. */
+static double shares(const Pricing *p, NodeRef r)
+{
+    double n = 1;
+    uint32_t seen = 0;
+    for (uint32_t l = 0; l < graph_node(p->c->g, r)->n_labels; l++) {
+        int32_t cut = choice_cut(p->x, class_of(p->c, r, (int32_t)l));
+        if (cut >= 0 && (seen >> cut & 1) == 0) {
+            seen |= 1u << cut;
+            n *= RANKS;
+        }
+    }
+    return n;
+}
+
+static double count(const Pricing *p, const Node *n)
+{
+    double all = 1;
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        all *= positions(p, n->extent[l]);
+    }
+    return all;
+}
+
+/* Bytes that a rank lacks of an array of which dimension d is cut over axis want[d] and lies cut by `arg`. */
+static double lacks(const Pricing *p, const DistArg *arg, uint32_t rank, const Dim *shape,
+                    DType t, const int32_t *want)
+{
+    double bytes = (double)dtype_bytes(t), has = 1;
+    for (uint32_t d = 0; d < rank; d++) {
+        bytes *= positions(p, shape[d]) / (want[d] >= 0 ? RANKS : 1);
+    }
+    for (uint32_t i = 0; i < arg->n_pieces; i++) {
+        bool same = want[arg->piece[i].dim] == (int32_t)arg->piece[i].axis;
+        has /= same ? 1 : RANKS;
+    }
+    return bytes * (1 - has);
+}
+
+static const DistArg *arg_named(const DistPlan *plan, Sym name)
+{
+    for (uint32_t k = 0; k < plan->n_args; k++) {
+        if (plan->arg[k].name == name) {
+            return &plan->arg[k];
+        }
+    }
+    UNREACHABLE();
+}
+
+/* Seconds to bring operand k of node n, which is an argument. */
+static double read_time(const Pricing *p, NodeRef r, uint32_t k)
+{
+    const Node *n = graph_node(p->c->g, r), *o = graph_node(p->c->g, n->operand[k]);
+    const Param *param = &p->c->g->params.at[o->param];
+    int32_t want[RANK_LIMIT];
+    for (uint32_t d = 0; d < param->rank; d++) {
+        uint32_t root = param->collapsed != NULL ? UINT32_MAX : class_read(p->c, r, k, d);
+        int32_t cut = root == UINT32_MAX ? -1 : choice_cut(p->x, root);
+        want[d] = cut < 0 ? -1 : (int32_t)p->x->axis[cut];
+    }
+    return lacks(p, arg_named(p->plan, param->name), param->rank, param->shape, o->dtype,
+                 want) /
+           NETWORK;
+}
+
+/* Seconds for what a node sums over cut labels: a result for each leaf, and one for each rank that moves. */
+static double partial_time(const Pricing *p, NodeRef r)
+{
+    const Node *n = graph_node(p->c->g, r);
+    uint32_t over = partial_over(p->c, p->x, r);
+    if (over == 0) {
+        return 0;
+    }
+    double bytes = (double)dtype_bytes(n->acc);
+    for (uint32_t d = 0; d < n->rank; d++) {
+        bool cut = choice_cut(p->x, class_of(p->c, r, n->out[d])) >= 0;
+        bytes *= positions(p, n->shape[d]) / (cut ? RANKS : 1);
+    }
+    return bytes * 2 / NETWORK + LEAVES / RANKS * (bytes / MEMORY + CALL);
+}
+
+static double write_time(const Pricing *p, const Result *result)
+{
+    const Node *n = graph_node(p->c->g, result->node);
+    int32_t want[RANK_LIMIT];
+    const DistArg *arg = arg_named(p->plan, result->name);
+    double bytes = (double)dtype_bytes(n->dtype), has = 1;
+    for (uint32_t d = 0; d < n->rank; d++) {
+        int32_t cut = n->out == NULL || result->shape != NULL
+                          ? -1
+                          : choice_cut(p->x, class_of(p->c, result->node, n->out[d]));
+        want[d] = cut < 0 ? -1 : (int32_t)p->x->axis[cut];
+        bytes *= positions(p, n->shape[d]);
+    }
+    for (uint32_t i = 0; i < arg->n_pieces; i++) {
+        bytes /= RANKS;
+    }
+    for (uint32_t d = 0; d < n->rank; d++) {
+        bool same = want[d] < 0;
+        for (uint32_t i = 0; i < arg->n_pieces; i++) {
+            same = same || (arg->piece[i].dim == d && (int32_t)arg->piece[i].axis == want[d]);
+        }
+        has /= same ? 1 : RANKS;
+    }
+    return bytes * (1 - has) / NETWORK;
+}
+
+static double price(const Pricing *p)
+{
+    const Graph *g = p->c->g;
+    double seconds = 0;
+    for (NodeRef r = 0; r < g->nodes.n; r++) {
+        const Node *n = graph_node(g, r);
+        if (op_info(n->op)->kind == OPKIND_LEAF) {
+            continue;
+        }
+        bool sums = op_info(n->op)->kind == OPKIND_CONTRACT;
+        seconds += count(p, n) / shares(p, r) / (sums ? FLOPS : FLOPS / 4) + partial_time(p, r);
+        for (uint32_t k = 0; k < n->n_operands; k++) {
+            bool given = graph_node(g, n->operand[k])->op == OP_INPUT;
+            seconds += given ? read_time(p, r, k) : 0;
+        }
+    }
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        seconds += write_time(p, &g->results.at[k]);
+    }
+    return seconds;
+}
+
+/* The choice with this number: a class or none for each axis, the first axis slowest. False: a class twice. */
+static bool choice_make(const Classes *c, uint32_t tried, uint32_t n_axes, uint64_t number,
+                        Choice *x)
+{
+    x->n = 0;
+    for (uint32_t axis = n_axes; axis-- > 0; number /= tried + 1) {
+        uint32_t which = (uint32_t)(number % (tried + 1));
+        if (which == 0) {
+            continue;
+        }
+        if (choice_cut(x, c->root[which - 1]) >= 0) {
+            return false;
+        }
+        x->root[x->n] = c->root[which - 1];
+        x->axis[x->n++] = axis;
+    }
+    return true;
+}
+
+Choice choose_cuts(Arena *arena, const Classes *c, const DistPlan *plan)
+{
+    (void)arena;
+    Choice best = {0};
+    double least = -1;
+    uint32_t tried = c->n_roots < TRIED ? c->n_roots : TRIED;
+    uint32_t n_axes = plan->n_axes < 3 ? plan->n_axes : 3; /* more are left whole */
+    uint64_t all = 1;
+    for (uint32_t a = 0; a < n_axes; a++) {
+        all *= tried + 1;
+    }
+    for (uint64_t number = 0; number < all; number++) {
+        Choice x;
+        if (!choice_make(c, tried, n_axes, number, &x)) {
+            continue;
+        }
+        double seconds = price(&(Pricing){c, plan, &x});
+        if (least < 0 || seconds < least) {
+            least = seconds;
+            best = x;
+        }
+    }
+    return best;
+}

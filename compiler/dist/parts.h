@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of compiler/dist share. Nobody else includes this. */
+#ifndef DIST_PARTS_H
+#define DIST_PARTS_H
+
+#include "dist/dist.h"
+
+/* Leaves of a cut, at most. */
+#define LEAVES 64u
+/* Of a cut over which large results are summed: each leaf makes such a result. */
+#define LEAVES_LARGE 8u
+
+/* Labels of all nodes in classes: labels of one class run over the same positions of the same values. */
+typedef struct Classes {
+    const Graph *g;
+    uint32_t n;       /* labels of all nodes */
+    uint32_t *base;   /* [nodes]: the number of a node's label 0 */
+    uint32_t *parent; /* [n] */
+    bool *whole;      /* [n], of a root: it is not cut */
+    Dim *extent;      /* [n], of a root */
+    uint32_t n_roots;
+    uint32_t *root; /* [n_roots]: those that may be cut, in order */
+} Classes;
+
+void classes_find(Arena *arena, const Graph *g, Classes *c);
+/* The class of label l of node n. */
+uint32_t class_of(const Classes *c, NodeRef n, int32_t l);
+/* Dimension d of operand k of node n: the class that it is read by, or UINT32_MAX: all of it, or some of it by position. */
+uint32_t class_read(const Classes *c, NodeRef n, uint32_t k, uint32_t d);
+
+/* Which classes are cut, as a plan is made. */
+typedef struct Choice {
+    uint32_t n;               /* cuts */
+    uint32_t root[DIST_AXES]; /* the class of each */
+    uint32_t axis[DIST_AXES]; /* its axis */
+} Choice;
+
+static inline int32_t choice_cut(const Choice *x, uint32_t root)
+{
+    for (uint32_t i = 0; i < x->n; i++) {
+        if (x->root[i] == root) {
+            return (int32_t)i;
+        }
+    }
+    return -1;
+}
+
+/* Cuts over which node n is partial, a bit for each. */
+uint32_t partial_over(const Classes *c, const Choice *x, NodeRef n);
+
+/* choose.c: the cheapest cuts for these layouts. */
+Choice choose_cuts(Arena *arena, const Classes *c, const DistPlan *plan);
+
+/* local.c: a graph that computes `wanted` from values of the plan. */
+typedef struct LocalBuild {
+    Ctx *ctx;
+    Arena *arena;
+    const Graph *from;
+    const Classes *classes;
+    const Choice *choice;
+    DistPlan *plan;
+    const uint32_t *section; /* [nodes] */
+    uint32_t *stored;        /* [nodes]: the value that holds it, complete; UINT32_MAX: none */
+    uint32_t at;             /* the section that is built */
+    uint32_t n_locals;
+} LocalBuild;
+/* Pushes the graph to `m` and its step to the plan. `values`: of the results. `over`: the leaves that it is called for. */
+void local_build(LocalBuild *b, Module *m, uint32_t n, const NodeRef *wanted,
+                 const uint32_t *values, uint32_t over);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plan of one kernel. Nodes are in sections: what needs a sum over a cut label complete is a section behind it. A section is
+ * a local kernel for the sums over each set of cuts, called leaf by leaf, their reductions, and one for all that is complete,
+ * called once for a rank's block. */
+#include <string.h>
+
+#include "dist/parts.h"
+
+typedef struct Plan {
+    LocalBuild b;
+    Classes classes;
+    Choice choice;
+    uint32_t *section; /* [nodes] */
+    uint32_t *over;    /* [nodes] cuts that it is partial over */
+    uint32_t *stored;
+    uint32_t last;
+} Plan;
+
+/* ---- sections ---- */
+
+static bool is_sum(const Node *n)
+{
+    return op_info(n->op)->kind == OPKIND_CONTRACT || op_info(n->op)->kind == OPKIND_REDUCE;
+}
+
+static void find_sections(Plan *p)
+{
+    const Graph *g = p->b.from;
+    for (NodeRef r = 0; r < g->nodes.n; r++) {
+        const Node *n = graph_node(g, r);
+        p->over[r] = partial_over(&p->classes, &p->choice, r);
+        for (uint32_t k = 0; k < n->n_operands; k++) {
+            NodeRef o = n->operand[k];
+            uint32_t behind = p->section[o] + (p->over[o] != 0 ? 1 : 0);
+            p->section[r] = behind > p->section[r] ? behind : p->section[r];
+        }
+        p->last = p->section[r] > p->last ? p->section[r] : p->last;
+    }
+}
+
+/* Is the node kept for later sections? Sums are, and what is made of pieces; the rest is computed again. */
+static bool *find_kept(Plan *p)
+{
+    const Graph *g = p->b.from;
+    bool *kept = ARENA_ARRAY(p->b.arena, (size_t)g->nodes.n + 1, bool);
+    for (NodeRef r = 0; r < g->nodes.n; r++) {
+        const Node *n = graph_node(g, r);
+        for (uint32_t k = 0; k < n->n_operands; k++) {
+            const Node *o = graph_node(g, n->operand[k]);
+            bool worth = is_sum(o) || op_info(o->op)->kind == OPKIND_JOIN;
+            kept[n->operand[k]] |= worth && p->section[r] > p->section[n->operand[k]];
+        }
+    }
+    return kept;
+}
+
+/* ---- values ---- */
+
+static Op fold_of(const Node *n)
+{
+    if (op_info(n->op)->kind == OPKIND_REDUCE) {
+        return n->op;
+    }
+    return n->dtype == DTYPE_BOOL ? OP_ANY : OP_SUM;
+}
+
+static uint32_t value_of(Plan *p, NodeRef r, bool partial)
+{
+    const Node *n = graph_node(p->b.from, r);
+    int32_t *cut = ARENA_ARRAY(p->b.arena, n->rank, int32_t);
+    uint32_t *over = ARENA_ARRAY(p->b.arena, DIST_AXES, uint32_t);
+    for (uint32_t d = 0; d < n->rank; d++) {
+        cut[d] =
+            n->out == NULL ? -1 : choice_cut(&p->choice, class_of(&p->classes, r, n->out[d]));
+    }
+    DistValue v = {.dtype = p->over[r] != 0 ? n->acc : n->dtype,
+                   .rank = n->rank,
+                   .shape = n->shape,
+                   .cut = cut,
+                   .fold = partial ? fold_of(n) : OP_COPY,
+                   .over = over};
+    for (uint32_t i = 0; partial && i < p->choice.n; i++) {
+        if ((p->over[r] >> i & 1) != 0) {
+            over[v.n_over++] = i;
+        }
+    }
+    vec_push(p->b.arena, &p->b.plan->values, v);
+    return p->b.plan->values.n - 1;
+}
+
+/* ---- steps ---- */
+
+/* The sums of a section over one set of cuts, and their reductions. */
+static void add_sums(Plan *p, Module *m, uint32_t section, uint32_t over)
+{
+    const Graph *g = p->b.from;
+    NodeRef *wanted = ARENA_ARRAY(p->b.arena, g->nodes.n, NodeRef);
+    uint32_t *values = ARENA_ARRAY(p->b.arena, g->nodes.n, uint32_t);
+    uint32_t n = 0;
+    for (NodeRef r = 0; r < g->nodes.n; r++) {
+        if (p->section[r] == section && p->over[r] == over) {
+            wanted[n] = r;
+            values[n++] = value_of(p, r, true);
+        }
+    }
+    if (n == 0) {
+        return;
+    }
+    local_build(&p->b, m, n, wanted, values, over);
+    for (uint32_t k = 0; k < n; k++) {
+        p->stored[wanted[k]] = value_of(p, wanted[k], false);
+        DistStep step = {
+            .kind = DIST_REDUCE, .value = values[k], .complete = p->stored[wanted[k]]};
+        vec_push(p->b.arena, &p->b.plan->steps, step);
+    }
+}
+
+/* What a section has complete: results, and what later ones need. */
+static void add_complete(Plan *p, Module *m, uint32_t section, const bool *kept)
+{
+    const Graph *g = p->b.from;
+    NodeRef *wanted = ARENA_ARRAY(p->b.arena, g->nodes.n, NodeRef);
+    uint32_t *values = ARENA_ARRAY(p->b.arena, g->nodes.n, uint32_t);
+    uint32_t n = 0;
+    for (NodeRef r = 0; r < g->nodes.n; r++) {
+        bool result = false;
+        for (uint32_t k = 0; k < g->results.n; k++) {
+            result |= g->results.at[k].node == r;
+        }
+        bool leaf = graph_node(g, r)->op == OP_INPUT;
+        if (p->section[r] == section && p->over[r] == 0 && !leaf && (result || kept[r])) {
+            wanted[n] = r;
+            values[n] = value_of(p, r, false);
+            n++;
+        }
+    }
+    if (n > 0) {
+        local_build(&p->b, m, n, wanted, values, 0);
+        for (uint32_t k = 0; k < n; k++) {
+            p->stored[wanted[k]] = values[k];
+        }
+    }
+}
+
+static uint32_t arg_number(const DistPlan *plan, Sym name, bool result)
+{
+    for (uint32_t k = 0; k < plan->n_args; k++) {
+        if (plan->arg[k].name == name && plan->arg[k].result == result) {
+            return k;
+        }
+    }
+    UNREACHABLE();
+}
+
+/* A result that is an argument as it came. */
+static uint32_t passed_value(Plan *p, NodeRef r)
+{
+    const Node *n = graph_node(p->b.from, r);
+    DistStep step = {.kind = DIST_READ, .arg = n->param, .value = value_of(p, r, false)};
+    vec_push(p->b.arena, &p->b.plan->steps, step);
+    return step.value;
+}
+
+static void add_results(Plan *p)
+{
+    const Graph *g = p->b.from;
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        const Result *result = &g->results.at[k];
+        bool passed = graph_node(g, result->node)->op == OP_INPUT;
+        DistStep step = {.kind = DIST_WRITE,
+                         .arg = arg_number(p->b.plan, result->name, result->param < 0),
+                         .value =
+                             passed ? passed_value(p, result->node) : p->stored[result->node]};
+        vec_push(p->b.arena, &p->b.plan->steps, step);
+    }
+}
+
+/* A sum of another type than it is added up in, which is a result as it stands, is rounded in a section of its own. */
+static void round_results(Plan *p, Module *m)
+{
+    const Graph *g = p->b.from;
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        NodeRef r = g->results.at[k].node;
+        const Node *n = graph_node(g, r);
+        if (n->op == OP_INPUT || p->over[r] == 0 || n->acc == n->dtype) {
+            continue;
+        }
+        DistValue v = p->b.plan->values.at[p->stored[r]];
+        v.dtype = n->dtype;
+        uint32_t value = p->b.plan->values.n;
+        vec_push(p->b.arena, &p->b.plan->values, v);
+        p->b.at = p->last + 1;
+        local_build(&p->b, m, 1, &r, &value, 0);
+        p->stored[r] = value;
+    }
+}
+
+/* ---- all of it ---- */
+
+/* Large results are made by few leaves. */
+static uint32_t leaves_of(const Plan *p, uint32_t cut)
+{
+    const Graph *g = p->b.from;
+    bool large = false;
+    for (NodeRef r = 0; r < g->nodes.n; r++) {
+        const Node *n = graph_node(g, r);
+        double bytes = (double)dtype_bytes(n->acc);
+        for (uint32_t d = 0; d < n->rank; d++) {
+            bytes *= (double)dim_typical(&g->dims, n->shape[d]);
+        }
+        large |= (p->over[r] >> cut & 1) != 0 && bytes > 65536;
+    }
+    return large ? LEAVES_LARGE : LEAVES;
+}
+
+static void add_cuts(Plan *p)
+{
+    for (uint32_t i = 0; i < p->choice.n; i++) {
+        DistCut cut = {p->classes.extent[p->choice.root[i]], p->choice.axis[i],
+                       leaves_of(p, i)};
+        vec_push(p->b.arena, &p->b.plan->cuts, cut);
+    }
+}
+
+/* A dimension of an argument that is read by blocks of a cut over the same axis is dealt as that is, so that nothing moves. */
+static void deal_args(Plan *p)
+{
+    DistPlan *plan = p->b.plan;
+    for (uint32_t s = 0; s < plan->steps.n; s++) {
+        const DistStep *step = &plan->steps.at[s];
+        if (step->kind != DIST_READ && step->kind != DIST_WRITE) {
+            continue;
+        }
+        const DistArg *arg = &plan->arg[step->arg];
+        const DistValue *v = &plan->values.at[step->value];
+        for (uint32_t i = 0; i < arg->n_pieces; i++) {
+            DistPiece *piece = (DistPiece *)&arg->piece[i];
+            int32_t cut = piece->dim < v->rank ? v->cut[piece->dim] : -1;
+            if (cut >= 0 && plan->cuts.at[cut].axis == piece->axis) {
+                piece->leaves = plan->cuts.at[cut].leaves;
+            }
+        }
+    }
+}
+
+bool dist_plan(Ctx *ctx, Arena *arena, Graph *g, Module *m)
+{
+    DistHead head = dist_head(arena, g);
+    DistPlan *plan = dist_read(ctx, arena, &head, &g->ranks);
+    if (plan == NULL) {
+        return false;
+    }
+    if (plan->n_axes == 0) { /* all ranks have all arguments */
+        plan->axis = ARENA_ARRAY(arena, 1, Sym);
+        plan->n_axes = 1;
+    }
+    Plan p = {.b = {.ctx = ctx, .arena = arena, .from = g, .plan = plan}};
+    classes_find(arena, g, &p.classes);
+    p.choice = choose_cuts(arena, &p.classes, plan);
+    p.section = ARENA_ARRAY(arena, (size_t)g->nodes.n + 1, uint32_t);
+    p.over = ARENA_ARRAY(arena, (size_t)g->nodes.n + 1, uint32_t);
+    p.stored = ARENA_ARRAY(arena, (size_t)g->nodes.n + 1, uint32_t);
+    memset(p.stored, 0xff, ((size_t)g->nodes.n + 1) * sizeof *p.stored);
+    find_sections(&p);
+    add_cuts(&p);
+    p.b.classes = &p.classes;
+    p.b.choice = &p.choice;
+    p.b.section = p.section;
+    p.b.stored = p.stored;
+    const bool *kept = find_kept(&p);
+    for (uint32_t s = 0; s <= p.last; s++) {
+        p.b.at = s;
+        for (uint32_t over = 1; over < 1u << p.choice.n; over++) {
+            add_sums(&p, m, s, over);
+        }
+        add_complete(&p, m, s, kept);
+    }
+    round_results(&p, m);
+    add_results(&p);
+    deal_args(&p);
+    g->ranks = dist_write(arena, &head, plan);
+    return true;
+}

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines of a kernel's head (text.c) as a plan. What is read may be anything: all numbers are checked. */
+#include <string.h>
+
+#include "dist/parts.h"
+
+/* Leaves of a cut: each is a call. */
+#define LEAVES_MOST 65536
+
+typedef struct Reader {
+    DumpReader in;
+    const DistHead *head;
+    DistPlan *plan;
+    VEC(Sym) axes;
+    bool *made;    /* [values] a step before has given it */
+    bool *written; /* [args] */
+    uint32_t n_made;
+} Reader;
+
+static bool refuse(Reader *r, Span at, const char *what)
+{
+    diag_error(&r->in.ctx->diags, E_DUMP, at, "of a plan for ranks: %s", what);
+    return false;
+}
+
+static Span place(const Cursor *c)
+{
+    return c->at < c->n ? c->term[c->at]->span : c->end;
+}
+
+/* ---- layouts ---- */
+
+static bool axis_number(Reader *r, Span at, Sym name, uint32_t *out)
+{
+    for (*out = 0; *out < r->axes.n; ++*out) {
+        if (r->axes.at[*out] == name) {
+            return true;
+        }
+    }
+    bool mixed = r->axes.n > 0 && (name == NULL || r->axes.at[0] == NULL);
+    if (mixed || r->axes.n == DIST_AXES) {
+        return mixed ? refuse(r, at, "an axis without a name is the only one")
+                     : refuse(r, at, "too many axes");
+    }
+    vec_push(r->in.arena, &r->axes, name);
+    return true;
+}
+
+static DistArg *find_arg(Reader *r, Span at, Sym name)
+{
+    for (uint32_t k = 0; k < r->head->n_args; k++) {
+        if (r->head->arg[k].name == name) {
+            return (DistArg *)&r->plan->arg[k];
+        }
+    }
+    (void)refuse(r, at, "there is no such argument");
+    return NULL;
+}
+
+static bool read_piece(Reader *r, const Term *t, const struct DistHeadArg *of, DistPiece *piece)
+{
+    Sym axis = t->kind == TERM_CALL ? t->text : NULL;
+    const Term *dim = t->kind == TERM_CALL ? (t->n == 1 ? t->child[0] : NULL) : t;
+    if (dim == NULL || dim->kind != TERM_INT || dim->value < 0 ||
+        dim->value >= (int64_t)of->rank) {
+        return refuse(r, t->span, "a dimension by number is expected here");
+    }
+    piece->dim = (uint32_t)dim->value;
+    piece->leaves = LEAVES;
+    return axis_number(r, t->span, axis, &piece->axis);
+}
+
+/* `@A shard(r(0), c(1)) partial` */
+static bool read_layout(Reader *r, Cursor *c)
+{
+    Span at = place(c);
+    const Term *name = cursor_expect(c, TERM_AT, NULL, "an argument");
+    DistArg *arg = name == NULL ? NULL : find_arg(r, at, name->text);
+    if (arg == NULL) {
+        return false;
+    }
+    const Term *shard = cursor_peek(c);
+    if (arg->n_pieces > 0 || arg->partial) {
+        return refuse(r, at, "one line has all that is said of an argument");
+    }
+    if (cursor_take(c, TERM_CALL, "shard")) {
+        DistPiece *pieces = ARENA_ARRAY(r->in.arena, shard->n, DistPiece);
+        for (uint32_t k = 0; k < shard->n; k++) {
+            if (!read_piece(r, shard->child[k], &r->head->arg[arg - r->plan->arg],
+                            &pieces[k])) {
+                return false;
+            }
+            for (uint32_t i = 0; i < k; i++) {
+                if (pieces[i].axis == pieces[k].axis) {
+                    return refuse(r, shard->span, "an axis cuts one dimension of a tensor");
+                }
+            }
+        }
+        arg->piece = pieces;
+        arg->n_pieces = shard->n;
+    }
+    arg->partial = cursor_take(c, TERM_NAME, "partial");
+    return cursor_expect_end(c);
+}
+
+static bool read_count(Reader *r, const Term *t, uint32_t *out)
+{
+    if (t == NULL || t->kind != TERM_INT || t->value < 1 || t->value > LEAVES_MOST) {
+        return t != NULL && refuse(r, t->span, "a number of leaves is expected here");
+    }
+    *out = (uint32_t)t->value;
+    return true;
+}
+
+/* `@A [64,8]` */
+static bool read_leaves(Reader *r, Cursor *c)
+{
+    Span at = place(c);
+    const Term *name = cursor_expect(c, TERM_AT, NULL, "an argument");
+    DistArg *arg = name == NULL ? NULL : find_arg(r, at, name->text);
+    const Term *list =
+        arg == NULL ? NULL : cursor_expect(c, TERM_LIST, NULL, "numbers in brackets");
+    if (list == NULL) {
+        return false;
+    }
+    if (list->n != arg->n_pieces) {
+        return refuse(r, list->span, "a number for each cut is expected here");
+    }
+    for (uint32_t k = 0; k < list->n; k++) {
+        if (!read_count(r, list->child[k], &((DistPiece *)arg->piece)[k].leaves)) {
+            return false;
+        }
+    }
+    return cursor_expect_end(c);
+}
+
+/* `[r,c]`, or `[_]` */
+static bool read_axes(Reader *r, Cursor *c)
+{
+    const Term *list = cursor_expect(c, TERM_LIST, NULL, "axes in brackets");
+    for (uint32_t k = 0; list != NULL && k < list->n; k++) {
+        const Term *t = list->child[k];
+        uint32_t number = 0;
+        if (t->kind != TERM_NAME && t->kind != TERM_STRING) {
+            return refuse(r, t->span, "the name of an axis is expected here");
+        }
+        Sym name = strcmp(t->text->text, "_") == 0 ? NULL : t->text;
+        if (!axis_number(r, t->span, name, &number) || number != k) {
+            return number == k ? false : refuse(r, t->span, "axes come first, each once");
+        }
+    }
+    return list != NULL && cursor_expect_end(c);
+}
+
+/* ---- cuts and values ---- */
+
+/* `m over r in 64` */
+static bool read_cut(Reader *r, Cursor *c)
+{
+    DistCut cut = {0};
+    const Term *t = cursor_peek(c);
+    c->at += t != NULL ? 1 : 0;
+    if (t == NULL || !read_dim(&r->in, t, &cut.extent) ||
+        cursor_expect(c, TERM_NAME, "over", "'over'") == NULL) {
+        return t != NULL ? false : refuse(r, c->end, "an extent is expected here");
+    }
+    Span at = place(c);
+    Sym axis = cursor_name(c, "an axis");
+    if (axis == NULL ||
+        !axis_number(r, at, strcmp(axis->text, "_") == 0 ? NULL : axis, &cut.axis) ||
+        cursor_expect(c, TERM_NAME, "in", "'in'") == NULL) {
+        return false;
+    }
+    if (r->plan->cuts.n == DIST_AXES) {
+        return refuse(r, at, "too many cuts");
+    }
+    const Term *leaves = cursor_expect(c, TERM_INT, NULL, "a number of leaves");
+    if (!read_count(r, leaves, &cut.leaves) || !cursor_expect_end(c)) {
+        return false;
+    }
+    vec_push(r->in.arena, &r->plan->cuts, cut);
+    return true;
+}
+
+static bool read_cut_number(Reader *r, const Term *t, int32_t *out)
+{
+    *out = -1;
+    if (t->kind == TERM_NAME && strcmp(t->text->text, "_") == 0) {
+        return true;
+    }
+    if (t->kind != TERM_INT || t->value < 0 || t->value >= (int64_t)r->plan->cuts.n) {
+        return refuse(r, t->span, "a cut by number, or '_', is expected here");
+    }
+    *out = (int32_t)t->value;
+    return true;
+}
+
+/* `over [0,1]`: different cuts. */
+static bool read_over(Reader *r, Cursor *c, uint32_t *n, const uint32_t **over)
+{
+    const Term *list = cursor_expect(c, TERM_NAME, "over", "'over'") == NULL
+                           ? NULL
+                           : cursor_expect(c, TERM_LIST, NULL, "cuts in brackets");
+    if (list == NULL) {
+        return false;
+    }
+    uint32_t *numbers = ARENA_ARRAY(r->in.arena, list->n, uint32_t);
+    for (uint32_t k = 0; k < list->n; k++) {
+        int32_t cut = -1;
+        if (!read_cut_number(r, list->child[k], &cut)) {
+            return false;
+        }
+        bool again = cut < 0;
+        for (uint32_t i = 0; i < k; i++) {
+            again |= numbers[i] == (uint32_t)cut;
+        }
+        if (again) {
+            return refuse(r, list->span, "each cut once is expected here");
+        }
+        numbers[k] = (uint32_t)cut;
+    }
+    *n = list->n;
+    *over = numbers;
+    return true;
+}
+
+/* `%2 : f64[m] cut [0] fold reduce.sum over [1]` */
+static bool read_value(Reader *r, Cursor *c)
+{
+    const Term *number = cursor_expect(c, TERM_VALUE, NULL, "a value");
+    DistValue v = {.fold = OP_COPY};
+    if (number == NULL || cursor_expect(c, TERM_PUNCT, ":", "':'") == NULL ||
+        !read_type(&r->in, c, &v.dtype, &v.rank, &v.shape) ||
+        cursor_expect(c, TERM_NAME, "cut", "'cut'") == NULL) {
+        return false;
+    }
+    const Term *list = cursor_expect(c, TERM_LIST, NULL, "cuts in brackets");
+    if (list == NULL || list->n != v.rank || number->value != (int64_t)r->plan->values.n) {
+        return list != NULL &&
+               refuse(r, list->span,
+                      "values are numbered in order, and each dimension has a cut or '_'");
+    }
+    int32_t *cut = ARENA_ARRAY(r->in.arena, v.rank, int32_t);
+    for (uint32_t d = 0; d < v.rank; d++) {
+        if (!read_cut_number(r, list->child[d], &cut[d])) {
+            return false;
+        }
+        if (cut[d] >= 0 && !dim_eq(r->plan->cuts.at[cut[d]].extent, v.shape[d])) {
+            return refuse(r, list->child[d]->span, "the cut is of another extent");
+        }
+    }
+    v.cut = cut;
+    if (cursor_take(c, TERM_NAME, "fold")) {
+        const Term *op = cursor_expect(c, TERM_NAME, NULL, "a reduction");
+        if (op == NULL || !op_from_name((Str){op->text->text, op->text->n}, &v.fold) ||
+            op_info(v.fold)->kind != OPKIND_REDUCE) {
+            return op != NULL && refuse(r, op->span, "a reduction is expected here");
+        }
+        if (!read_over(r, c, &v.n_over, &v.over)) {
+            return false;
+        }
+    }
+    vec_push(r->in.arena, &r->plan->values, v);
+    return cursor_expect_end(c);
+}
+
+/* ---- steps ---- */
+
+/* A value that is there already, or is not yet. */
+static bool read_ref(Reader *r, const Term *t, bool made, uint32_t *out)
+{
+    if (t == NULL || t->kind != TERM_VALUE || t->value >= (int64_t)r->plan->values.n ||
+        r->made[t->value] != made) {
+        return t != NULL && refuse(r, t->span,
+                                   made ? "a value that is there is expected here"
+                                        : "a value that is not there yet is expected here");
+    }
+    *out = (uint32_t)t->value;
+    r->made[t->value] = true;
+    return true;
+}
+
+static const Term *next(Cursor *c, TermKind kind, const char *what)
+{
+    return cursor_expect(c, kind, NULL, what);
+}
+
+/* Is the value the argument: of its type and shape, and complete? */
+static bool fits(Reader *r, Span at, uint32_t arg, const DistValue *v)
+{
+    const struct DistHeadArg *a = &r->head->arg[arg];
+    bool same = a->dtype == v->dtype && a->rank == v->rank && v->fold == OP_COPY;
+    for (uint32_t d = 0; same && d < a->rank; d++) {
+        same = dim_eq(a->shape[d], v->shape[d]);
+    }
+    return same || refuse(r, at, "the value is not like the argument");
+}
+
+static bool read_transfer(Reader *r, Cursor *c, bool write)
+{
+    DistStep s = {.kind = write ? DIST_WRITE : DIST_READ};
+    const Term *value = write ? next(c, TERM_VALUE, "a value") : NULL;
+    if ((write && (value == NULL || cursor_expect(c, TERM_PUNCT, "->", "'->'") == NULL))) {
+        return false;
+    }
+    const Term *t = next(c, TERM_AT, "an argument");
+    DistArg *arg = t == NULL ? NULL : find_arg(r, t->span, t->text);
+    if (arg == NULL) {
+        return false;
+    }
+    if (!write) {
+        value = cursor_expect(c, TERM_PUNCT, "->", "'->'") == NULL
+                    ? NULL
+                    : next(c, TERM_VALUE, "a value");
+    }
+    s.arg = (uint32_t)(arg - r->plan->arg);
+    if (!read_ref(r, value, write, &s.value) || !cursor_expect_end(c) ||
+        !fits(r, t->span, s.arg, &r->plan->values.at[s.value])) {
+        return false;
+    }
+    if (write ? r->written[s.arg] : arg->result) {
+        return refuse(r, t->span, "a parameter is read, and an argument is written once");
+    }
+    r->written[s.arg] |= write;
+    vec_push(r->in.arena, &r->plan->steps, s);
+    return true;
+}
+
+static bool read_reduce(Reader *r, Cursor *c)
+{
+    DistStep s = {.kind = DIST_REDUCE};
+    const Term *from = next(c, TERM_VALUE, "a value");
+    if (!read_ref(r, from, true, &s.value) ||
+        cursor_expect(c, TERM_PUNCT, "->", "'->'") == NULL ||
+        !read_ref(r, next(c, TERM_VALUE, "a value"), false, &s.complete)) {
+        return false;
+    }
+    const DistValue *v = &r->plan->values.at[s.value], *to = &r->plan->values.at[s.complete];
+    bool same = v->fold != OP_COPY && to->fold == OP_COPY && v->dtype == to->dtype &&
+                v->rank == to->rank;
+    for (uint32_t d = 0; same && d < v->rank; d++) {
+        same = v->cut[d] == to->cut[d] && dim_eq(v->shape[d], to->shape[d]);
+    }
+    if (!same) {
+        return refuse(r, from->span, "a partial value becomes a complete one of its type");
+    }
+    vec_push(r->in.arena, &r->plan->steps, s);
+    return cursor_expect_end(c);
+}
+
+static bool read_local_dims(Reader *r, const Term *list, DistStep *s)
+{
+    Dim *dim = ARENA_ARRAY(r->in.arena, list->n, Dim);
+    int32_t *block = ARENA_ARRAY(r->in.arena, list->n, int32_t);
+    for (uint32_t k = 0; k < list->n; k++) {
+        const Term *t = list->child[k];
+        bool call = t->kind == TERM_CALL && strcmp(t->text->text, "block") == 0 && t->n == 1;
+        block[k] = -1;
+        if (call ? !read_cut_number(r, t->child[0], &block[k])
+                 : !read_dim(&r->in, t, &dim[k])) {
+            return false;
+        }
+        if (call && block[k] < 0) {
+            return refuse(r, t->span, "a cut is expected here");
+        }
+    }
+    s->n_dims = list->n;
+    s->dim = dim;
+    s->block = block;
+    return true;
+}
+
+/* Values that are there are arguments that are read, the others results: these are partial over the leaves of the step. */
+static bool read_local_values(Reader *r, const Term *list, DistStep *s)
+{
+    uint32_t *values = ARENA_ARRAY(r->in.arena, list->n, uint32_t);
+    bool result = false;
+    for (uint32_t k = 0; k < list->n; k++) {
+        const Term *t = list->child[k];
+        if (t->kind == TERM_VALUE && t->value < (int64_t)r->plan->values.n &&
+            !r->made[t->value]) {
+            result = true;
+        }
+        if (!read_ref(r, t, !result, &values[k])) {
+            return false;
+        }
+        const DistValue *v = &r->plan->values.at[values[k]];
+        bool fits = v->n_over == (result ? s->n_over : 0) &&
+                    (v->fold != OP_COPY) == (result && s->n_over > 0);
+        for (uint32_t i = 0; fits && i < v->n_over; i++) {
+            fits = v->over[i] == s->over[i];
+        }
+        for (uint32_t d = 0; result && fits && d < v->rank; d++) {
+            for (uint32_t i = 0; i < s->n_over; i++) {
+                fits = fits && v->cut[d] != (int32_t)s->over[i];
+            }
+        }
+        if (!fits) {
+            return refuse(
+                r, t->span,
+                "results are partial over the cuts of the leaves, arguments complete");
+        }
+    }
+    s->n_values = list->n;
+    s->values = values;
+    return true;
+}
+
+/* `gemm_part0 dims [...] values [...] over [...]` */
+static bool read_local(Reader *r, Cursor *c)
+{
+    DistStep s = {.kind = DIST_LOCAL};
+    s.kernel = cursor_name(c, "a local kernel");
+    if (s.kernel == NULL || cursor_expect(c, TERM_NAME, "dims", "'dims'") == NULL) {
+        return false;
+    }
+    const Term *dims = next(c, TERM_LIST, "dims in brackets");
+    if (dims == NULL || !read_local_dims(r, dims, &s) ||
+        cursor_expect(c, TERM_NAME, "values", "'values'") == NULL) {
+        return false;
+    }
+    const Term *values = next(c, TERM_LIST, "values in brackets");
+    if (values == NULL || !read_over(r, c, &s.n_over, &s.over) ||
+        !read_local_values(r, values, &s) || !cursor_expect_end(c)) {
+        return false;
+    }
+    vec_push(r->in.arena, &r->plan->steps, s);
+    return true;
+}
+
+/* ---- lines ---- */
+
+static bool make_room(Reader *r)
+{
+    if (r->n_made < r->plan->values.n) {
+        bool *made = ARENA_ARRAY(r->in.arena, r->plan->values.n, bool);
+        r->made = made;
+        r->n_made = r->plan->values.n;
+    }
+    return true;
+}
+
+static bool read_line(Reader *r, const DumpLine *line)
+{
+    Cursor c = cursor_line(r->in.ctx, line);
+    bool steps = r->plan->steps.n > 0;
+    if (cursor_take(&c, TERM_NAME, "axes")) {
+        return read_axes(r, &c);
+    }
+    if (cursor_take(&c, TERM_NAME, "leaves")) {
+        return read_leaves(r, &c);
+    }
+    if (cursor_take(&c, TERM_NAME, "cut")) {
+        return read_cut(r, &c);
+    }
+    if (cursor_take(&c, TERM_NAME, "value")) {
+        return !steps ? read_value(r, &c) : refuse(r, line->span, "values come before steps");
+    }
+    if (cursor_take(&c, TERM_NAME, "read")) {
+        return make_room(r) && read_transfer(r, &c, false);
+    }
+    if (cursor_take(&c, TERM_NAME, "write")) {
+        return make_room(r) && read_transfer(r, &c, true);
+    }
+    if (cursor_take(&c, TERM_NAME, "reduce")) {
+        return make_room(r) && read_reduce(r, &c);
+    }
+    if (cursor_take(&c, TERM_NAME, "local")) {
+        return make_room(r) && read_local(r, &c);
+    }
+    return read_layout(r, &c);
+}
+
+/* Lines of a kernel's head, joined, as a text of their own. */
+static const DumpTree *lines_tree(Ctx *ctx, Arena *arena, const TextLines *lines)
+{
+    Text text;
+    text_init(&text, arena);
+    for (uint32_t k = 0; k < lines->n; k++) {
+        text_put(&text, lines->at[k]);
+        text_char(&text, '\n');
+    }
+    uint32_t source = source_add(&ctx->sources, "ranks", text_str(&text), (Span){0, 0, 0});
+    return dump_tree_read(ctx, arena, source);
+}
+
+static bool is_whole(Reader *r)
+{
+    bool planned = r->plan->steps.n > 0;
+    for (uint32_t k = 0; planned && k < r->head->n_args; k++) {
+        if (r->head->arg[k].result && !r->written[k]) {
+            return refuse(r, r->head->span, "a result is not written");
+        }
+    }
+    return true;
+}
+
+DistPlan *dist_read(Ctx *ctx, Arena *arena, const DistHead *head, const TextLines *lines)
+{
+    Reader r = {.head = head, .plan = ARENA_NEW(arena, DistPlan)};
+    const DumpTree *tree = lines_tree(ctx, arena, lines);
+    if (tree == NULL) {
+        return NULL;
+    }
+    dump_reader_init(&r.in, ctx, arena);
+    DimTable dims = *head->dims;
+    dump_reader_kernel(&r.in, &dims);
+    for (uint32_t d = 0; d < dims.list.n; d++) {
+        map_put(&r.in.dim_number, dims.list.at[d].name->id, d);
+    }
+    DistArg *arg = ARENA_ARRAY(arena, (size_t)head->n_args + 1, DistArg);
+    r.written = ARENA_ARRAY(arena, (size_t)head->n_args + 1, bool);
+    for (uint32_t k = 0; k < head->n_args; k++) {
+        arg[k] = (DistArg){.name = head->arg[k].name, .result = head->arg[k].result};
+    }
+    r.plan->arg = arg;
+    r.plan->n_args = head->n_args;
+    for (uint32_t k = 0; k < tree->n; k++) {
+        if (!read_line(&r, tree->line[k])) {
+            return NULL;
+        }
+    }
+    r.plan->axis = r.axes.at;
+    r.plan->n_axes = r.axes.n;
+    return is_whole(&r) ? r.plan : NULL;
+}

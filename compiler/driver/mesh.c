@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See mesh.h. */
+#include "driver/mesh.h"
+
+#include <string.h>
+
+bool mesh_wish(const Options *o, int64_t most, Usage *usage, MeshWish *out)
+{
+    int64_t ranks = 0;
+    *out = (MeshWish){0, option_last(o, OPT_MESH, NULL)};
+    if (!option_number(o, OPT_RANKS, 1, most, &ranks, usage)) {
+        return false;
+    }
+    out->ranks = ranks;
+    return true;
+}
+
+/* The next `r:8` of the text; its name, null at the end or where it is none. */
+static const char *next_axis(Arena *arena, const char **at, int64_t *size)
+{
+    size_t n = strcspn(*at, ":"), digits = 0;
+    const char *name = str_dup(arena, (Str){*at, n});
+    if ((*at)[n] != ':' || memchr(*at, ',', n) != NULL) {
+        return NULL;
+    }
+    digits = strcspn(*at + n + 1, ",");
+    const char *number = str_dup(arena, (Str){*at + n + 1, digits});
+    if (!parse_i64(number, size) || *size < 1 || *size > RANKS_MOST) {
+        return NULL;
+    }
+    *at += n + 1 + digits;
+    *at += **at == ',' && (*at)[1] != '\0' ? 1 : 0;
+    return name;
+}
+
+static bool given_sizes(Arena *arena, const char *text, uint32_t n_axes,
+                        const char *const *axis, int32_t *size, const char **why)
+{
+    memset(size, 0, n_axes * sizeof *size);
+    for (const char *at = text; *at != '\0';) {
+        int64_t ranks = 0;
+        const char *name = next_axis(arena, &at, &ranks);
+        uint32_t found = n_axes;
+        for (uint32_t a = 0; name != NULL && a < n_axes; a++) {
+            bool only = n_axes == 1 && axis[a][0] == '\0'; /* whatever it is called */
+            found = strcmp(axis[a], name) == 0 || only ? a : found;
+        }
+        if (name == NULL || found == n_axes || size[found] != 0) {
+            *why = name == NULL ? "axes are given as r:2,c:3"
+                                : str_format(arena,
+                                             found == n_axes ? "the kernel has no axis '%s'"
+                                                             : "axis '%s' is given twice",
+                                             name);
+            return false;
+        }
+        size[found] = (int32_t)ranks;
+    }
+    for (uint32_t a = 0; a < n_axes; a++) {
+        if (size[a] == 0) {
+            *why = str_format(arena, "axis '%s' of the kernel is not given", axis[a]);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The largest divisor whose `axes`-th power is not above n. */
+static int64_t share(int64_t n, uint32_t axes)
+{
+    int64_t best = 1;
+    for (int64_t d = 1; d <= n; d++) {
+        int64_t power = 1;
+        for (uint32_t k = 0; k < axes && power <= n; k++) {
+            power *= d;
+        }
+        if (power > n) {
+            break;
+        }
+        best = n % d == 0 ? d : best;
+    }
+    return best;
+}
+
+bool mesh_sizes(Arena *arena, const MeshWish *wish, uint32_t n_axes, const char *const *axis,
+                int32_t *size, const char **why)
+{
+    int64_t product = 1, ranks = wish->ranks;
+    if (wish->text != NULL && !given_sizes(arena, wish->text, n_axes, axis, size, why)) {
+        return false;
+    }
+    for (uint32_t a = 0; a < n_axes; a++) {
+        if (wish->text == NULL) {
+            size[a] = (int32_t)(a + 1 == n_axes ? ranks : share(ranks, n_axes - a));
+            ranks /= size[a];
+        }
+        product *= size[a];
+        if (product > RANKS_MOST) {
+            *why = str_format(arena, "more than %d ranks", RANKS_MOST);
+            return false;
+        }
+    }
+    if (wish->ranks > 0 && product != wish->ranks) {
+        *why = str_format(arena, "the mesh has %lld ranks, --ranks says %lld",
+                          (long long)product, (long long)wish->ranks);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `--mesh r:8,c:8`, `--ranks=64`: how many ranks an axis of a kernel has. */
+#ifndef DRIVER_MESH_H
+#define DRIVER_MESH_H
+
+#include "driver/options.h"
+#include "driver/usage.h"
+
+/* What is said of them. */
+typedef struct MeshWish {
+    int64_t ranks;    /* 0: not said */
+    const char *text; /* of --mesh; null: not given */
+} MeshWish;
+
+#define RANKS_MOST 1048576 /* of a plan */
+
+/* False after a message (exit 2). */
+bool mesh_wish(const Options *o, int64_t most, Usage *usage, MeshWish *out);
+
+/* Sizes for a kernel with these axes ("" for one without a name): as --mesh has them, else as nearly equal as --ranks allows. On false
+ * *why says why not. */
+bool mesh_sizes(Arena *arena, const MeshWish *wish, uint32_t n_axes, const char *const *axis,
+                int32_t *size, const char **why);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who has what: leaves, parts of an axis, blocks of arguments and values. All of it is arithmetic on the sizes of a call, so that each
+ * rank knows what every other one has. */
+#include "walk.h"
+
+#include "../src/internal.h"
+
+int64_t tdsl_dtype_size(int32_t dtype)
+{
+    return (int64_t)tdsl_dtype_bytes(dtype);
+}
+
+int64_t tdsl_extent_of(const Setting *s, tdsl_dist_dim d)
+{
+    return d.dim < 0 ? d.fixed : s->all[d.dim];
+}
+
+void tdsl_place_of(const Setting *s, int32_t rank, int32_t *at)
+{
+    for (int32_t a = s->mesh->n_axes; a-- > 0;) {
+        at[a] = rank % s->mesh->size[a];
+        rank /= s->mesh->size[a];
+    }
+}
+
+int64_t tdsl_leaves_in(int64_t n, int64_t leaves)
+{
+    int64_t most = n < leaves ? n : leaves;
+    return most < 1 ? 1 : most;
+}
+
+int64_t tdsl_leaf_first(int64_t n, int64_t leaves, int64_t leaf)
+{
+    int64_t longer = n % leaves;
+    return leaf * (n / leaves) + (leaf < longer ? leaf : longer);
+}
+
+void tdsl_part_leaves(int64_t leaves, int64_t parts, int64_t part, int64_t *lo, int64_t *hi)
+{
+    *lo = tdsl_leaf_first(leaves, parts, part);
+    *hi = tdsl_leaf_first(leaves, parts, part + 1);
+}
+
+/* Positions of part `part` of `parts`. */
+static void part_range(int64_t n, int64_t leaves, int64_t parts, int64_t part, int64_t *lo,
+                       int64_t *hi)
+{
+    int64_t all = tdsl_leaves_in(n, leaves), first = 0, last = 0;
+    tdsl_part_leaves(all, parts, part, &first, &last);
+    *lo = tdsl_leaf_first(n, all, first);
+    *hi = tdsl_leaf_first(n, all, last);
+}
+
+void tdsl_arg_box(const Setting *s, int32_t arg, int32_t rank, Box *out)
+{
+    const tdsl_arg_info *info = &s->dist->kernel->args[arg];
+    const tdsl_dist_arg *layout = &s->dist->args[arg];
+    int32_t at[TDSL_DIST_AXES];
+    tdsl_place_of(s, rank, at);
+    out->rank = info->rank;
+    for (int32_t d = 0; d < info->rank; d++) {
+        const tdsl_extent *e = &info->extents[d];
+        int64_t n = e->dim < 0 ? e->fixed : s->all[e->dim], parts = 1, part = 0, leaves = 0;
+        for (int32_t k = 0; k < layout->n_pieces; k++) {
+            const tdsl_dist_piece *piece = &layout->pieces[k];
+            if (piece->dim == d) {
+                part = part * s->mesh->size[piece->axis] + at[piece->axis];
+                parts *= s->mesh->size[piece->axis];
+                leaves = leaves == 0 ? piece->leaves : leaves;
+            }
+        }
+        out->lo[d] = 0;
+        out->hi[d] = n;
+        if (leaves > 0) {
+            part_range(n, leaves, parts, part, &out->lo[d], &out->hi[d]);
+        }
+    }
+}
+
+void tdsl_cut_leaves(const Setting *s, int32_t cut, int32_t rank, int64_t *lo, int64_t *hi)
+{
+    const tdsl_dist_cut *c = &s->dist->cuts[cut];
+    int32_t at[TDSL_DIST_AXES];
+    tdsl_place_of(s, rank, at);
+    int64_t all = tdsl_leaves_in(tdsl_extent_of(s, c->extent), c->leaves);
+    tdsl_part_leaves(all, s->mesh->size[c->axis], at[c->axis], lo, hi);
+}
+
+void tdsl_value_box(const Setting *s, int32_t value, int32_t rank, Box *out)
+{
+    const tdsl_dist_value *v = &s->dist->values[value];
+    out->rank = v->rank;
+    for (int32_t d = 0; d < v->rank; d++) {
+        int64_t n = tdsl_extent_of(s, v->extents[d]), lo = 0, hi = 0;
+        out->lo[d] = 0;
+        out->hi[d] = n;
+        if (v->cuts[d] >= 0) {
+            int64_t all = tdsl_leaves_in(n, s->dist->cuts[v->cuts[d]].leaves);
+            tdsl_cut_leaves(s, v->cuts[d], rank, &lo, &hi);
+            out->lo[d] = tdsl_leaf_first(n, all, lo);
+            out->hi[d] = tdsl_leaf_first(n, all, hi);
+        }
+    }
+}
+
+uint32_t tdsl_arg_axes(const Setting *s, int32_t arg)
+{
+    uint32_t axes = 0;
+    for (int32_t k = 0; k < s->dist->args[arg].n_pieces; k++) {
+        axes |= 1u << s->dist->args[arg].pieces[k].axis;
+    }
+    return axes;
+}
+
+uint32_t tdsl_value_axes(const Setting *s, int32_t value)
+{
+    const tdsl_dist_value *v = &s->dist->values[value];
+    uint32_t axes = 0;
+    for (int32_t d = 0; d < v->rank; d++) {
+        axes |= v->cuts[d] >= 0 ? 1u << s->dist->cuts[v->cuts[d]].axis : 0;
+    }
+    return axes;
+}
+
+bool tdsl_is_same_layout(const Setting *s, int32_t arg, int32_t value)
+{
+    const tdsl_dist_value *v = &s->dist->values[value];
+    const tdsl_dist_arg *layout = &s->dist->args[arg];
+    for (int32_t d = 0; d < v->rank; d++) {
+        const tdsl_dist_cut *cut = v->cuts[d] < 0 ? NULL : &s->dist->cuts[v->cuts[d]];
+        int32_t n = 0;
+        for (int32_t k = 0; k < layout->n_pieces; k++) {
+            const tdsl_dist_piece *piece = &layout->pieces[k];
+            if (piece->dim == d) {
+                n++;
+                if (cut == NULL || cut->axis != piece->axis || cut->leaves != piece->leaves) {
+                    return false;
+                }
+            }
+        }
+        if (n != (cut != NULL ? 1 : 0)) {
+            return false;
+        }
+    }
+    return layout->partial == 0;
+}

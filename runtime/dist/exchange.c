@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What moves between ranks: blocks from one layout to another, and partial values to complete ones. All ranks know by arithmetic what
+ * they send and receive; a count is the same walk without a communicator. */
+#include "walk.h"
+
+#include <string.h>
+
+#include "fold.h"
+
+/* Partial values of more bytes are reduced piece by piece, each rank one piece. */
+#define WHOLE_BYTES 65536
+
+char *tdsl_walk_take(Walk *w, int64_t bytes)
+{
+    size_t at = (w->top + 63) & ~(size_t)63;
+    w->top = at + (size_t)bytes;
+    w->most = w->top > w->most ? w->top : w->most;
+    return w->base == NULL ? NULL : w->base + at;
+}
+
+/* Blocks of an argument or of a value. */
+typedef struct Layout {
+    bool is_arg;
+    int32_t number;
+    uint32_t axes; /* along which blocks differ */
+} Layout;
+
+static Layout arg_layout(const Walk *w, int32_t arg)
+{
+    return (Layout){true, arg, tdsl_arg_axes(&w->setting, arg)};
+}
+
+static Layout value_layout(const Walk *w, int32_t value)
+{
+    return (Layout){false, value, tdsl_value_axes(&w->setting, value)};
+}
+
+static void box_of(const Walk *w, Layout l, int32_t rank, Box *out)
+{
+    if (l.is_arg) {
+        tdsl_arg_box(&w->setting, l.number, rank, out);
+    } else {
+        tdsl_value_box(&w->setting, l.number, rank, out);
+    }
+}
+
+/* Do the two ranks differ in none of these axes? */
+static bool agree_on(const Walk *w, int32_t a, int32_t b, uint32_t axes)
+{
+    int32_t x[TDSL_DIST_AXES], y[TDSL_DIST_AXES];
+    tdsl_place_of(&w->setting, a, x);
+    tdsl_place_of(&w->setting, b, y);
+    for (int32_t i = 0; i < w->setting.mesh->n_axes; i++) {
+        if ((axes >> i & 1) != 0 && x[i] != y[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* All messages of `send` and `receive`, which are counted. */
+static tdsl_status exchange(Walk *w)
+{
+    for (int32_t r = 0; r < w->setting.ranks; r++) {
+        w->count.sent += (uint64_t)w->send[r].bytes;
+        w->count.received += (uint64_t)w->receive[r].bytes;
+    }
+    return w->comm == NULL || w->setting.ranks == 1
+               ? TDSL_OK
+               : w->comm->exchange(w->comm->state, w->send, w->receive);
+}
+
+/* What rank `from` has for rank `to`: of what is alike on some axes, who is nearest has it. */
+static bool message(const Walk *w, Layout a, int32_t from, Layout b, int32_t to, Box *region)
+{
+    Box have, want;
+    if (!agree_on(w, from, to, ~a.axes)) {
+        return false;
+    }
+    box_of(w, a, from, &have);
+    box_of(w, b, to, &want);
+    return tdsl_box_meet(&have, &want, region);
+}
+
+static tdsl_status move(Walk *w, Layout a, const char *from, Layout b, char *to, int64_t size)
+{
+    Box have, want, region;
+    size_t mark = w->top;
+    box_of(w, a, w->rank, &have);
+    box_of(w, b, w->rank, &want);
+    memset(w->send, 0, (size_t)w->setting.ranks * sizeof *w->send);
+    memset(w->receive, 0, (size_t)w->setting.ranks * sizeof *w->receive);
+    for (int32_t r = 0; r < w->setting.ranks; r++) {
+        if (r != w->rank && message(w, a, w->rank, b, r, &region)) {
+            int64_t bytes = tdsl_box_count(&region) * size;
+            w->send[r] = (tdsl_dist_bytes){tdsl_walk_take(w, bytes), bytes};
+            if (w->comm != NULL) {
+                tdsl_box_copy(w->send[r].data, &region, from, &have, &region, size);
+            }
+        }
+        if (r != w->rank && message(w, a, r, b, w->rank, &region)) {
+            int64_t bytes = tdsl_box_count(&region) * size;
+            w->receive[r] = (tdsl_dist_bytes){tdsl_walk_take(w, bytes), bytes};
+        }
+    }
+    tdsl_status status = exchange(w);
+    for (int32_t r = 0; w->comm != NULL && status == TDSL_OK && r < w->setting.ranks; r++) {
+        if (message(w, a, r, b, w->rank, &region)) {
+            if (r == w->rank) {
+                tdsl_box_copy(to, &want, from, &have, &region, size);
+            } else {
+                tdsl_box_copy(to, &want, w->receive[r].data, &region, &region, size);
+            }
+        }
+    }
+    w->top = mark;
+    return status;
+}
+
+/* ---- reductions ---- */
+
+/* Terms of one value on the ranks that differ in `axes` only. */
+typedef struct Terms {
+    const tdsl_dist_value *v; /* type, how terms are combined, over what */
+    uint32_t axes;
+    bool of_arg; /* one of each rank */
+    int64_t count;
+    int64_t most; /* that some rank has */
+} Terms;
+
+static int32_t group_rank(const Walk *w, const Terms *t, int32_t rank)
+{
+    int32_t n = 0;
+    for (int32_t r = 0; r < rank; r++) {
+        n += agree_on(w, r, rank, ~t->axes) ? 1 : 0;
+    }
+    return n;
+}
+
+static int64_t terms_of(Walk *w, const Terms *t, int32_t rank, TreeNode *nodes)
+{
+    int64_t most = 0;
+    if (t->of_arg) {
+        nodes[0] = (TreeNode){group_rank(w, t, rank), 0, NULL};
+        return 1;
+    }
+    return tdsl_tree_nodes(&w->setting, t->v, rank, nodes, &most);
+}
+
+/* The nodes of all ranks of the group: those of others lie in what was received from them, own ones at `own`; each is `count` elements
+ * apart by `stride` bytes. */
+static void fold_terms(Walk *w, const Terms *t, char *own, int64_t stride, int64_t piece,
+                       int64_t count, char *out, int64_t size)
+{
+    int64_t n = 0;
+    for (int32_t r = 0; r < w->setting.ranks; r++) {
+        if (!agree_on(w, r, w->rank, ~t->axes)) {
+            continue;
+        }
+        int64_t more = terms_of(w, t, r, w->scratch + n);
+        for (int64_t k = 0; k < more; k++) {
+            w->scratch[n + k].data =
+                r == w->rank ? own + k * stride : (char *)w->receive[r].data + k * piece;
+        }
+        n += more;
+    }
+    tdsl_tree_fold(t->v, w->scratch, n, count);
+    memcpy(out, w->scratch[0].data, (size_t)(count * size));
+}
+
+/* Each rank gets all terms. */
+static tdsl_status reduce_whole(Walk *w, const Terms *t, char *own, char *out, int64_t size)
+{
+    int64_t bytes = t->count * size, mine = terms_of(w, t, w->rank, w->scratch);
+    for (int32_t r = 0; r < w->setting.ranks; r++) {
+        bool other = r != w->rank && agree_on(w, r, w->rank, ~t->axes);
+        int64_t theirs = other ? terms_of(w, t, r, w->scratch) * bytes : 0;
+        w->send[r] = (tdsl_dist_bytes){own, other ? mine * bytes : 0};
+        w->receive[r] =
+            (tdsl_dist_bytes){theirs > 0 ? tdsl_walk_take(w, theirs) : NULL, theirs};
+    }
+    tdsl_status status = exchange(w);
+    if (w->comm != NULL && status == TDSL_OK) {
+        fold_terms(w, t, own, bytes, bytes, t->count, out, size);
+    }
+    return status;
+}
+
+/* Each rank gets a piece of all terms, and gives the sum of it to the others: a reduce-scatter and an allgather. */
+static tdsl_status reduce_pieces(Walk *w, const Terms *t, int32_t members, char *own, char *out,
+                                 int64_t size)
+{
+    int64_t bytes = t->count * size, mine = terms_of(w, t, w->rank, w->scratch), lo = 0, hi = 0;
+    tdsl_part_leaves(t->count, members, group_rank(w, t, w->rank), &lo, &hi);
+    int64_t piece = (hi - lo) * size;
+    for (int32_t r = 0, member = 0; r < w->setting.ranks; r++) {
+        int64_t first = 0, last = 0;
+        w->send[r] = w->receive[r] = (tdsl_dist_bytes){NULL, 0};
+        if (!agree_on(w, r, w->rank, ~t->axes)) {
+            continue;
+        }
+        tdsl_part_leaves(t->count, members, member++, &first, &last);
+        if (r == w->rank) {
+            continue;
+        }
+        int64_t part = (last - first) * size, theirs = terms_of(w, t, r, w->scratch);
+        w->send[r] = (tdsl_dist_bytes){tdsl_walk_take(w, mine * part), mine * part};
+        w->receive[r] = (tdsl_dist_bytes){tdsl_walk_take(w, theirs * piece), theirs * piece};
+        for (int64_t k = 0; w->comm != NULL && k < mine; k++) {
+            memcpy((char *)w->send[r].data + k * part, own + k * bytes + first * size,
+                   (size_t)part);
+        }
+    }
+    tdsl_status status = exchange(w);
+    if (w->comm != NULL && status == TDSL_OK) {
+        fold_terms(w, t, own + lo * size, bytes, piece, hi - lo, out + lo * size, size);
+    }
+    for (int32_t r = 0, member = 0; r < w->setting.ranks; r++) {
+        int64_t first = 0, last = 0;
+        if (agree_on(w, r, w->rank, ~t->axes)) {
+            tdsl_part_leaves(t->count, members, member++, &first, &last);
+            int64_t part = (last - first) * size;
+            bool counted = w->base == NULL;
+            w->send[r] =
+                (tdsl_dist_bytes){counted ? NULL : out + lo * size, r == w->rank ? 0 : piece};
+            w->receive[r] =
+                (tdsl_dist_bytes){counted ? NULL : out + first * size, r == w->rank ? 0 : part};
+        }
+    }
+    return status == TDSL_OK ? exchange(w) : status;
+}
+
+static tdsl_status reduce(Walk *w, const Terms *t, char *own, char *out)
+{
+    int64_t size = tdsl_dtype_size(t->v->dtype);
+    int32_t members = 0;
+    size_t mark = w->top;
+    for (int32_t r = 0; r < w->setting.ranks; r++) {
+        members += agree_on(w, r, w->rank, ~t->axes) ? 1 : 0;
+    }
+    /* All ranks choose alike, also where blocks of some are smaller. */
+    tdsl_status status = members * t->most * size <= WHOLE_BYTES || members == 1
+                             ? reduce_whole(w, t, own, out, size)
+                             : reduce_pieces(w, t, members, own, out, size);
+    w->top = mark;
+    return status;
+}
+
+/* ---- steps ---- */
+
+static int64_t value_count(const Walk *w, int32_t value)
+{
+    Box box;
+    tdsl_value_box(&w->setting, value, w->rank, &box);
+    return tdsl_box_count(&box);
+}
+
+/* Elements of the largest block: parts of an axis begin with the long ones. */
+static int64_t most_count(const Walk *w, Layout l)
+{
+    Box box;
+    box_of(w, l, 0, &box);
+    return tdsl_box_count(&box);
+}
+
+static char *take_value(Walk *w, int32_t value)
+{
+    int64_t size = tdsl_dtype_size(w->setting.dist->values[value].dtype);
+    w->value[value] = tdsl_walk_take(w, value_count(w, value) * size);
+    return w->value[value];
+}
+
+/* The sum of what ranks have of an argument that is partial, and of which none has a copy. */
+static tdsl_status read_partial(Walk *w, int32_t arg, Terms *t, char **sum)
+{
+    int64_t size = tdsl_dtype_size(t->v->dtype);
+    Box box;
+    tdsl_arg_box(&w->setting, arg, w->rank, &box);
+    t->count = tdsl_box_count(&box);
+    t->most = most_count(w, arg_layout(w, arg));
+    char *own = tdsl_walk_take(w, t->count * size);
+    *sum = tdsl_walk_take(w, t->count * size);
+    if (w->comm != NULL && t->count > 0) {
+        memcpy(own, w->args[arg], (size_t)(t->count * size));
+    }
+    return reduce(w, t, own, *sum);
+}
+
+tdsl_status tdsl_walk_read(Walk *w, const tdsl_dist_step *step)
+{
+    const tdsl_dist_info *dist = w->setting.dist;
+    const tdsl_arg_info *info = &dist->kernel->args[step->arg];
+    bool partial = dist->args[step->arg].partial != 0;
+    Layout from = arg_layout(w, step->arg), to = value_layout(w, step->value);
+    if (!partial && info->role != TDSL_INOUT &&
+        tdsl_is_same_layout(&w->setting, step->arg, step->value)) {
+        w->value[step->value] = w->args == NULL ? NULL : w->args[step->arg];
+        return TDSL_OK;
+    }
+    char *value = take_value(w, step->value);
+    char *array = w->args == NULL ? NULL : w->args[step->arg];
+    size_t mark = w->top;
+    tdsl_status status = TDSL_OK;
+    if (partial) {
+        tdsl_dist_value v = {.dtype = info->dtype, .fold = TDSL_FOLD_SUM};
+        Terms t = {&v, ~from.axes, true, 0, 0};
+        status = read_partial(w, step->arg, &t, &array);
+    }
+    if (status == TDSL_OK) {
+        status = move(w, from, array, to, value, tdsl_dtype_size(info->dtype));
+    }
+    w->top = mark;
+    return status;
+}
+
+/* Is this the first rank of those that differ in these axes only? */
+static bool is_first(const Walk *w, uint32_t axes)
+{
+    int32_t at[TDSL_DIST_AXES];
+    tdsl_place_of(&w->setting, w->rank, at);
+    for (int32_t a = 0; a < w->setting.mesh->n_axes; a++) {
+        if ((axes >> a & 1) != 0 && at[a] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+tdsl_status tdsl_walk_write(Walk *w, const tdsl_dist_step *step)
+{
+    const tdsl_dist_info *dist = w->setting.dist;
+    Layout from = value_layout(w, step->value), to = arg_layout(w, step->arg);
+    int64_t size = tdsl_dtype_size(dist->kernel->args[step->arg].dtype);
+    char *array = w->args == NULL ? NULL : w->args[step->arg];
+    tdsl_status status = move(w, from, w->value[step->value], to, array, size);
+    if (w->comm != NULL && dist->args[step->arg].partial != 0 && !is_first(w, ~to.axes)) {
+        Box box;
+        tdsl_arg_box(&w->setting, step->arg, w->rank, &box);
+        memset(array, 0, (size_t)(tdsl_box_count(&box) * size));
+    }
+    return status;
+}
+
+tdsl_status tdsl_walk_reduce(Walk *w, const tdsl_dist_step *step)
+{
+    const tdsl_dist_value *v = &w->setting.dist->values[step->value];
+    Terms t = {v, 0, false, value_count(w, step->value),
+               most_count(w, value_layout(w, step->value))};
+    for (int32_t k = 0; k < v->n_over; k++) {
+        t.axes |= 1u << w->setting.dist->cuts[v->over[k]].axis;
+    }
+    char *out = take_value(w, step->complete);
+    return reduce(w, &t, w->value[step->value], out);
+}

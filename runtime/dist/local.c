@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of a local kernel: one for a rank's block, or one for each leaf that it has, whose results are combined as they come. */
+#include "walk.h"
+
+#include <string.h>
+
+#define DIMS_MOST 128
+#define ARGS_MOST 128
+
+/* A step as it is called: the leaves at hand. */
+typedef struct Calls {
+    Walk *w;
+    const tdsl_dist_step *step;
+    int64_t lo[TDSL_DIST_AXES], hi[TDSL_DIST_AXES],
+        at[TDSL_DIST_AXES]; /* leaves of step->over */
+    int64_t dims[DIMS_MOST];
+    void *args[ARGS_MOST];
+    int64_t count[ARGS_MOST]; /* elements of partial results */
+} Calls;
+
+/* The step's cut `cut` among those of its leaves, or -1. */
+static int32_t over_of(const Calls *c, int32_t cut)
+{
+    for (int32_t k = 0; k < c->step->n_over; k++) {
+        if (c->step->over[k] == cut) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+/* Positions of a cut that this call has. */
+static void cut_range(const Calls *c, int32_t cut, int64_t *lo, int64_t *hi)
+{
+    const Setting *s = &c->w->setting;
+    const tdsl_dist_cut *of = &s->dist->cuts[cut];
+    int64_t n = tdsl_extent_of(s, of->extent), leaves = tdsl_leaves_in(n, of->leaves), a = 0,
+            b = 0;
+    int32_t k = over_of(c, cut);
+    if (k >= 0) {
+        a = c->at[k];
+        b = a + 1;
+    } else {
+        tdsl_cut_leaves(s, cut, c->w->rank, &a, &b);
+    }
+    *lo = tdsl_leaf_first(n, leaves, a);
+    *hi = tdsl_leaf_first(n, leaves, b);
+}
+
+static void set_dims(Calls *c)
+{
+    for (int32_t k = 0; k < c->step->kernel->n_dims; k++) {
+        const tdsl_dist_dim *d = &c->step->dims[k];
+        int64_t lo = 0, hi = 0;
+        if (d->cut >= 0) {
+            cut_range(c, d->cut, &lo, &hi);
+            c->dims[k] = hi - lo;
+        } else {
+            c->dims[k] = tdsl_extent_of(&c->w->setting, *d);
+        }
+    }
+}
+
+/* What of a value this call has: part of what the rank has. */
+static void region_of(const Calls *c, int32_t value, const Box *box, Box *region)
+{
+    const tdsl_dist_value *v = &c->w->setting.dist->values[value];
+    *region = *box;
+    for (int32_t d = 0; d < v->rank; d++) {
+        if (v->cuts[d] >= 0 && over_of(c, v->cuts[d]) >= 0) {
+            cut_range(c, v->cuts[d], &region->lo[d], &region->hi[d]);
+        }
+    }
+}
+
+/* The elements that the call reads: where they lie, if that is one run, else a copy. */
+static void set_argument(Calls *c, int32_t k)
+{
+    Walk *w = c->w;
+    int32_t value = c->step->values[k];
+    int64_t size = tdsl_dtype_size(w->setting.dist->values[value].dtype), first = 0;
+    Box box, region;
+    tdsl_value_box(&w->setting, value, w->rank, &box);
+    region_of(c, value, &box, &region);
+    bool run = tdsl_box_is_run(&box, &region, &first);
+    char *copy = run ? NULL : tdsl_walk_take(w, tdsl_box_count(&region) * size);
+    if (w->comm == NULL) {
+        return;
+    }
+    if (!run) {
+        tdsl_box_copy(copy, &region, w->value[value], &box, &region, size);
+    }
+    c->args[k] = run ? w->value[value] + first * size : copy;
+}
+
+static bool is_result(const Calls *c, int32_t k)
+{
+    return c->step->kernel->args[k].role == TDSL_OUT;
+}
+
+/* Memory of the results: of a partial one for as many terms as there are at once. */
+static void take_results(Calls *c)
+{
+    Walk *w = c->w;
+    for (int32_t k = 0; k < c->step->kernel->n_args; k++) {
+        int32_t value = c->step->values[k];
+        const tdsl_dist_value *v = &w->setting.dist->values[value];
+        int64_t most = 1;
+        Box box;
+        if (!is_result(c, k)) {
+            continue;
+        }
+        tdsl_value_box(&w->setting, value, w->rank, &box);
+        c->count[k] = tdsl_box_count(&box);
+        if (v->n_over > 0) {
+            (void)tdsl_tree_nodes(&w->setting, v, w->rank, w->scratch, &most);
+        }
+        w->value[value] = tdsl_walk_take(w, most * c->count[k] * tdsl_dtype_size(v->dtype));
+    }
+}
+
+/* The call at hand writes its partial results behind the terms so far. */
+static void set_results(Calls *c, int64_t n)
+{
+    for (int32_t k = 0; k < c->step->kernel->n_args; k++) {
+        int32_t value = c->step->values[k];
+        int64_t bytes = c->count[k] * tdsl_dtype_size(c->w->setting.dist->values[value].dtype);
+        if (is_result(c, k) && c->w->comm != NULL) {
+            c->args[k] = c->w->value[value] + n * bytes;
+        }
+    }
+}
+
+static int64_t leaf_number(const Calls *c)
+{
+    int64_t number = 0;
+    for (int32_t k = 0; k < c->step->n_over; k++) {
+        const tdsl_dist_cut *cut = &c->w->setting.dist->cuts[c->step->over[k]];
+        int64_t n = tdsl_extent_of(&c->w->setting, cut->extent);
+        number = number * tdsl_leaves_in(n, cut->leaves) + c->at[k];
+    }
+    return number;
+}
+
+/* Adds the terms of a call to those before; all partial results of a step have the same. */
+static int64_t combine(Calls *c, int64_t n)
+{
+    TreeNode leaf = {leaf_number(c), 0, NULL};
+    int64_t after = n;
+    TreeNode *nodes = c->w->scratch; /* [n] from the calls before */
+    for (int32_t k = 0; k < c->step->kernel->n_args; k++) {
+        if (!is_result(c, k)) {
+            continue;
+        }
+        const tdsl_dist_value *v = &c->w->setting.dist->values[c->step->values[k]];
+        int64_t bytes = c->count[k] * tdsl_dtype_size(v->dtype);
+        TreeNode *own = c->w->scratch + c->w->scratch_half;
+        for (int64_t i = 0; i < n; i++) {
+            own[i] = nodes[i];
+            own[i].data =
+                c->w->comm == NULL ? NULL : c->w->value[c->step->values[k]] + i * bytes;
+        }
+        leaf.data = c->w->comm == NULL ? NULL : c->args[k];
+        after = tdsl_tree_push(v, own, n, leaf, c->count[k]);
+    }
+    memcpy(nodes, c->w->scratch + c->w->scratch_half, (size_t)after * sizeof *nodes);
+    return after;
+}
+
+static tdsl_status call(Calls *c)
+{
+    Walk *w = c->w;
+    const tdsl_kernel_info *kernel = c->step->kernel;
+    int32_t threads = w->threads == NULL || w->threads->count < 1 ? 1 : w->threads->count;
+    size_t mark = w->top;
+    set_dims(c);
+    for (int32_t k = 0; k < kernel->n_args; k++) {
+        if (!is_result(c, k)) {
+            set_argument(c, k);
+        }
+    }
+    size_t bytes = kernel->workspace_bytes_threads(c->dims, threads);
+    w->count.calls++;
+    if (bytes == SIZE_MAX || bytes > (size_t)INT64_MAX / 2) {
+        return TDSL_E_OVERFLOW;
+    }
+    char *space = tdsl_walk_take(w, (int64_t)bytes);
+    tdsl_status status = w->comm == NULL
+                             ? TDSL_OK
+                             : kernel->call_threads(c->dims, c->args, space, bytes, w->threads);
+    w->top = mark;
+    return status;
+}
+
+tdsl_status tdsl_walk_local(Walk *w, const tdsl_dist_step *step)
+{
+    Calls c = {.w = w, .step = step};
+    take_results(&c);
+    if (step->n_over == 0) {
+        set_results(&c, 0);
+        return call(&c);
+    }
+    for (int32_t k = 0; k < step->n_over; k++) {
+        tdsl_cut_leaves(&w->setting, step->over[k], w->rank, &c.lo[k], &c.hi[k]);
+        c.at[k] = c.lo[k];
+        if (c.lo[k] == c.hi[k]) {
+            return TDSL_OK; /* no leaf is this rank's */
+        }
+    }
+    int64_t n = 0;
+    for (int32_t k = step->n_over - 1; k >= 0;) {
+        set_results(&c, n);
+        tdsl_status status = call(&c);
+        if (status != TDSL_OK) {
+            return status;
+        }
+        n = combine(&c, n);
+        for (k = step->n_over - 1; k >= 0 && ++c.at[k] == c.hi[k]; k--) {
+            c.at[k] = c.lo[k];
+        }
+    }
+    return TDSL_OK;
+}

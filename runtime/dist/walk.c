@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A call on ranks: the steps of the table, first counted, then taken. */
+#include "walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../src/internal.h"
+
+/* Numbers that all ranks have alike, or one of them is wrong. */
+#define ALIKE 3
+
+static bool mesh_fits(const tdsl_dist_info *dist, const tdsl_mesh *mesh, int32_t *ranks)
+{
+    int64_t product = 1;
+    bool ok = mesh != NULL && mesh->n_axes == dist->n_axes && dist->n_axes <= TDSL_DIST_AXES;
+    for (int32_t a = 0; ok && a < mesh->n_axes; a++) {
+        ok = mesh->size[a] > 0 && product <= INT32_MAX / mesh->size[a];
+        product *= ok ? mesh->size[a] : 1;
+    }
+    *ranks = (int32_t)product;
+    return ok;
+}
+
+/* Bytes of all extents fit, with room for several of them? */
+static bool sizes_fit(const Setting *s)
+{
+    const tdsl_kernel_info *k = s->dist->kernel;
+    for (int32_t a = 0; a < k->n_args; a++) {
+        int64_t bytes = tdsl_dtype_size(k->args[a].dtype);
+        for (int32_t d = 0; d < k->args[a].rank; d++) {
+            const tdsl_extent *e = &k->args[a].extents[d];
+            int64_t n = e->dim < 0 ? e->fixed : s->all[e->dim];
+            if (n > 0 && bytes > INT64_MAX / 1024 / n) {
+                return false;
+            }
+            bytes *= n > 0 ? n : 1;
+        }
+    }
+    for (int32_t v = 0; v < s->dist->n_values; v++) {
+        const tdsl_dist_value *value = &s->dist->values[v];
+        int64_t bytes = tdsl_dtype_size(value->dtype);
+        for (int32_t d = 0; d < value->rank; d++) {
+            int64_t n = tdsl_extent_of(s, value->extents[d]);
+            if (n > 0 && bytes > INT64_MAX / 1024 / n) {
+                return false;
+            }
+            bytes *= n > 0 ? n : 1;
+        }
+    }
+    return true;
+}
+
+/* Extents of all dims into all[TDSL_MAX_DIMS]. */
+static tdsl_status complete(const tdsl_dist_info *dist, const int64_t *dims, int64_t *all)
+{
+    const tdsl_kernel_info *k = dist->kernel;
+    int32_t dim = 0;
+    int64_t value = 0;
+    if (k->n_dims + k->n_computed > TDSL_MAX_DIMS) {
+        return TDSL_E_OVERFLOW;
+    }
+    for (int32_t d = 0; d < k->n_dims + k->n_computed; d++) {
+        all[d] = d < k->n_dims ? dims[d] : DIM_UNBOUND;
+        if (d < k->n_dims && all[d] < 0) {
+            return TDSL_E_SHAPE;
+        }
+    }
+    if (k->n_computed == 0) {
+        return TDSL_OK;
+    }
+    switch (tdsl_extents_complete(k, all, &dim, &value)) {
+    case EXTENT_GOOD:
+        return TDSL_OK;
+    case EXTENT_OVERFLOW:
+        return TDSL_E_OVERFLOW;
+    default:
+        return TDSL_E_SHAPE;
+    }
+}
+
+static tdsl_status setting_make(const tdsl_dist_info *dist, const tdsl_mesh *mesh,
+                                const int64_t *dims, int64_t *all, Setting *s)
+{
+    if (dist == NULL || dist->version != TDSL_DIST_VERSION ||
+        dist->struct_size < sizeof *dist || dist->kernel->abi_version < TDSL_ABI_VERSION) {
+        return dist == NULL ? TDSL_E_ARGUMENT : TDSL_E_ABI;
+    }
+    *s = (Setting){.dist = dist, .mesh = mesh, .all = all};
+    if (!mesh_fits(dist, mesh, &s->ranks) || (dist->kernel->n_dims > 0 && dims == NULL)) {
+        return TDSL_E_ARGUMENT;
+    }
+    tdsl_status status = complete(dist, dims, all);
+    return status == TDSL_OK && !sizes_fit(s) ? TDSL_E_OVERFLOW : status;
+}
+
+/* The most nodes that a value, or an argument with terms, has on all ranks. */
+static int64_t nodes_most(const Setting *s)
+{
+    int64_t most = s->ranks;
+    for (int32_t v = 0; v < s->dist->n_values; v++) {
+        const tdsl_dist_value *value = &s->dist->values[v];
+        int64_t leaves = 1;
+        for (int32_t k = 0; k < value->n_over; k++) {
+            const tdsl_dist_cut *cut = &s->dist->cuts[value->over[k]];
+            leaves *= tdsl_leaves_in(tdsl_extent_of(s, cut->extent), cut->leaves);
+        }
+        most = leaves > most ? leaves : most;
+    }
+    return most + 1;
+}
+
+static void walk_free(Walk *w)
+{
+    free(w->value);
+    free(w->scratch);
+    free(w->send);
+    free(w->receive);
+}
+
+/* Lists that are small beside what is computed. */
+static tdsl_status walk_make(Walk *w, const Setting *s, int32_t rank)
+{
+    int64_t nodes = nodes_most(s);
+    size_t ranks = (size_t)s->ranks, values = (size_t)s->dist->n_values + 1;
+    *w = (Walk){.setting = *s, .rank = rank, .scratch_half = nodes};
+    w->value = calloc(values, sizeof *w->value);
+    w->scratch = calloc((size_t)nodes * 2, sizeof *w->scratch);
+    w->send = calloc(ranks, sizeof *w->send);
+    w->receive = calloc(ranks, sizeof *w->receive);
+    if (w->value == NULL || w->scratch == NULL || w->send == NULL || w->receive == NULL) {
+        walk_free(w);
+        *w = (Walk){0};
+        return TDSL_E_MEMORY;
+    }
+    return TDSL_OK;
+}
+
+/* A failure of a local kernel is kept until all ranks have taken all steps; one of the communicator is not. */
+static tdsl_status take_steps(Walk *w, tdsl_status *local)
+{
+    for (int32_t k = 0; k < w->setting.dist->n_steps; k++) {
+        const tdsl_dist_step *step = &w->setting.dist->steps[k];
+        tdsl_status status = TDSL_OK;
+        switch (step->kind) {
+        case TDSL_STEP_READ:
+            status = tdsl_walk_read(w, step);
+            break;
+        case TDSL_STEP_WRITE:
+            status = tdsl_walk_write(w, step);
+            break;
+        case TDSL_STEP_REDUCE:
+            status = tdsl_walk_reduce(w, step);
+            break;
+        default:
+            status = tdsl_walk_local(w, step);
+            if (*local == TDSL_OK) {
+                *local = status;
+            }
+            status = TDSL_OK;
+        }
+        if (status != TDSL_OK) {
+            return status;
+        }
+    }
+    return TDSL_OK;
+}
+
+static tdsl_status measure(const Setting *s, int32_t rank, tdsl_dist_count *count)
+{
+    Walk w;
+    tdsl_status local = TDSL_OK, status = walk_make(&w, s, rank);
+    if (status != TDSL_OK) {
+        return status;
+    }
+    status = take_steps(&w, &local);
+    *count = w.count;
+    count->workspace = w.most;
+    count->arguments = 0;
+    for (int32_t a = 0; a < s->dist->kernel->n_args; a++) {
+        Box box;
+        tdsl_arg_box(s, a, rank, &box);
+        count->arguments +=
+            (uint64_t)(tdsl_box_count(&box) * tdsl_dtype_size(s->dist->kernel->args[a].dtype));
+    }
+    walk_free(&w);
+    return status == TDSL_OK ? local : status;
+}
+
+tdsl_status tdsl_dist_measure(const tdsl_dist_info *dist, const tdsl_mesh *mesh, int32_t rank,
+                              const int64_t *dims, tdsl_dist_count *count)
+{
+    int64_t all[TDSL_MAX_DIMS];
+    Setting s;
+    tdsl_status status = setting_make(dist, mesh, dims, all, &s);
+    if (status == TDSL_OK && (rank < 0 || rank >= s.ranks || count == NULL)) {
+        status = TDSL_E_ARGUMENT;
+    }
+    return status == TDSL_OK ? measure(&s, rank, count) : status;
+}
+
+tdsl_cut tdsl_dist_block(const tdsl_dist_info *dist, const tdsl_mesh *mesh, int32_t rank,
+                         const int64_t *dims, int32_t arg, int32_t dim)
+{
+    int64_t all[TDSL_MAX_DIMS];
+    Setting s;
+    Box box;
+    if (setting_make(dist, mesh, dims, all, &s) != TDSL_OK || rank < 0 || rank >= s.ranks ||
+        arg < 0 || arg >= dist->kernel->n_args || dim < 0 ||
+        dim >= dist->kernel->args[arg].rank) {
+        return (tdsl_cut){0, 0};
+    }
+    tdsl_arg_box(&s, arg, rank, &box);
+    return (tdsl_cut){box.lo[dim], box.hi[dim] - box.lo[dim]};
+}
+
+/* ---- all ranks as one ---- */
+
+/* A number that differs where plan, sizes or mesh do. */
+static int64_t digest(const Setting *s)
+{
+    uint64_t h = 1469598103934665603u;
+    const char *text = s->dist->kernel->digest;
+    for (; text != NULL && *text != '\0'; text++) {
+        h = (h ^ (uint64_t)(unsigned char)*text) * 1099511628211u;
+    }
+    for (int32_t d = 0; d < s->dist->kernel->n_dims; d++) {
+        h = (h ^ (uint64_t)s->all[d]) * 1099511628211u;
+    }
+    for (int32_t a = 0; a < s->mesh->n_axes; a++) {
+        h = (h ^ (uint64_t)s->mesh->size[a]) * 1099511628211u;
+    }
+    return (int64_t)(h >> 2);
+}
+
+/* The least status of all and whose it is; TDSL_E_ABI where what all should have alike differs. */
+static tdsl_status agree(const tdsl_comm *comm, tdsl_status own, int64_t alike,
+                         int32_t *bad_rank)
+{
+    int64_t numbers[ALIKE] = {(int64_t)own * 4294967296 + comm->rank, alike, -alike};
+    *bad_rank = comm->rank;
+    if (comm->size > 1) {
+        tdsl_status status = comm->agree(comm->state, numbers, ALIKE);
+        if (status != TDSL_OK) {
+            return own != TDSL_OK ? own : status;
+        }
+    }
+    int64_t rank = numbers[0] & 0xffffffff, least = (numbers[0] - rank) / 4294967296;
+    if (least != TDSL_OK) {
+        *bad_rank = (int32_t)rank;
+        return own != TDSL_OK ? own : TDSL_E_PEER;
+    }
+    return numbers[1] == -numbers[2] ? TDSL_OK : TDSL_E_ABI;
+}
+
+static tdsl_status check(const Setting *s, const tdsl_comm *comm, void *const *args)
+{
+    if (s->ranks != comm->size || comm->rank < 0 || comm->rank >= comm->size) {
+        return TDSL_E_ARGUMENT;
+    }
+    for (int32_t a = 0; a < s->dist->kernel->n_args; a++) {
+        Box box;
+        tdsl_arg_box(s, a, comm->rank, &box);
+        if (args == NULL || (args[a] == NULL && tdsl_box_count(&box) > 0)) {
+            return TDSL_E_ARGUMENT;
+        }
+    }
+    return TDSL_OK;
+}
+
+static tdsl_status take_space(const tdsl_dist_count *count, tdsl_dist_options *o, void **space,
+                              void **own)
+{
+    size_t bytes = (size_t)count->workspace + 64;
+    if (o->workspace != NULL) {
+        *space = (char *)o->workspace + (64 - (uintptr_t)o->workspace % 64) % 64;
+        return o->bytes < bytes ? TDSL_E_WORKSPACE : TDSL_OK;
+    }
+    *own = malloc(bytes);
+    *space = *own == NULL ? NULL : (char *)*own + (64 - (uintptr_t)*own % 64) % 64;
+    return *own == NULL ? TDSL_E_MEMORY : TDSL_OK;
+}
+
+static tdsl_status run(const Setting *s, const tdsl_comm *comm, void *const *args, void *space,
+                       const tdsl_threads *threads, tdsl_dist_count *count, tdsl_status *local)
+{
+    Walk w;
+    tdsl_status status = walk_make(&w, s, comm->rank);
+    w.comm = comm;
+    w.args = args;
+    w.base = space;
+    w.threads = threads;
+    if (status == TDSL_OK) {
+        status = take_steps(&w, local);
+        count->received = w.count.received;
+        count->sent = w.count.sent;
+        count->calls = w.count.calls;
+        walk_free(&w);
+    }
+    return status;
+}
+
+tdsl_status tdsl_dist_call(const tdsl_comm *comm, const tdsl_dist_info *dist,
+                           const tdsl_mesh *mesh, const int64_t *dims, void *const *args,
+                           tdsl_dist_options *options, tdsl_dist_count *count)
+{
+    static const tdsl_threads one = {.count = 1};
+    tdsl_dist_options defaults = {0}, *o = options != NULL ? options : &defaults;
+    tdsl_dist_count counted = {0};
+    int64_t all[TDSL_MAX_DIMS];
+    Setting s = {0};
+    void *own = NULL, *space = NULL;
+    tdsl_status status = setting_make(dist, mesh, dims, all, &s);
+    int64_t alike = status == TDSL_OK ? digest(&s) : 0;
+    status = status == TDSL_OK ? check(&s, comm, args) : status;
+    status = status == TDSL_OK ? o->before : status;
+    status = status == TDSL_OK ? measure(&s, comm->rank, &counted) : status;
+    status = status == TDSL_OK ? take_space(&counted, o, &space, &own) : status;
+    status = agree(comm, status, alike, &o->bad_rank);
+    if (status == TDSL_OK) {
+        tdsl_status local = TDSL_OK;
+        status = run(&s, comm, args, space, o->threads != NULL ? o->threads : &one, &counted,
+                     &local);
+        if (status == TDSL_OK) { /* else the communicator is lost */
+            status = agree(comm, local, alike, &o->bad_rank);
+        }
+    }
+    free(own);
+    if (count != NULL) {
+        *count = counted;
+    }
+    return status;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of runtime/dist share. */
+#ifndef TDSL_DIST_WALK_H
+#define TDSL_DIST_WALK_H
+
+#include <stdbool.h>
+
+#include "tdsl/dist.h"
+
+#define RANK_MOST 64
+
+/* Some positions of each dimension. */
+typedef struct Box {
+    int32_t rank;
+    int64_t lo[RANK_MOST], hi[RANK_MOST];
+} Box;
+
+int64_t tdsl_box_count(const Box *b);
+bool tdsl_box_meet(const Box *a, const Box *b,
+                   Box *out); /* false: they have nothing in common */
+/* Elements of `size` bytes at `region` from one dense array to another, whose boxes hold it. */
+void tdsl_box_copy(char *to, const Box *to_box, const char *from, const Box *from_box,
+                   const Box *region, int64_t size);
+/* Do the region's elements lie side by side in the array of this box? Then *first is where. */
+bool tdsl_box_is_run(const Box *box, const Box *region, int64_t *first);
+
+/* A call at the sizes of its dims. */
+typedef struct Setting {
+    const tdsl_dist_info *dist;
+    const tdsl_mesh *mesh;
+    int32_t ranks;
+    const int64_t *all; /* open dims, then computed ones */
+} Setting;
+
+int64_t tdsl_extent_of(const Setting *s, tdsl_dist_dim d);
+void tdsl_place_of(const Setting *s, int32_t rank, int32_t *at); /* [n_axes] */
+int64_t tdsl_leaves_in(int64_t n, int64_t leaves);
+int64_t tdsl_leaf_first(int64_t n, int64_t leaves, int64_t leaf);
+/* Leaves [lo, hi) of a part; positions of that. */
+void tdsl_part_leaves(int64_t leaves, int64_t parts, int64_t part, int64_t *lo, int64_t *hi);
+void tdsl_arg_box(const Setting *s, int32_t arg, int32_t rank, Box *out);
+void tdsl_value_box(const Setting *s, int32_t value, int32_t rank, Box *out);
+/* Which leaves of a cut a rank has. */
+void tdsl_cut_leaves(const Setting *s, int32_t cut, int32_t rank, int64_t *lo, int64_t *hi);
+/* Of which axes the argument, or the value, has different blocks; a bit for each. */
+uint32_t tdsl_arg_axes(const Setting *s, int32_t arg);
+uint32_t tdsl_value_axes(const Setting *s, int32_t value);
+/* Is the argument's array the value as it stands? */
+bool tdsl_is_same_layout(const Setting *s, int32_t arg, int32_t value);
+int64_t tdsl_dtype_size(int32_t dtype);
+
+/* ---- tree.c: sums of leaves in one order, whoever has them ---- */
+typedef struct TreeNode {
+    int64_t first; /* leaf */
+    int32_t level; /* it is the sum of 2^level leaves, fewer at the end */
+    char *data;
+} TreeNode;
+/* Pushes a node whose leaves follow those before; joins what can be joined, and combines data where there is any. The number of nodes. */
+int64_t tdsl_tree_push(const tdsl_dist_value *v, TreeNode *nodes, int64_t n, TreeNode node,
+                       int64_t count);
+/* The nodes that a rank has of a value that is partial over these cuts; `most` at once while they are made. The number of nodes. */
+int64_t tdsl_tree_nodes(const Setting *s, const tdsl_dist_value *v, int32_t rank,
+                        TreeNode *nodes, int64_t *most);
+/* All leaves of all ranks, [n] in any order, to one in nodes[0].data. */
+void tdsl_tree_fold(const tdsl_dist_value *v, TreeNode *nodes, int64_t n, int64_t count);
+
+/* ---- exchange.c ---- */
+typedef struct Walk {
+    Setting setting;
+    const tdsl_comm *comm; /* null: only counted */
+    int32_t rank;
+    void *const *args;
+    char *base;        /* of the workspace */
+    size_t top, most;  /* bytes of it: taken now, at most so far */
+    char **value;      /* [n_values] where it is; null: nothing yet, or in a count */
+    TreeNode *scratch; /* for nodes of all ranks, and once more behind scratch_half of them */
+    int64_t scratch_half;
+    tdsl_dist_bytes *send, *receive; /* [ranks] */
+    const tdsl_threads *threads;
+    tdsl_dist_count count;
+} Walk;
+
+/* Bytes of the workspace, null in a count; freed down to a mark. */
+char *tdsl_walk_take(Walk *w, int64_t bytes);
+tdsl_status tdsl_walk_read(Walk *w, const tdsl_dist_step *step);
+tdsl_status tdsl_walk_write(Walk *w, const tdsl_dist_step *step);
+tdsl_status tdsl_walk_reduce(Walk *w, const tdsl_dist_step *step);
+tdsl_status tdsl_walk_local(Walk *w, const tdsl_dist_step *step);
+
+#endif

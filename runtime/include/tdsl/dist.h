@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels on ranks: walks the table of a kernel with `shard` (NAME_dist of its header) over a communicator. All ranks call
+ * tdsl_dist_call with the same kernel, mesh and open dimensions, each with its own blocks of the arrays.
+ *
+ * A communicator is a few functions that move bytes; tdsl_dist_threads makes one of threads, in this process. Results have the
+ * same bits on every mesh and with every communicator: sums over ranks are added here, leaf by leaf in a fixed tree. */
+#ifndef TDSL_DIST_H
+#define TDSL_DIST_H
+
+#include "tdsl/tdsl.h"
+
+#include "tdsl/dist_abi.h"
+
+TDSL_BEGIN
+
+#define TDSL_DIST_AXES 8
+
+typedef struct tdsl_dist_bytes {
+    void *data;
+    int64_t bytes;
+} tdsl_dist_bytes;
+
+/* What a rank has of its communicator. Both functions are called by all ranks, in the same order. */
+typedef struct tdsl_comm {
+    void *state;
+    int32_t rank, size;
+    /* Sends send[r] to each rank r and receives receive[r] from it, [size] each; sizes agree. Nothing goes to the rank itself. */
+    tdsl_status (*exchange)(void *state, const tdsl_dist_bytes *send,
+                            const tdsl_dist_bytes *receive);
+    /* Each of the numbers becomes the least that a rank has. */
+    tdsl_status (*agree)(void *state, int64_t *numbers, int32_t n);
+} tdsl_comm;
+
+/* The ranks of a communicator as a mesh: the product of the sizes is the number of ranks, the last axis is the fastest. */
+typedef struct tdsl_mesh {
+    int32_t n_axes; /* as the kernel's */
+    int32_t size[TDSL_DIST_AXES];
+} tdsl_mesh;
+
+typedef struct tdsl_cut {
+    int64_t first, count;
+} tdsl_cut;
+
+/* What rank `rank` of the mesh has of dimension `dim` of argument `arg`. */
+TDSL_API tdsl_cut tdsl_dist_block(const tdsl_dist_info *dist, const tdsl_mesh *mesh,
+                                  int32_t rank, const int64_t *dims, int32_t arg, int32_t dim);
+
+/* What a call needs and moves, of one rank. */
+typedef struct tdsl_dist_count {
+    uint64_t arguments; /* bytes of its arrays */
+    uint64_t
+        workspace; /* bytes beside them: values of the kernel, messages, workspace of local kernels */
+    uint64_t received; /* bytes from other ranks */
+    uint64_t sent;
+    uint64_t calls; /* of local kernels */
+} tdsl_dist_count;
+
+/* TDSL_E_SHAPE, TDSL_E_OVERFLOW: of these dims; TDSL_E_ARGUMENT: of this mesh. */
+TDSL_API TDSL_NODISCARD tdsl_status tdsl_dist_measure(const tdsl_dist_info *dist,
+                                                      const tdsl_mesh *mesh, int32_t rank,
+                                                      const int64_t *dims,
+                                                      tdsl_dist_count *count);
+
+/* `dims` are the open dimensions of the kernel, `args` one pointer for each of its arguments to what this rank has. `workspace` of
+ * `bytes`, as tdsl_dist_measure says; null: it is allocated. `threads`: of each call of a local kernel; null: the caller's alone. `count`, which may
+ * be null, is what was moved. A failure of one rank before anything has moved is the failure of all: its own status there, TDSL_E_PEER on the
+ * others, whose `bad_rank` it is. */
+typedef struct tdsl_dist_options {
+    void *workspace;
+    size_t bytes;
+    const tdsl_threads *threads;
+    tdsl_status before; /* what this rank has found to be wrong already: all are told */
+    int32_t bad_rank;   /* set after a failure */
+} tdsl_dist_options;
+
+TDSL_API TDSL_NODISCARD tdsl_status tdsl_dist_call(
+    const tdsl_comm *comm, const tdsl_dist_info *dist, const tdsl_mesh *mesh,
+    const int64_t *dims, void *const *args, tdsl_dist_options *options, tdsl_dist_count *count);
+
+/* Runs `rank` on so many threads, each with its communicator; returns after the last has, with the least status. A rank that returns while others
+ * wait for it ends their waiting with TDSL_E_PEER. */
+TDSL_API tdsl_status tdsl_dist_threads(int32_t ranks,
+                                       tdsl_status (*rank)(void *user, const tdsl_comm *comm),
+                                       void *user);
+
+TDSL_END
+
+#endif

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Random layouts on thread ranks: kernels of tests/programs and einsum cases get random `shard` and `partial` attributes, are compiled together,
+and run on every mesh of 1 to 8 ranks at several extents (cuts.c compares).
+
+usage: cuts.py TDSLC CUTS CC [--layouts=N] [--seed=N] [--most=RANKS] [--keep=FOLDER]"""
+import argparse
+import json
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+INEXACT = {"dfmp2_energy", "dfmp2_density", "attention", "attention_gqa", "ccsd_t", "mp3_pp", "mp3_ring", "lt_sos_mp2", "conv1x1_bn"}
+OWN = """
+kernel ranks_norm(x: f64[n, m]) -> (y: f64[n, m], s: f64[n]) { s[i] = sum[j](x[i,j] * x[i,j]); y[i,j] = x[i,j] * s[i] + s[i]; }
+kernel ranks_softmax(x: f32[n, m], v: f32[m, k]) -> (y: f32[n, k]) {
+    w[i,j] = exp(x[i,j] - max[l](x[i,l]));
+    y[i,c] = w[i,j] * v[j,c] / sum[j](w[i,j]);
+}
+kernel ranks_update(A: f64[m, k], B: f64[k, n], C: inout f64[m, n], alpha: f64, beta: f64) { C[i,j] = alpha * A[i,p] * B[p,j] + beta * C[i,j]; }
+kernel ranks_folds(x: i32[n, m], b: bool[n, m]) -> (lo: i32[m], hi: i32, p: i64[n], any_: bool[n], all_: bool[m]) {
+    lo[j] = min[i](x[i,j]); hi = max[i,j](x[i,j]); p[i] = prod[j](i64(x[i,j])); any_[i] = any[j](b[i,j]); all_[j] = all[i](b[i,j]);
+}
+kernel ranks_halves(A: f16[m, k], B: f16[k, n]) -> (C: f16[m, n], s: f16[n]) { C[i,j] = A[i,p] * B[p,j]; s[j] = sum[p](B[p,j]); }
+kernel ranks_views(x: f64[n + 2, m], y: f64[k, m]) -> (d: f64[n, m], r: f64[n + 2], j: f64[n + 2 + k, m]) {
+    d[i,a] = x[i,a] - 2*x[i + 1,a] + x[i + 2,a]; r[i] = sum[a](x[i,a]); j[i,a] = x[i,a]; j[i + n + 2,a] = y[i,a];
+}
+kernel ranks_causal(x: f64[n, m]) -> (c: f64[n, m], t: f64[n]) { c[i,a] = sum[j <= i](x[j,a]); t[i] = sum[j < i, a](x[j,a] * x[i,a]); }
+kernel ranks_pass(x: f64[n], y: inout f64[n]) -> (r: f64[n], s: f64[n], q: f64) { r = x; s = y; y[i] += x[i]; q = 3; }
+kernel ranks_chain(A: f64[m, k], B: f64[k, n], C: f64[n, m]) -> (t: f64, D: f64[m, m]) { D[i,l] = A[i,p] * B[p,j] * C[j,l]; t = sum[i](D[i,i]); }
+kernel ranks_fixed(A: c128[5, k], B: c128[k, 3]) -> (C: c128[5, 3], D: c128[3]) { C[i,j] = A[i,p] * B[p,j]; D[j] = sum[i](conj(C[i,j]) * C[i,j]); }
+kernel ranks_rows(X: f64[s, n*dh], w: f64[n]) -> (A: f64[s, n, s]) { A[q,g,k] = sum[e](X[q, g*dh + e] * X[k, g*dh + e]) * w[g]; }
+"""
+
+
+def kernels(text):
+    """Of each kernel its head, and the text behind it."""
+    for m in re.finditer(r"^kernel (\w+)\(((?:[^()]|\([^()]*\))*)\)(\s*->\s*\(((?:[^()]|\([^()]*\))*)\))?\s*\{", text, re.M):
+        depth, end = 1, m.end()
+        while depth:
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            end += 1
+        yield m.group(1), m.group(2), m.group(4), text[m.end():end]
+
+
+def split(params):
+    """At commas outside of brackets."""
+    parts, depth, at = [], 0, 0
+    for i, c in enumerate(params):
+        depth += {"[": 1, "(": 1, "]": -1, ")": -1}.get(c, 0)
+        if c == "," and depth == 0:
+            parts.append(params[at:i])
+            at = i + 1
+    return [p.strip() for p in parts + [params[at:]] if p.strip()]
+
+
+def attributes(rng, param, axes, is_result):
+    """The parameter with a random layout."""
+    m = re.match(r"\w+:\s*(inout\s+)?(\w+)(?:\[(.*)\])?$", param, re.S)
+    if not m or "symmetric" in param:
+        return param
+    rank = len(split(m.group(3))) if m.group(3) else 0
+    cuts = [f"{axis}({rng.randrange(rank)})" if axis else str(rng.randrange(rank)) for axis in axes if rank and rng.random() < 0.7]
+    text = param + (f" shard({', '.join(cuts)})" if cuts else "")
+    can = m.group(2) != "bool" and not m.group(1) and (rank or is_result)
+    return text + (" partial" if can and rng.random() < 0.15 else "")
+
+
+def with_layout(rng, name, params, results, body):
+    axes = rng.choice([[""], ["r", "c"], ["r", "c"], ["r", "c", "z"]])
+    head = ", ".join(attributes(rng, p, axes, False) for p in split(params))
+    tail = ", ".join(attributes(rng, r, axes, True) for r in split(results or ""))
+    return f"kernel {name}({head})" + (f" -> ({tail})" if results else "") + " {" + body
+
+
+def einsum_kernel(name, case):
+    """An equation with open extents as a kernel; None where it has more than letters."""
+    inputs, _, output = case["eq"].replace(" ", "").partition("->")
+    terms = inputs.split(",")
+    if not re.fullmatch(r"[a-zA-Z,]*->[a-zA-Z]*", case["eq"].replace(" ", "")) or len(terms) != len(case["shapes"]):
+        return None
+    size = {}
+    for term, shape in zip(terms, case["shapes"]):
+        if len(term) != len(shape):
+            return None
+        for letter, n in zip(term, shape):
+            if size.setdefault(letter, n) != n or n == 1:
+                return None
+    if not set(output) <= set(size) or len(set(output)) < len(output) or not all(terms):
+        return None
+    params = ", ".join(f"x{k}: f64[{', '.join('d' + c for c in t)}]" for k, t in enumerate(terms))
+    result = f"y: f64[{', '.join('d' + c for c in output)}]" if output else "y: f64"
+    operands = ", ".join(f"x{k}" for k in range(len(terms)))
+    return name, params, result, f' y = einsum("{inputs}->{output}", {operands}); }}'
+
+
+def largest(head, values):
+    """Elements of the largest argument; a dim that an extent is computed from counts as a factor."""
+    most = 1
+    for shape in re.findall(r"\[([^\]]*)\]", head):
+        count = 1
+        for extent in shape.split(","):
+            for name in re.findall(r"[a-zA-Z_]\w*", extent):
+                count *= values.get(name, 1)
+        most = max(most, count)
+    return most
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tdslc")
+    parser.add_argument("cuts")
+    parser.add_argument("cc")
+    parser.add_argument("--layouts", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--most", type=int, default=8)
+    parser.add_argument("--keep")
+    a = parser.parse_args()
+    rng = random.Random(a.seed)
+    all_kernels = list(kernels((HERE.parent / "programs/programs.tdsl").read_text())) + list(kernels(OWN)) * 2
+    for k, case in enumerate(json.loads((HERE.parent / "data/einsum.json").read_text())["cases"]):
+        made = einsum_kernel(f"einsum{k}", case) if case["status"] != "error" else None
+        all_kernels += [made] if made else []
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(a.keep or scratch)
+        texts, chosen, heads = [], [], {}
+        for k in range(a.layouts):
+            name, params, results, body = rng.choice(all_kernels)
+            chosen.append((f"k{k}", name))
+            heads[f"k{k}"] = params + "," + (results or "")
+            texts.append(with_layout(rng, f"k{k}", params, results, body))
+        (folder / "cuts.tdsl").write_text("\n".join(texts) + "\n")
+        tdslc = [a.tdslc, folder / "cuts.tdsl", "-o", folder / "cuts.c"]
+        subprocess.run(tdslc, check=True, stderr=subprocess.DEVNULL)
+        subprocess.run([a.cc, "-O1", "-shared", "-fPIC", "-o", folder / "cuts.so", folder / "cuts.c", "-lm"], check=True)
+        header = (folder / "cuts.h").read_text()
+        lines = []
+        for symbol, name in chosen:
+            if f" {symbol}_dist;" not in header:
+                continue # no layout by chance
+            dims = re.findall(r"int64_t (\w+)", re.search(rf"{symbol}_workspace_bytes\((.*?)\);", header, re.S).group(1))
+            exact = "float" if name in INEXACT or name in ("ranks_softmax", "ranks_halves") else "exact"
+            sets = [[rng.choice([1, 2, 3, 4, 5, 6, 7, 8, 9, 11]) for _ in dims], [rng.choice([0, 1, 2, 3, 13, 17]) for _ in dims]]
+            if len(dims) <= 3:
+                sets.append([rng.choice([16, 31, 67, 70]) for _ in dims])
+            for values in sets:
+                if largest(heads[symbol], dict(zip(dims, values))) <= 60000:
+                    lines.append(" ".join([symbol, exact, str(len(dims)), *map(str, values)]))
+        (folder / "lines").write_text("\n".join(lines) + "\n")
+        done = subprocess.run([a.cuts, folder / "cuts.so", str(a.most)], input="\n".join(lines) + "\n", text=True, capture_output=True)
+        print(done.stdout[-6000:], done.stderr[-2000:])
+        if done.returncode != 0:
+            bad = sorted({line.split()[0] for line in done.stdout.splitlines() if ":" in line}, key=lambda s: (len(s), s))
+            for symbol in bad[:8]:
+                print(dict(chosen).get(symbol), *[t for t in texts if t.startswith(f"kernel {symbol}(")])
+        sys.exit(done.returncode)
+
+
+main()
