@@ -17,7 +17,7 @@ static bool is_later(Sym name)
     return false;
 }
 
-static bool function_named(Sym name, Op *op)
+bool function_named(Sym name, Op *op)
 {
     return op_from_name((Str){name->text, name->n}, op) && op_info(*op)->kind == OPKIND_MAP &&
            *op != OP_COPY && *op != OP_CAST && *op != OP_SCALE && *op != OP_WHERE;

@@ -254,6 +254,8 @@ static CheckedExpr *compute(Kern *k, CheckedExpr *e, DType t)
         return e;
     case CHECKED_REDUCE:
         return compute_reduce(k, e, t);
+    case CHECKED_GATHER: /* its positions compute in i64 already */
+        return cast_to(k, e, t);
     case CHECKED_POISON:
     case CHECKED_CONST:
     case CHECKED_EXTENT:

@@ -227,6 +227,29 @@ static void show_call(Show *w, const CheckedExpr *e)
     text_char(w->out, ')');
 }
 
+/* A position that is a value: in its sums an index is called by its name. */
+static void show_place(Show *w, const CheckedExpr *shown)
+{
+    const CheckedExpr *e = as_written(shown);
+    if (e->kind == CHECKED_INDEX) {
+        text_put(w->out, w->label[e->label[0]]->text);
+        return;
+    }
+    if (e->kind != CHECKED_CHAIN) {
+        show_expr(w, e, LEVEL_SUM);
+        return;
+    }
+    for (uint32_t a = 0; a < e->n; a++) {
+        bool parens = as_written(e->arg[a])->kind == CHECKED_CHAIN;
+        if (a > 0) {
+            text_printf(w->out, " %s ", op_info((Op)e->link[a])->symbol);
+        }
+        text_put(w->out, parens ? "(" : "");
+        show_place(w, e->arg[a]);
+        text_put(w->out, parens ? ")" : "");
+    }
+}
+
 static void show_bare(Show *w, const CheckedExpr *e)
 {
     switch (e->kind) {
@@ -254,6 +277,15 @@ static void show_bare(Show *w, const CheckedExpr *e)
             show_labels(w, e->label, e->rank);
             text_char(w->out, ']');
         }
+        break;
+    case CHECKED_GATHER:
+        text_put(w->out, w->value[e->read]->text);
+        for (uint32_t a = 0; a < e->n; a++) {
+            const CheckedExpr *at = as_written(e->arg[a]);
+            text_put(w->out, a == 0 ? "[" : ", ");
+            show_place(w, at);
+        }
+        text_char(w->out, ']');
         break;
     case CHECKED_MAP:
         show_call(w, e);

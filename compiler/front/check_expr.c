@@ -406,25 +406,32 @@ static CheckedExpr *check_name(Kern *k, AstId ast, const AstNode *n)
 
 /* ---- indices ---- */
 
+bool index_count_fits(Kern *k, const AstNode *n, uint32_t value)
+{
+    const Value *of = &k->k->values.at[value];
+    uint32_t count = n->n - 1, rank = of->type.rank;
+    if (count == rank) {
+        return true;
+    }
+    Diagnostic *d = diag_error(
+        &k->c->ctx->diags, E_RANK_MISMATCH, n->span,
+        "%u ind%s here but '%s' has %u dimension%s", count, count == 1 ? "ex" : "ices",
+        of->name != NULL ? of->name->text : "einsum", rank, rank == 1 ? "" : "s");
+    if (of->name != NULL) {
+        diag_note(d, of->span, "'%s' is declared here with shape %s", of->name->text,
+                  shape_text(k->c->arena, &k->k->dims, &of->type));
+    }
+    return false;
+}
+
 bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *n_labels,
                   const Affine **at, const SplitShape **split)
 {
-    const Value *of = &k->k->values.at[value];
-    const TensorType *type = &of->type;
     const AstNode *n = ast_node(&k->c->program->ast, ast);
     uint32_t count = n->n - 1;
     k->indexed = true;
     k->reads++;
-    if (count != type->rank) {
-        Diagnostic *d =
-            diag_error(&k->c->ctx->diags, E_RANK_MISMATCH, n->span,
-                       "%u ind%s here but '%s' has %u dimension%s", count,
-                       count == 1 ? "ex" : "ices", of->name != NULL ? of->name->text : "einsum",
-                       type->rank, type->rank == 1 ? "" : "s");
-        if (of->name != NULL) {
-            diag_note(d, of->span, "'%s' is declared here with shape %s", of->name->text,
-                      shape_text(k->c->arena, &k->k->dims, type));
-        }
+    if (!index_count_fits(k, n, value)) {
         return false;
     }
     *at = NULL;
@@ -521,6 +528,9 @@ static CheckedExpr *check_indexed(Kern *k, AstId ast)
     uint32_t n_labels = 0;
     const Affine *at = NULL;
     const SplitShape *split = NULL;
+    if (type.dtype != DTYPE_NONE && gather_is(k, &n)) {
+        return gather_check(k, ast, found);
+    }
     if (type.dtype == DTYPE_NONE) {
         poison_labels(k, &n);
     } else if (!index_labels(k, ast, found, label, &n_labels, &at, &split)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the checker share: the state of checking a program and a kernel. check.c: files, dims and
  * constants; check_kernel.c: heads; check_statement.c: statements and indices; check_expr.c: expressions; check_call.c:
- * calls; check_fold.c: reductions; check_expand.c: those that are written with others; check_einsum.c: einsum strings; check_sums.c: which sums are silent; check_weak.c: numbers without a type;
+ * calls; check_gather.c: positions that are values; check_fold.c: reductions; check_expand.c: those that are written with others; check_einsum.c: einsum strings; check_sums.c: which sums are silent; check_weak.c: numbers without a type;
  * check_compute.c: the type in which a statement computes;
  * check_name.c: what names mean. Nobody else includes this. */
 #ifndef FRONT_CHECK_PARTS_H
@@ -275,8 +275,18 @@ bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *
 void chain_add(Kern *k, CheckedExpr *chain, Op link, CheckedExpr *arg);
 CheckedExpr *chain_type(Kern *k, CheckedExpr *chain); /* once all arguments are there */
 
+/* Are there as many indices as the value has dimensions? False after a report. */
+bool index_count_fits(Kern *k, const AstNode *n, uint32_t value);
+
+/* ---- check_gather.c ---- */
+/* Does a value stand in a position of this indexed tensor? */
+bool gather_is(Kern *k, const AstNode *n);
+CheckedExpr *gather_check(Kern *k, AstId ast, uint32_t value);
+
 /* ---- check_call.c ---- */
 CheckedExpr *call_check(Kern *k, AstId ast);
+/* An elementwise function of the op table. */
+bool function_named(Sym name, Op *op);
 /* Reports a call, or a reduction, of a name that stands for none. */
 CheckedExpr *unknown_function(Kern *k, AstId ast, const AstNode *n);
 

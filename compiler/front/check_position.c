@@ -89,7 +89,7 @@ static void scan_alone(Kern *k, AstId id, bool listed, bool left)
             note_name(k, &name,
                       lone && is_order(&child) ? INDEX_ALONE | INDEX_SHIFTED | INDEX_NAMED
                                                : INDEX_ALONE | INDEX_NAMED);
-        } else if (!place || child.kind == AST_CALL) {
+        } else if (!place || child.kind != AST_NAME) {
             scan_alone(k, n.child[c], false, n.kind == AST_ASSIGN && c == 0);
         }
     }
@@ -135,10 +135,13 @@ static bool refuse(Kern *k, Span at, const char *what)
 static bool refuse_gather(Kern *k, Span at)
 {
     Diagnostic *d = diag_error(&k->c->ctx->diags, E_SYNTAX, at,
-                               "a position does not depend on values: there is no gather yet");
-    diag_help(
-        d,
-        "an element at a place that is a value: sum[j](select(index(j) == idx[i], w[j], 0))");
+                               k->on_left ? "a position on the left does not depend on values: "
+                                            "there is no scatter yet"
+                                          : "this position does not depend on values");
+    if (k->on_left) {
+        diag_help(d, "what goes to place i is summed: sum[k](select(idx[k] == index(i), "
+                     "x[k], 0))");
+    }
     return false;
 }
 

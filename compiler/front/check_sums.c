@@ -84,6 +84,21 @@ static bool divides(const CheckedExpr *e)
     return false;
 }
 
+/* A tensor read at values: it has the indices that stand in its positions. */
+static void scan_gather(Sums *s, const CheckedExpr *e)
+{
+    for (uint32_t a = 0; a < e->rank && (e->kind == CHECKED_READ || e->kind == CHECKED_INDEX);
+         a++) {
+        if (is_silent(s, e->label[a])) {
+            s->count[(uint32_t)e->label[a] - s->first]++;
+            s->at[(uint32_t)e->label[a] - s->first] = label_place(s, e, a);
+        }
+    }
+    for (uint32_t a = 0; a < e->n; a++) {
+        scan_gather(s, e->arg[a]);
+    }
+}
+
 /* `top`: the term itself, under minus signs at most; only there may a divisor stand. */
 static void scan_plain(Sums *s, const CheckedExpr *e, bool top)
 {
@@ -103,6 +118,10 @@ static void scan_plain(Sums *s, const CheckedExpr *e, bool top)
         return;
     }
     bool negated = e->kind == CHECKED_MAP && e->op == OP_NEG;
+    if (e->kind == CHECKED_GATHER && !s->divided) {
+        scan_gather(s, e);
+        return;
+    }
     if (e->kind == CHECKED_MAP && e->op == OP_CONJ) {
         scan_plain(s, e->arg[0], false);
         return;

@@ -133,6 +133,7 @@ bool weak_settle(Kern *k, CheckedExpr *e, DType t, Span why)
     switch (ok ? e->kind : CHECKED_POISON) {
     case CHECKED_POISON:
     case CHECKED_READ:
+    case CHECKED_GATHER:
     case CHECKED_REDUCE:
         break;
     case CHECKED_CONST:

@@ -97,10 +97,8 @@ static const struct {
     {"conv", "a convolution is sum[a](x[i + a] * w[a]) (docs/language.md, positions)"},
     {"conv2d", "a convolution is y[o,i,j] = p[q, i + a, j + b] * k[o,q,a,b] (docs/language.md, "
                "positions)"},
-    {"gather",
-     "an element at a place that is a value: sum[j](select(index(j) == idx[i], w[j], 0))"},
-    {"take",
-     "an element at a place that is a value: sum[j](select(index(j) == idx[i], w[j], 0))"},
+    {"gather", "an element at a position that is a value is w[idx[i]]"},
+    {"take", "an element at a position that is a value is w[idx[i]]"},
 };
 
 const char *cure_function(const char *name)

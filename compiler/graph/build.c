@@ -220,6 +220,28 @@ View operand_build(Build *b, const CheckedExpr *e)
     return expr_build(b, e, e->dtype, NULL);
 }
 
+/* `W[tok[n], e]`; a dimension of 1 under a longer index is read at 0. */
+static View build_gather(Build *b, const CheckedExpr *e)
+{
+    NodeRef table = b->current[e->read];
+    const Node n = *graph_node(b->g, table);
+    View *v = ARENA_ARRAY(b->arena, (size_t)e->n + 1, View);
+    Index *whole = ARENA_ARRAY(b->arena, e->n, Index);
+    CHECK(n.rank == e->n);
+    for (uint32_t d = 0; d < e->n; d++) {
+        const CheckedExpr *at = e->arg[d];
+        bool stretched = at->kind == CHECKED_INDEX && dim_is(n.shape[d], 1);
+        whole[d] = (Index){-1, 0};
+        v[d + 1] =
+            stretched
+                ? build_view(b, graph_const(b->g, number_int(DTYPE_I64, 0), e->span), NULL, 0)
+                : expr_build(b, at, DTYPE_I64, NULL);
+    }
+    v[0] = (View){table, n.rank, whole, n.dtype};
+    OutLabels out = out_labels(b, v + 1, e->n, NULL, 0);
+    return node_add(b, OP_GATHER, n.dtype, v, e->n + 1, &out, e->span, NULL);
+}
+
 View expr_build(Build *b, const CheckedExpr *e, DType want, const Root *root)
 {
     switch (e->kind) {
@@ -236,6 +258,8 @@ View expr_build(Build *b, const CheckedExpr *e, DType want, const Root *root)
     }
     case CHECKED_READ:
         return as_type(b, view_read(b, e), want, e->span, root);
+    case CHECKED_GATHER:
+        return as_type(b, build_gather(b, e), want, e->span, root);
     case CHECKED_MAP:
         return build_map(b, e, want, root);
     case CHECKED_CHAIN:

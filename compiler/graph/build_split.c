@@ -361,6 +361,11 @@ static CheckedExpr *rebuilt(Splitter *s, const CheckedExpr *e)
     }
     CheckedExpr *to = ARENA_NEW(s->arena, CheckedExpr);
     *to = *e;
+    if (e->kind == CHECKED_GATHER && s->to->values.at[e->read].type.rank != e->n) {
+        report(
+            s, e->read, e->span,
+            "is read in rows (an index times an open dim), and at positions that are values");
+    }
     if (e->kind == CHECKED_READ && e->at != NULL) {
         to->at = new_positions(s, e->read, e->at, e->split);
         to->split = NULL;

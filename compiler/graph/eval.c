@@ -605,6 +605,39 @@ static void eval_view(Evaluator *e, const Node *n, Tensor *to)
     }
 }
 
+/* The element of a tensor that an access of the node reads at these labels. */
+static int64_t element_at(const Tensor *of, const Access *a, const int64_t *label)
+{
+    int64_t offset = 0;
+    for (uint32_t d = 0; d < a->rank; d++) {
+        int64_t at = a->index[d].label < 0 ? a->index[d].offset : label[a->index[d].label];
+        offset = offset * of->extent[d] + at;
+    }
+    return offset;
+}
+
+static void eval_gather(Evaluator *e, const Node *n, Tensor *to)
+{
+    const Tensor *from = e->value[n->operand[0]];
+    int64_t label[RANK_LIMIT] = {0};
+    for (int64_t i = 0; i < to->count; i++) {
+        int64_t rest = i, offset = 0;
+        bool inside = true;
+        for (uint32_t d = n->rank; d-- > 0;) {
+            label[n->out[d]] = rest % to->extent[d];
+            rest /= to->extent[d];
+        }
+        for (uint32_t d = 0; d < from->rank; d++) {
+            const Tensor *positions = e->value[n->operand[d + 1]];
+            int64_t at =
+                tensor_get(positions, element_at(positions, &n->access[d + 1], label)).i;
+            inside = inside && at >= 0 && at < from->extent[d];
+            offset = inside ? offset * from->extent[d] + at : 0;
+        }
+        tensor_set(to, i, inside ? tensor_get(from, offset) : number_int(n->dtype, 0));
+    }
+}
+
 static bool eval_node(Evaluator *e, NodeRef r)
 {
     const Node *n = graph_node(e->g, r);
@@ -626,6 +659,9 @@ static bool eval_node(Evaluator *e, NodeRef r)
         for (uint32_t k = 0; k < n->n_operands; k++) {
             eval_piece(e, n, k, to);
         }
+        break;
+    case OPKIND_GATHER:
+        eval_gather(e, n, to);
         break;
     case OPKIND_LEAF:
         for (int64_t i = 0; n->op == OP_INDEX && i < to->count; i++) {

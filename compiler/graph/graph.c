@@ -511,6 +511,7 @@ NodeRef graph_clone_node(Graph *to, const Graph *from, NodeRef node, const NodeR
                                  : graph_extent(to, n->dim, n->dtype, n->span);
     case OPKIND_VIEW:
     case OPKIND_JOIN:
+    case OPKIND_GATHER:
     case OPKIND_CONTRACT:
     case OPKIND_MAP:
     case OPKIND_REDUCE:

@@ -9,13 +9,14 @@
  *     %7 = copy %1[a,a] -> [a]                             : f64[n]            (a diagonal)
  *     %8 = view %1[2*a+b, 0] -> [a,b]                      : f64[m,3]          (positions that are sums)
  *     %9 = join %3[a], %4[a+extent(m)] -> [a]               : f64[m_n]          (pieces of a tensor)
+ *     %9 = gather %0, %3[a], %4[b] -> [a,b]                : f32[n,e]          (at positions that are values)
  *     %9 = index                                           : i64[n]            (0, 1, 2, ... along a dimension)
  *
  * Meaning of a node with labels 0..n_labels-1 of extents `extent`: for every value of the labels in `out`, combine
  * the operands read at their indices: MAP applies the op; CONTRACT multiplies all operands and sums over the labels
  * that `out` lacks, beginning with 0 or, `onto`, with its last operand, which is no factor; REDUCE folds over them; VIEW reads its operand at positions that are affine in its labels, which all
  * others see as labels of a value like any other; JOIN puts its operands, whole, at positions that are affine in their
- * dimensions, which cover the result; UPDATE is its first operand, with the second added so to a part of it. Operands are converted to the node's dtype first where dtype_widens
+ * dimensions, which cover the result; GATHER reads its first operand at positions that are the values of the others, whole numbers, one for each of its dimensions (0 where that is outside); UPDATE is its first operand, with the second added so to a part of it. Operands are converted to the node's dtype first where dtype_widens
  * (CONTRACT, REDUCE), sums run in `acc`.
  *
  * Invariants (graph_verify): operands come before their node; labels are numbered by first appearance over operands,

@@ -54,7 +54,9 @@ bool graph_reader_value(GraphReader *r, const Term *t, NodeRef *out)
     return true;
 }
 
-static bool read_operand(GraphReader *r, const Term *t, NodeRef *operand, Access *access)
+/* `whole`: it may stand without indices. */
+static bool read_operand(GraphReader *r, const Term *t, bool whole, NodeRef *operand,
+                         Access *access)
 {
     const Term *base = t->kind == TERM_INDEX ? t->child[0] : t;
     if (base->kind != TERM_VALUE) {
@@ -66,6 +68,14 @@ static bool read_operand(GraphReader *r, const Term *t, NodeRef *operand, Access
     }
     const Node *n = graph_node(r->g, *operand);
     access->rank = t->kind == TERM_INDEX ? t->n - 1 : 0;
+    if (whole && t->kind != TERM_INDEX) {
+        Index *at_0 = ARENA_ARRAY(r->scratch, n->rank, Index);
+        for (uint32_t d = 0; d < n->rank; d++) {
+            at_0[d] = (Index){-1, 0};
+        }
+        *access = (Access){n->rank, at_0};
+        return true;
+    }
     if (access->rank != n->rank) {
         diag_error(&r->ctx->diags, E_DUMP, t->span, "%u indices for a value of rank %u",
                    access->rank, n->rank);
@@ -100,7 +110,7 @@ static bool read_operands(GraphReader *r, Cursor *c, NodeSpec *spec)
         if (t == NULL) {
             return graph_reader_refuse(r, c->end, "expected an operand or '->' here");
         }
-        if (!read_operand(r, t, &o, &a)) {
+        if (!read_operand(r, t, spec->op == OP_GATHER && operand.n == 0, &o, &a)) {
             return false;
         }
         c->at++;

@@ -455,6 +455,30 @@ static bool verify_join(Verifier *v, const Node *n)
            broken(v, "its operands leave a part of it out");
 }
 
+/* A parameter, and a whole number for each of its dimensions. */
+static bool verify_gather(Verifier *v, const Node *n)
+{
+    const Node *o = n->operand[0] < v->at ? graph_node(v->g, n->operand[0]) : NULL;
+    if (o == NULL || o->op != OP_INPUT || o->dtype != n->dtype || n->acc != n->dtype ||
+        n->n_operands != o->rank + 1 || n->access[0].rank != o->rank ||
+        n->n_labels != n->rank) {
+        return broken(v, "it does not gather from a parameter");
+    }
+    for (uint32_t d = 0; d < o->rank; d++) {
+        const Node *at = n->operand[d + 1] < v->at ? graph_node(v->g, n->operand[d + 1]) : NULL;
+        if (n->access[0].index[d].label != -1 || n->access[0].index[d].offset != 0 ||
+            at == NULL || at->dtype != DTYPE_I64) {
+            return broken(v, "its position in dimension %u is no whole number", d);
+        }
+    }
+    Node positions = *n;
+    positions.op = OP_MAX; /* as elementwise work on them */
+    positions.n_operands--;
+    positions.operand++;
+    positions.access++;
+    return verify_labels(v, &positions);
+}
+
 static bool verify_computed(Verifier *v, const Node *n)
 {
     const OpInfo *info = op_info(n->op);
@@ -464,6 +488,9 @@ static bool verify_computed(Verifier *v, const Node *n)
     }
     if (info->kind == OPKIND_VIEW || info->kind == OPKIND_JOIN) {
         return info->kind == OPKIND_VIEW ? verify_view(v, n) : verify_join(v, n);
+    }
+    if (info->kind == OPKIND_GATHER) {
+        return verify_gather(v, n);
     }
     bool contracts = info->kind == OPKIND_CONTRACT, binary = v->g->form == GRAPH_BINARY;
     if (n->onto && !(contracts && binary)) {

@@ -201,6 +201,19 @@ Expr *expr_load(Arena *a, const Kernel *k, BufRef buf, const Affine *at)
     return e;
 }
 
+Expr *expr_gather(Arena *a, const Kernel *k, BufRef buf, const Expr *const *at)
+{
+    const Buffer *b = &k->bufs.at[buf];
+    Expr *e = ARENA_NEW(a, Expr);
+    e->kind = EXPR_OP;
+    e->op = OP_GATHER;
+    e->dtype = b->dtype;
+    e->buf = buf;
+    e->n_args = b->rank;
+    e->arg = arena_copy(a, at, b->rank * sizeof *at);
+    return e;
+}
+
 Expr *expr_op(Arena *a, Op op, DType t, uint32_t n, const Expr *const *arg)
 {
     CHECK(op_info(op)->kind == OPKIND_MAP);

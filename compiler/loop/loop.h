@@ -44,6 +44,7 @@ typedef enum LoopForm { LOOP_TILED, LOOP_LEGAL } LoopForm;
 
 /* VarRef: into Kernel.vars, or an open dim (op/affine.h). */
 typedef uint32_t BufRef; /* into Kernel.bufs */
+#define BUF_NONE UINT32_MAX
 
 typedef struct Var {
     Sym name;     /* unique in the kernel */
@@ -106,7 +107,7 @@ typedef struct Expr {
     const struct Expr *const *arg;
     Number value;     /* EXPR_CONST */
     int32_t dim;      /* EXPR_EXTENT: open dim */
-    BufRef buf;       /* EXPR_LOAD */
+    BufRef buf;       /* EXPR_LOAD; OP_GATHER: read at positions that are the values of arg[] */
     const Affine *at; /* LOAD: [rank of buf]; INDEX: whose value this is */
 } Expr;
 
@@ -285,8 +286,13 @@ Range range_whole(Dim extent);
 bool range_eq(const Range *x, const Range *y);
 Expr *expr_const(Arena *a, Number v);
 Expr *expr_load(Arena *a, const Kernel *k, BufRef buf, const Affine *at);
+/* The element of the buffer, an argument, at positions that are values: [rank of buf] of i64; outside of it 0. */
+Expr *expr_gather(Arena *a, const Kernel *k, BufRef buf, const Expr *const *at);
 Expr *expr_op(Arena *a, Op op, DType t, uint32_t n, const Expr *const *arg);
 Expr *expr_cast(Arena *a, const Expr *e, DType t); /* e itself when it is of that type */
+/* The buffer that this part of a value reads, by a load or a gather; BUF_NONE: none. */
+BufRef expr_buffer(const Expr *part);
+bool expr_reads(const Expr *value, BufRef buf);
 /* The first value that passes a test, with loop variables at the values in `var`. */
 static inline int64_t guard_least(const Guard *g, const int64_t *var)
 {

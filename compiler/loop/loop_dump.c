@@ -122,9 +122,14 @@ static void put_operation(const Kernel *k, const Expr *e, DType wanted, uint32_t
         text_printf(out, ".%s", dtype_name(e->dtype));
     }
     text_char(out, '(');
+    bool gathers = e->op == OP_GATHER;
+    if (gathers) {
+        text_printf(out, "@%s[]", k->bufs.at[e->buf].name->text);
+    }
     for (uint32_t i = 0; i < e->n_args; i++) {
-        text_put(out, i == 0 ? "" : ", ");
-        put_expr(k, e->arg[i], expr_wanted(e->op, wanted, i), depth + 1, out);
+        text_put(out, i == 0 && !gathers ? "" : ", ");
+        put_expr(k, e->arg[i], gathers ? DTYPE_I64 : expr_wanted(e->op, wanted, i), depth + 1,
+                 out);
     }
     text_char(out, ')');
 }

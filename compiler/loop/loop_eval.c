@@ -190,6 +190,29 @@ static bool load(Interpreter *m, BufRef buf, const Affine *at, Number *out)
 
 /* ---- values ---- */
 
+static bool value_of(Interpreter *m, const Expr *e, Number *out);
+
+/* 0 outside. */
+static bool gather(Interpreter *m, const Expr *e, Number *out)
+{
+    const Tensor *t = m->memory[e->buf].tensor;
+    int64_t offset = 0;
+    bool inside = true;
+    for (uint32_t d = 0; d < e->n_args; d++) {
+        Number at;
+        if (!value_of(m, e->arg[d], &at)) {
+            return false;
+        }
+        inside = inside && at.i >= 0 && at.i < t->extent[d];
+        offset = inside ? offset * t->extent[d] + at.i : 0;
+    }
+    *out = inside ? tensor_get(t, offset) : number_int(e->dtype, 0);
+    if (inside) {
+        count_access(m, e->buf, offset, false);
+    }
+    return true;
+}
+
 static bool value_of(Interpreter *m, const Expr *e, Number *out)
 {
     Number arg[3] = {{.dtype = DTYPE_NONE}};
@@ -211,6 +234,9 @@ static bool value_of(Interpreter *m, const Expr *e, Number *out)
         return load(m, e->buf, e->at, out);
     case EXPR_OP:
         break;
+    }
+    if (e->op == OP_GATHER) {
+        return gather(m, e, out);
     }
     for (uint32_t i = 0; i < e->n_args; i++) { /* as deep as loop_verify allows */
         if (i == 1 && e->op == OP_SCALE && number_is_zero(arg[0])) {

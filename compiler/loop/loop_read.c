@@ -20,7 +20,7 @@ bool reader_refuse(LoopReader *r, Span span, const char *what)
     return false;
 }
 
-static bool refuse_name(LoopReader *r, Span span, const char *what, Sym name)
+bool reader_refuse_name(LoopReader *r, Span span, const char *what, Sym name)
 {
     diag_error(&r->ctx->diags, E_DUMP, span, "%s '%s'", what, name->text);
     return false;
@@ -39,7 +39,8 @@ bool reader_bind_var(LoopReader *r, const Term *t, VarRef *out)
     bool is_loop = t->kind == TERM_VAR;
     if (map_get(&r->var_of, t->text->id, out)) {
         return r->k->vars.at[*out].is_loop == is_loop ||
-               refuse_name(r, t->span, "both a loop and a local index are called", t->text);
+               reader_refuse_name(r, t->span, "both a loop and a local index are called",
+                                  t->text);
     }
     *out = r->k->vars.n;
     Var v = {t->text, is_loop, t->text};
@@ -52,9 +53,9 @@ bool reader_find_var(LoopReader *r, const Term *t, VarRef *out)
 {
     if (!map_get(&r->var_of, t->text->id, out) ||
         r->k->vars.at[*out].is_loop != (t->kind == TERM_VAR)) {
-        return refuse_name(r, t->span,
-                           t->kind == TERM_VAR ? "there is no loop" : "there is no index",
-                           t->text);
+        return reader_refuse_name(
+            r, t->span, t->kind == TERM_VAR ? "there is no loop" : "there is no index",
+            t->text);
     }
     return true;
 }
@@ -94,7 +95,7 @@ static bool read_affine_term(LoopReader *r, Cursor *c, int64_t sign, Affine *sum
            reader_refuse(r, span, "this index does not fit 64 bits");
 }
 
-static bool read_affine(LoopReader *r, Cursor *c, Affine *out)
+bool reader_affine(LoopReader *r, Cursor *c, Affine *out)
 {
     *out = affine_const(0);
     int64_t sign = cursor_take(c, TERM_PUNCT, "-") ? -1 : 1;
@@ -131,7 +132,7 @@ static bool read_limit(LoopReader *r, Cursor *c, Dim *out)
 static bool read_range(LoopReader *r, Cursor *c, Range *out)
 {
     *out = (Range){.clipped = true};
-    if (!read_affine(r, c, &out->start)) {
+    if (!reader_affine(r, c, &out->start)) {
         return false;
     }
     if (cursor_take(c, TERM_PUNCT, "..")) {
@@ -156,7 +157,7 @@ static bool read_range(LoopReader *r, Cursor *c, Range *out)
 bool reader_find_buffer(LoopReader *r, const Term *t, BufRef *out)
 {
     return (map_get(&r->buf_of, t->text->id, out) && r->declared.at[*out]) ||
-           refuse_name(r, t->span, "there is no buffer", t->text);
+           reader_refuse_name(r, t->span, "there is no buffer", t->text);
 }
 
 bool reader_access(LoopReader *r, const Term *t, BufRef *buf, const Affine **at)
@@ -177,156 +178,12 @@ bool reader_access(LoopReader *r, const Term *t, BufRef *buf, const Affine **at)
     Affine *list = rank == 0 ? NULL : ARENA_ARRAY(r->arena, rank, Affine);
     for (uint32_t d = 0; d < rank; d++) {
         Cursor c = cursor_seq(r->ctx, t->child[d + 1]);
-        if (!read_affine(r, &c, &list[d]) || !cursor_expect_end(&c)) {
+        if (!reader_affine(r, &c, &list[d]) || !cursor_expect_end(&c)) {
             return false;
         }
     }
     *at = list;
     return true;
-}
-
-static const Expr *read_value(LoopReader *r, Cursor *c, DType wanted);
-
-static const Expr *read_child(LoopReader *r, const Term *call, uint32_t i, DType wanted)
-{
-    Cursor c = cursor_seq(r->ctx, call->child[i]);
-    const Expr *e = read_value(r, &c, wanted);
-    return e != NULL && cursor_expect_end(&c) ? e : NULL;
-}
-
-/* A number, which must be one of `wanted`. */
-static const Expr *read_const(LoopReader *r, Cursor *c, DType wanted)
-{
-    Span span = reader_place(c);
-    Number v;
-    if (!read_number(c, &v)) {
-        return NULL;
-    }
-    if (wanted == DTYPE_NONE) {
-        reader_refuse(r, span,
-                      "the type of this number is not known here: write f64(1.0), say");
-        return NULL;
-    }
-    return number_fit(r->ctx, v, wanted, span, &v) ? expr_const(r->arena, v) : NULL;
-}
-
-static const Expr *read_extent(LoopReader *r, const Term *call, DType t)
-{
-    Dim d;
-    if (call->n != 1 || !read_dim(&r->in, call->child[0], &d)) {
-        reader_refuse(r, call->span, "extent(o) is of one dim");
-        return NULL;
-    }
-    if (d.sym < 0 || t == DTYPE_NONE || t == DTYPE_BOOL) {
-        reader_refuse(r, call->span,
-                      d.sym < 0 ? "the extent of an open dim is expected here"
-                                : "extent.i64(o), say: its type is not known here");
-        return NULL;
-    }
-    Expr *e = ARENA_NEW(r->arena, Expr);
-    *e = (Expr){.kind = EXPR_EXTENT, .dtype = t, .dim = d.sym};
-    return e;
-}
-
-static const Expr *read_index_value(LoopReader *r, const Term *call, DType t)
-{
-    Affine at = {0};
-    if (call->n != 1 || t == DTYPE_NONE || t == DTYPE_BOOL) {
-        reader_refuse(r, call->span, "index.i64(i), say, is of one index");
-        return NULL;
-    }
-    Cursor c = cursor_seq(r->ctx, call->child[0]);
-    if (!read_affine(r, &c, &at) || !cursor_expect_end(&c)) {
-        return NULL;
-    }
-    Expr *e = ARENA_NEW(r->arena, Expr);
-    *e = (Expr){.kind = EXPR_INDEX, .dtype = t, .at = arena_copy(r->arena, &at, sizeof at)};
-    return e;
-}
-
-static const Expr *read_operation(LoopReader *r, const Term *call, Op op, DType made,
-                                  DType wanted)
-{
-    const OpInfo *info = op_info(op);
-    if (info->arity != (int)call->n) {
-        diag_error(&r->ctx->diags, E_DUMP, call->span, "'%s' takes %d operands, not %u",
-                   info->name, info->arity, call->n);
-        return NULL;
-    }
-    const Expr *arg[3] = {NULL};
-    DType in[3] = {DTYPE_NONE};
-    for (uint32_t i = 0; i < call->n; i++) {
-        arg[i] = read_child(r, call, i, expr_wanted(op, wanted, i));
-        if (arg[i] == NULL) {
-            return NULL;
-        }
-        in[i] = arg[i]->dtype;
-    }
-    if (op != OP_CAST && !op_result_type(op, in, call->n, &made)) {
-        diag_error(&r->ctx->diags, E_DUMP, call->span,
-                   "'%s' does not take operands of these types", info->name);
-        return NULL;
-    }
-    return expr_op(r->arena, op, made, call->n, arg);
-}
-
-/* The type named by what follows `prefix` and a dot in `text`: cast.f64, extent.i32. */
-static bool suffix_type(Sym text, const char *prefix, DType *out)
-{
-    size_t n = strlen(prefix);
-    return text->n > n + 1 && memcmp(text->text, prefix, n) == 0 && text->text[n] == '.' &&
-           dtype_from_name((Str){text->text + n + 1, text->n - n - 1}, out);
-}
-
-static const Expr *read_call(LoopReader *r, const Term *call, DType wanted)
-{
-    Str name = {call->text->text, call->text->n};
-    DType t = wanted;
-    Op op = OP_COPY;
-    if (str_eq_cstr(name, "extent") || suffix_type(call->text, "extent", &t)) {
-        return read_extent(r, call, t);
-    }
-    if (str_eq_cstr(name, "index") || suffix_type(call->text, "index", &t)) {
-        return read_index_value(r, call, t);
-    }
-    if (suffix_type(call->text, "cast", &t)) {
-        return read_operation(r, call, OP_CAST, t, wanted);
-    }
-    if (dtype_from_name(name, &t)) {
-        if (call->n != 1) {
-            reader_refuse(r, call->span, "one number is expected here");
-            return NULL;
-        }
-        Cursor c = cursor_seq(r->ctx, call->child[0]);
-        const Expr *e = read_const(r, &c, t);
-        return e != NULL && cursor_expect_end(&c) ? e : NULL;
-    }
-    if (!op_from_name(name, &op) || op_info(op)->kind != OPKIND_MAP || op == OP_CAST) {
-        refuse_name(r, call->span, "there is no elementwise operation", call->text);
-        return NULL;
-    }
-    return read_operation(r, call, op, DTYPE_NONE, wanted);
-}
-
-/* `wanted` is the type that a plain constant would have in this place. Depth is limited by the
- * tree's. */
-static const Expr *read_value(LoopReader *r, Cursor *c, DType wanted)
-{
-    const Term *t = cursor_peek(c);
-    if (t != NULL && t->kind == TERM_INDEX) {
-        BufRef buf = 0;
-        const Affine *at = NULL;
-        if (!reader_access(r, t, &buf, &at)) {
-            return NULL;
-        }
-        c->at++;
-        return expr_load(r->arena, r->k, buf, at);
-    }
-    if (t != NULL && t->kind == TERM_CALL && strcmp(t->text->text, "complex") != 0) {
-        c->at++;
-        return read_call(r, t, wanted);
-    }
-    return read_const(r, c, wanted);
 }
 
 /* ---- statements ---- */
@@ -348,7 +205,7 @@ static bool read_window(LoopReader *r, Cursor *c, const Window **out)
     }
     Window *w = ARENA_NEW(r->arena, Window);
     w->has_lo = !cursor_is(c, TERM_PUNCT, "..");
-    if ((w->has_lo && !read_affine(r, c, &w->lo)) ||
+    if ((w->has_lo && !reader_affine(r, c, &w->lo)) ||
         cursor_expect(c, TERM_PUNCT, "..", "'..'") == NULL) {
         return false;
     }
@@ -356,7 +213,7 @@ static bool read_window(LoopReader *r, Cursor *c, const Window **out)
     w->has_hi =
         next != NULL && !(next->kind == TERM_NAME && strcmp(next->text->text, "at") == 0);
     *out = w;
-    return !w->has_hi || read_affine(r, c, &w->hi);
+    return !w->has_hi || reader_affine(r, c, &w->hi);
 }
 
 static bool read_index(LoopReader *r, Term *seq, TileIndex *out)
@@ -389,7 +246,7 @@ static bool read_fold(LoopReader *r, Cursor *c, Op *fold)
     if (t != NULL && t->kind == TERM_NAME) {
         if (!op_from_name((Str){t->text->text, t->text->n}, fold) ||
             op_info(*fold)->kind != OPKIND_REDUCE || *fold == OP_SUM) {
-            return refuse_name(r, t->span, "there is no fold", t->text);
+            return reader_refuse_name(r, t->span, "there is no fold", t->text);
         }
         c->at++;
     }
@@ -477,7 +334,7 @@ static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
     if (dst == NULL || !reader_access(r, dst, &s->dst, &s->at) || !read_fold(r, c, &s->fold)) {
         return false;
     }
-    s->value = read_value(r, c, r->k->bufs.at[s->dst].dtype);
+    s->value = reader_value(r, c, r->k->bufs.at[s->dst].dtype);
     Indices indices = {r, s};
     if (s->value == NULL || !read_scan(r, c, s) || !read_begins(r, c, s) ||
         !reader_tile_hints(r, c, s) ||
@@ -513,7 +370,7 @@ bool reader_space(LoopReader *r, Cursor *c, Space *out)
         return false;
     }
     return space_from_name((Str){t->text->text, t->text->n}, out) ||
-           refuse_name(r, t->span, "there is no space", t->text);
+           reader_refuse_name(r, t->span, "there is no space", t->text);
 }
 
 static bool same_declaration(const Buffer *a, const Buffer *b)
@@ -538,7 +395,7 @@ bool reader_buffer(LoopReader *r, Span span, const Buffer *b, BufRef *out)
     }
     if (r->declared.at[*out]) {
         return (b->param < 0 && same_declaration(&r->k->bufs.at[*out], b)) ||
-               refuse_name(r, span, "a second, different declaration of", b->name);
+               reader_refuse_name(r, span, "a second, different declaration of", b->name);
     }
     r->k->bufs.at[*out] = *b;
     r->declared.at[*out] = true;
@@ -738,7 +595,7 @@ static Kernel *read_kernel(LoopReader *r, const DumpLine *line)
     }
     for (uint32_t i = 0; i < r->k->bufs.n; i++) {
         if (!r->declared.at[i]) {
-            refuse_name(r, line->span, "nothing declares", r->k->bufs.at[i].name);
+            reader_refuse_name(r, line->span, "nothing declares", r->k->bufs.at[i].name);
             return NULL;
         }
     }

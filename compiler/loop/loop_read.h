@@ -20,6 +20,8 @@ typedef struct LoopReader {
 
 /* ---- loop_read.c ---- */
 bool reader_refuse(LoopReader *r, Span span, const char *what);
+bool reader_refuse_name(LoopReader *r, Span span, const char *what, Sym name);
+bool reader_affine(LoopReader *r, Cursor *c, Affine *out);
 /* The variable that a term `$x` or `x` binds: a new one, or the one of this name. */
 bool reader_bind_var(LoopReader *r, const Term *t, VarRef *out);
 /* What a term names: `$x` or `x`, `@T`, `@T[i,j]`. */
@@ -35,6 +37,10 @@ bool reader_buffer(LoopReader *r, Span span, const Buffer *b, BufRef *out);
 /* End of a statement, with its place in the program. */
 bool reader_end(LoopReader *r, Cursor *c, Span *span);
 Span reader_place(const Cursor *c);
+
+/* ---- loop_read_value.c ---- */
+/* `wanted` is the type that a plain constant would have in this place; null after a report. Depth is limited by the tree's. */
+const Expr *reader_value(LoopReader *r, Cursor *c, DType wanted);
 
 /* ---- loop_read_hints.c ---- */
 bool reader_threads(LoopReader *r, Cursor *c, const Threads **out);

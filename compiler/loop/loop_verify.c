@@ -133,8 +133,13 @@ static bool expr_refers(Verifier *v, const Expr *e, uint32_t depth)
     case EXPR_OP:
         break;
     }
-    if (e->kind != EXPR_OP || (int)e->op < 0 || e->op >= OP_COUNT ||
-        op_info(e->op)->kind != OPKIND_MAP || op_info(e->op)->arity != (int)e->n_args) {
+    bool gathers = e->kind == EXPR_OP && e->op == OP_GATHER;
+    if (gathers && (e->buf >= v->k->bufs.n || v->k->bufs.at[e->buf].rank != e->n_args)) {
+        return malformed(v, "a gather from no buffer, or with other positions than it has");
+    }
+    if (!gathers &&
+        (e->kind != EXPR_OP || (int)e->op < 0 || e->op >= OP_COUNT ||
+         op_info(e->op)->kind != OPKIND_MAP || op_info(e->op)->arity != (int)e->n_args)) {
         return malformed(v, "an operation that is not elementwise, or of other arity");
     }
     for (uint32_t i = 0; i < e->n_args; i++) {
@@ -428,6 +433,20 @@ static bool verify_read(Verifier *v, const Expr *e)
            broken(v, "a load has another type than '@%.60s'", v->k->bufs.at[e->buf].name->text);
 }
 
+static bool verify_expr(Verifier *v, const Expr *e);
+
+/* From an argument that nothing changes. */
+static bool verify_gather(Verifier *v, const Expr *e)
+{
+    const Buffer *b = &v->k->bufs.at[e->buf];
+    bool fine = b->space == SPACE_ARGUMENT && b->param >= 0 &&
+                v->k->args.at[b->param].role == ARG_IN && b->dtype == e->dtype;
+    for (uint32_t i = 0; i < e->n_args && fine; i++) {
+        fine = e->arg[i]->dtype == DTYPE_I64 && verify_expr(v, e->arg[i]);
+    }
+    return fine || broken(v, "a gather from '@%.60s', which may change", b->name->text);
+}
+
 static bool verify_expr(Verifier *v, const Expr *e)
 {
     DType in[3] = {DTYPE_NONE};
@@ -439,6 +458,9 @@ static bool verify_expr(Verifier *v, const Expr *e)
     }
     if (e->kind != EXPR_OP) {
         return true;
+    }
+    if (e->op == OP_GATHER) {
+        return verify_gather(v, e);
     }
     for (uint32_t i = 0; i < e->n_args; i++) { /* as deep as expr_refers allows */
         if (!verify_expr(v, e->arg[i])) {

@@ -87,6 +87,8 @@ static void number_stmt(Numbering *n, const Stmt *s)
                 number_access(n, x->buf, x->at);
             } else if (x->kind == EXPR_INDEX) {
                 number_affine(n, x->at[0]);
+            } else if (expr_buffer(x) != BUF_NONE) {
+                (void)number_buf(n, x->buf);
             }
         }
         break;

@@ -250,7 +250,7 @@ static bool same_part(const Kernel *k, const Expr *x, const Expr *y)
         }
         return x->buf == y->buf;
     case EXPR_OP:
-        return x->op == y->op;
+        return x->op == y->op && (x->op != OP_GATHER || x->buf == y->buf);
     }
     UNREACHABLE();
 }
@@ -284,6 +284,7 @@ uint64_t expr_hash(const Kernel *k, const Expr *value)
         h = hash_mix(h, (uint64_t)e->kind << 32 | (uint64_t)e->dtype << 16 | e->n_args);
         if (e->kind == EXPR_OP) {
             h = hash_mix(h, (uint64_t)e->op);
+            h = e->op == OP_GATHER ? hash_mix(h, e->buf) : h;
         } else if (e->kind == EXPR_CONST) {
             h = hash_bytes(h, &e->value.re, sizeof e->value.re);
             h = hash_mix(hash_bytes(h, &e->value.im, sizeof e->value.im), (uint64_t)e->value.i);
@@ -299,11 +300,29 @@ uint64_t expr_hash(const Kernel *k, const Expr *value)
     return h;
 }
 
+BufRef expr_buffer(const Expr *part)
+{
+    bool gathers = part->kind == EXPR_OP && part->op == OP_GATHER;
+    return part->kind == EXPR_LOAD || gathers ? part->buf : BUF_NONE;
+}
+
+bool expr_reads(const Expr *value, BufRef buf)
+{
+    ExprWalk w;
+    const Expr *e = expr_first(&w, value);
+    while (e != NULL && expr_buffer(e) != buf) {
+        e = expr_next(&w);
+    }
+    return e != NULL;
+}
+
 void expr_mark_loads(const Expr *value, bool *marked)
 {
     ExprWalk w;
-    for (const Expr *e = load_first(&w, value); e != NULL; e = load_next(&w)) {
-        marked[e->buf] = true;
+    for (const Expr *e = expr_first(&w, value); e != NULL; e = expr_next(&w)) {
+        if (expr_buffer(e) != BUF_NONE) {
+            marked[e->buf] = true;
+        }
     }
 }
 
@@ -424,6 +443,18 @@ static void copy_place(void *user, Expr *e)
     e->buf = c->buf[e->buf];
 }
 
+static const Expr *copy_value(StmtCopy *c, const Expr *value)
+{
+    ExprWalk w;
+    const Expr *out = expr_with_places(c->arena, value, copy_place, c);
+    for (const Expr *x = expr_first(&w, out); x != NULL; x = expr_next(&w)) {
+        if (x->kind == EXPR_OP && x->op == OP_GATHER) {
+            ((Expr *)(uintptr_t)x)->buf = c->buf[x->buf]; /* a copy of ours */
+        }
+    }
+    return out;
+}
+
 static const Guard *copy_guards(const StmtCopy *c, const Stmt *s)
 {
     Guard *out = s->n_guards == 0 ? NULL : ARENA_ARRAY(c->arena, s->n_guards, Guard);
@@ -494,7 +525,7 @@ static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
     out->index = index;
     out->dst = c->buf[s->dst];
     out->at = copy_at(c, s->dst, s->at);
-    out->value = expr_with_places(c->arena, s->value, copy_place, &of_value);
+    out->value = copy_value(&of_value, s->value);
     return out;
 }
 

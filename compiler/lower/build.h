@@ -58,8 +58,6 @@ typedef struct Block {
     VEC(Stmt *) list;
 } Block;
 
-#define BUF_NONE UINT32_MAX
-
 /* What the program calls the label, as an identifier; `otherwise` where nothing of the kernel has a name. */
 const char *build_name(Builder *b, NodeRef node, uint32_t label, const char *otherwise);
 

@@ -220,6 +220,9 @@ static Parts parts_of(Splitter *s, Span span, const Expr *e)
     case EXPR_OP:
         break;
     }
+    if (e->op == OP_GATHER) {
+        return refused_parts(s, span, "gather of complex numbers; it goes to target 'c'");
+    }
     if (!dtype_is_complex(e->dtype)) {
         return refused_parts(
             s, span,
@@ -284,7 +287,9 @@ const Expr *split_real(Splitter *s, Span span, const Expr *e)
     for (uint32_t i = 0; i < e->n_args; i++) {
         arg[i] = split_real(s, span, e->arg[i]);
     }
-    return expr_op(s->arena, e->op, e->dtype, e->n_args, arg);
+    Expr *out = arena_copy(s->arena, e, sizeof *e);
+    out->arg = arg;
+    return out;
 }
 
 /* ---- the part as a label ---- */

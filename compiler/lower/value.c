@@ -16,9 +16,25 @@ static const Expr *build_product(Builder *b, DType t, uint32_t n, const Expr *co
     return value;
 }
 
+/* The positions are its arguments. */
+static const Expr *build_gather(Builder *b, const Node *n, Access access, const Position *pos)
+{
+    const Expr **at = ARENA_ARRAY(b->arena, n->n_operands, const Expr *);
+    Place place = b->storage[n->operand[0]];
+    CHECK(place.buf != BUF_NONE);
+    for (uint32_t i = 1; i < n->n_operands; i++) {
+        at[i - 1] = build_expr(b, n->operand[i],
+                               access_compose(b->arena, n, n->access[i], access), pos);
+    }
+    return expr_gather(b->arena, b->k, place.buf, at);
+}
+
 static const Expr *build_operation(Builder *b, const Node *n, Access access,
                                    const Position *pos)
 {
+    if (n->op == OP_GATHER) {
+        return build_gather(b, n, access, pos);
+    }
     const Expr **arg = ARENA_ARRAY(b->arena, n->n_operands, const Expr *);
     for (uint32_t i = 0; i < n->n_operands; i++) {
         arg[i] = build_expr(b, n->operand[i], access_compose(b->arena, n, n->access[i], access),
@@ -129,7 +145,7 @@ static const Expr *needed(Builder *b, const Node *n, const Position *pos)
 
 const Expr *build_value(Builder *b, const Node *n, const Position *pos)
 {
-    if (op_info(n->op)->kind == OPKIND_MAP) {
+    if (op_info(n->op)->kind == OPKIND_MAP || n->op == OP_GATHER) {
         return build_operation(b, n, build_out(b, n), pos);
     }
     bool fold = !node_is_expression(n);

@@ -12,7 +12,7 @@
 bool node_is_expression(const Node *n)
 {
     OpKind kind = op_info(n->op)->kind;
-    if (kind == OPKIND_MAP) {
+    if (kind == OPKIND_MAP || kind == OPKIND_GATHER) {
         return true;
     }
     return kind == OPKIND_CONTRACT && n->n_labels == n->rank && n->acc == n->dtype;
@@ -52,7 +52,7 @@ static uint32_t op_cost(Op op)
     case RULE_SELECT:
     case RULE_PART:
     case RULE_CAST:
-        return op == OP_DIV ? 4 : 1;
+        return op == OP_GATHER ? 8 : op == OP_DIV ? 4 : 1;
     }
     UNREACHABLE();
 }

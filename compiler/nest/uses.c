@@ -65,7 +65,7 @@ static void expand(Arena *arena, const Graph *g, const Residence *residence, Nod
             }
             continue;
         }
-        for (uint32_t k = n->n_operands; k-- > 0;) {
+        for (uint32_t k = n->n_operands; k-- > (n->op == OP_GATHER ? 1u : 0u);) {
             Pending next = {n->operand[k], access_compose(arena, n, n->access[k], p.access)};
             vec_push(arena, &stack, next);
         }
@@ -110,7 +110,7 @@ void node_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef
 {
     const Node *node = graph_node(g, n);
     bool joins = op_info(node->op)->kind == OPKIND_JOIN;
-    for (uint32_t k = 0; k < node->n_operands; k++) {
+    for (uint32_t k = node->op == OP_GATHER ? 1 : 0; k < node->n_operands; k++) {
         bool apart = node_reads_apart(g, node, k);
         Access a = joins ? piece_access(arena, g, node, k) : node->access[k];
         expand(arena, g, residence, node->operand[k], a, apart, out);

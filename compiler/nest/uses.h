@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a stored node reads once its INLINE operands are expanded: leaves of its expression, each with its
- * indices in the node's own labels. Fusion, its verifier and the loop builder all reason on this list. */
+ * indices in the node's own labels. What a gather reads at values is an argument, which lies where it lies, and is none of them. Fusion, its verifier and the loop builder all reason on this list. */
 #ifndef NEST_USES_H
 #define NEST_USES_H
 

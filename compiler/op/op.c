@@ -10,6 +10,15 @@ static const OpInfo op_table[OP_COUNT] = {
     [id] = {.name = name_, .kind = OPKIND_VIEW, .arity = 1, .rule = RULE_ANY},
 #define JOIN(id, name_, arity_)                                                                \
     [id] = {.name = name_, .kind = OPKIND_JOIN, .arity = arity_, .rule = RULE_ANY},
+#define GATHER(id, name_)                                                                      \
+    [id] = {.name = name_,                                                                     \
+            .kind = OPKIND_GATHER,                                                             \
+            .arity = ARITY_ANY,                                                                \
+            .rule = RULE_ANY,                                                                  \
+            .symbol = "",                                                                      \
+            .level = LEVEL_CALL,                                                               \
+            .c = "",                                                                           \
+            .nki = ""},
 #define MAP(id, name_, arity_, rule_, symbol_, level_, literal_, sign_, folds_, lanes_, value, \
             c_, nki_)                                                                          \
     [id] = {.name = name_,                                                                     \
@@ -35,6 +44,7 @@ static const OpInfo op_table[OP_COUNT] = {
 #undef LEAF
 #undef VIEW
 #undef JOIN
+#undef GATHER
 #undef MAP
 #undef FOLD
 };

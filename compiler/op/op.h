@@ -7,15 +7,17 @@
 #include "op/number.h"
 
 typedef enum Op {
-#define LEAF(id, ...) id,
-#define VIEW(id, ...) id,
-#define JOIN(id, ...) id,
-#define MAP(id, ...)  id,
-#define FOLD(id, ...) id,
+#define LEAF(id, ...)   id,
+#define VIEW(id, ...)   id,
+#define JOIN(id, ...)   id,
+#define GATHER(id, ...) id,
+#define MAP(id, ...)    id,
+#define FOLD(id, ...)   id,
 #include "op/ops.def"
 #undef LEAF
 #undef VIEW
 #undef JOIN
+#undef GATHER
 #undef MAP
 #undef FOLD
     OP_COUNT
@@ -25,6 +27,7 @@ typedef enum OpKind {
     OPKIND_LEAF,
     OPKIND_VIEW,
     OPKIND_JOIN,
+    OPKIND_GATHER,
     OPKIND_CONTRACT,
     OPKIND_MAP,
     OPKIND_REDUCE

@@ -176,6 +176,7 @@ static int no_value(void)
 #define LEAF(...)
 #define VIEW(...)
 #define JOIN(...)
+#define GATHER(...)
 #define FOLD(...)
 #define MAP(id, name, arity, rule, symbol, level, literal, sign, folds, lanes, value, ...)     \
     static Number value_of_##id(DType out, uint32_t n, const Number *arg)                      \
@@ -192,6 +193,7 @@ static Number (*const values[OP_COUNT])(DType, uint32_t, const Number *) = {
 #undef LEAF
 #undef VIEW
 #undef JOIN
+#undef GATHER
 #undef FOLD
 #undef MAP
 

@@ -416,7 +416,7 @@ static bool arg_is_used(const Kernel *k, uint32_t arg)
     StmtWalk w;
     BufRef buf = k->args.at[arg].buf;
     for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
-        if (s->dst == buf || expr_load_of(s->value, buf) != NULL) {
+        if (s->dst == buf || expr_reads(s->value, buf)) {
             return true;
         }
     }

@@ -116,6 +116,8 @@ const char *help_part(Helpers *h, DType complex, bool imaginary);
  * such form of the operation, and the whole function has no branches. */
 const char *help_near(Helpers *h, Op op, DType in);
 bool help_has_near(Op op, DType in);
+/* The element of an array of elements of this type, at `n` positions that are tested. */
+const char *help_gather(Helpers *h, DType t, uint32_t n);
 const char *help_cast(Helpers *h, DType from, DType to); /* null: a plain C cast does it */
 const char *help_fixed(Helpers *h, const char *name);    /* "tdsl_min", ... */
 bool help_is_fixed(const char *name);                    /* is there one? */

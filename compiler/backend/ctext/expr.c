@@ -434,6 +434,42 @@ static CText leaf_text(CWriter *e, const Expr *x)
     UNREACHABLE();
 }
 
+/* The element at positions that are values, of which those that are no indices are tested: outside it is 0. */
+static CText gather_text(CWriter *e, const Expr *x, const CText *at)
+{
+    const Buffer *b = &e->k->bufs.at[x->buf];
+    Text rest, tested;
+    uint32_t n = 0;
+    text_init(&rest, e->arena);
+    text_init(&tested, e->arena);
+    text_put(&rest, e->buf[x->buf]);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        const char *open = NULL;
+        long long fixed = stride_of(e, b, d, &open);
+        const char *step = open[0] == '\0' ? str_format(e->arena, "%lld", fixed)
+                                           : str_format(e->arena, "%lld * (%s)", fixed, open);
+        Dim extent = b->extent[d];
+        const char *most = extent.sym < 0
+                               ? str_format(e->arena, "INT64_C(%lld)", (long long)extent.n)
+                               : e->dim[extent.sym];
+        if (x->arg[d]->kind == EXPR_INDEX) {
+            text_printf(&rest, " + %s * (%s)", in_parens(e, at[d], BIND_PRODUCT), step);
+        } else {
+            text_printf(&tested, ", %s, %s, %s", at[d].at, most, step);
+            n++;
+        }
+    }
+    const char *raw =
+        str_format(e->arena, "%s(%s%s)", help_gather(e->help, x->dtype, n), rest.at, tested.at);
+    if (dtype_is_half(x->dtype)) {
+        raw = str_format(e->arena, "%s(%s)",
+                         help_fixed(e->help, x->dtype == DTYPE_F16 ? "tdsl_float_of_f16"
+                                                                   : "tdsl_float_of_bf16"),
+                         raw);
+    }
+    return ctext(raw, BIND_ATOM);
+}
+
 /* Nodes in an order with operands first; shared nodes once. No recursion: expressions may be deep. */
 typedef struct Walk {
     const Expr *x;
@@ -463,14 +499,16 @@ CText expr_text(CWriter *e, const Expr *root)
         }
         CText result;
         if (x->kind == EXPR_OP) {
-            CText arg[3];
-            CHECK(x->n_args >= 1 && x->n_args <= 3);
+            CText arg[RANK_LIMIT];
+            CHECK(x->n_args >= 1 && (x->n_args <= 3 || x->op == OP_GATHER));
             for (uint32_t k = 0; k < x->n_args; k++) {
                 CHECK(map_get(&done, (uint64_t)(uintptr_t)x->arg[k], &at));
                 arg[k] = shorten(e, text.at[at], x->arg[k]->dtype);
                 text.at[at] = arg[k];
             }
-            result = apply_text(e, x->op, operand_type(x), x->dtype, x->n_args, arg);
+            result = x->op == OP_GATHER
+                         ? gather_text(e, x, arg)
+                         : apply_text(e, x->op, operand_type(x), x->dtype, x->n_args, arg);
         } else {
             result = leaf_text(e, x);
         }

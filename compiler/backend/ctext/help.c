@@ -246,6 +246,29 @@ const char *help_near(Helpers *h, Op op, DType in)
     return help_has_near(op, in) ? help_fixed(h, near_name(&name, op, in)) : NULL;
 }
 
+const char *help_gather(Helpers *h, DType t, uint32_t n)
+{
+    const char *name = str_format(h->arena, "tdsl_gather%u_%s", n, dtype_name(t));
+    if (!helper_new(h, name)) {
+        return name;
+    }
+    Text head, test, place;
+    text_init(&head, h->arena);
+    text_init(&test, h->arena);
+    text_init(&place, h->arena);
+    for (uint32_t k = 0; k < n; k++) {
+        text_printf(&head, ", int64_t at%u, int64_t n%u, int64_t step%u", k, k, k);
+        text_printf(&test, "%s(uint64_t)at%u < (uint64_t)n%u", k == 0 ? "" : " && ", k, k);
+        text_printf(&place, "%sat%u * step%u", k == 0 ? "" : " + ", k, k);
+    }
+    helper_put(h,
+               str_format(h->arena,
+                          "TDSL_HELPER %s %s(const %s *x%s)\n{\n    return %s%sx[%s]%s;\n}\n",
+                          c_type(t), name, c_type(t), head.at, test.at, n == 0 ? "" : " ? ",
+                          n == 0 ? "0" : place.at, n == 0 ? "" : " : 0"));
+    return name;
+}
+
 /* ---- conversions ---- */
 
 static const char *narrow_helper(Helpers *h, const char *name, const char *type,

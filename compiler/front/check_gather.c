@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elements at positions that are values: `W[tok[n], e]`, `x[2*col[i,k] + 1]`. A position is an index, a sum of indices as elsewhere, or a
+ * whole number that the statement computes of values, in which an index stands for its position. */
+#include <string.h>
+
+#include "front/check_parts.h"
+
+static const AstNode *node(const Kern *k, AstId id)
+{
+    return ast_node(&k->c->program->ast, id);
+}
+
+/* Does a value stand in it? */
+static bool has_value(Kern *k, AstId id)
+{
+    const AstNode n = *node(k, id);
+    uint32_t at = 0;
+    bool scalar = n.kind == AST_NAME && map_get(&k->value_by_name, n.name->id, &at) &&
+                  !map_get(&k->index_names, n.name->id, &at) && !dim_known(k, n.name);
+    bool call =
+        n.kind == AST_REDUCE || (n.kind == AST_CALL && strcmp(n.name->text, "extent") != 0);
+    bool has = n.kind == AST_INDEXED || scalar || call;
+    for (uint32_t c = 0; c < n.n && !has; c++) {
+        has = has_value(k, n.child[c]);
+    }
+    return has;
+}
+
+bool gather_is(Kern *k, const AstNode *n)
+{
+    bool any = false;
+    for (uint32_t c = 1; c < n->n && !any; c++) {
+        any = has_value(k, n->child[c]);
+    }
+    return any;
+}
+
+/* Indices whose positions are numbers here. */
+static void note_valued(Kern *k, const CheckedExpr *e)
+{
+    if (e->kind == CHECKED_INDEX) {
+        k->labels.at[e->label[0]].valued = true;
+    }
+    for (uint32_t a = 0; a < e->n; a++) {
+        note_valued(k, e->arg[a]);
+    }
+}
+
+static CheckedExpr *number_check(Kern *k, AstId id)
+{
+    const AstNode n = *node(k, id);
+    Affine x;
+    if (!has_value(k, id)) {
+        return position_affine(k, id, &x) ? position_number(k, id, n.span, x)
+                                          : expr_poison(k, id, n.span);
+    }
+    if (n.kind == AST_UNARY && n.op == OP_NEG) {
+        CheckedExpr *arg = number_check(k, n.child[0]);
+        return expr_map(k, OP_NEG, id, n.span, n.at, &arg, 1);
+    }
+    Op op;
+    if (n.kind == AST_CALL && function_named(n.name, &op) &&
+        (uint32_t)op_info(op)->arity == n.n) {
+        CheckedExpr *arg[3] = {NULL};
+        for (uint32_t a = 0; a < n.n; a++) {
+            arg[a] = number_check(k, n.child[a]);
+        }
+        return expr_map(k, op, id, n.span, n.at, arg, n.n);
+    }
+    if (n.kind != AST_CHAIN) {
+        return expr_check(k, id);
+    }
+    CheckedExpr *chain = expr_new(k, CHECKED_CHAIN, id, n.span);
+    chain->op = n.op;
+    for (uint32_t c = 0; c < n.n; c++) {
+        chain_add(k, chain, c == 0 ? n.op : (Op)n.link[c], number_check(k, n.child[c]));
+    }
+    return chain_type(k, chain);
+}
+
+static CheckedExpr *as_position(Kern *k, CheckedExpr *e)
+{
+    if (e->weak == WEAK_NO && e->dtype != DTYPE_NONE && !dtype_is_int(e->dtype)) {
+        Diagnostic *d =
+            diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, e->span,
+                       "a position is a whole number, and this is %s", dtype_name(e->dtype));
+        diag_help(d, "i64(...) cuts off");
+        return expr_poison(k, e->ast, e->span);
+    }
+    note_valued(k, e);
+    return e->weak != WEAK_NO || e->dtype != DTYPE_NONE ? compute_in(k, e, DTYPE_I64) : e;
+}
+
+/* The position in one dimension of the value. */
+static CheckedExpr *position_check(Kern *k, uint32_t value, uint32_t axis, AstId id)
+{
+    const AstNode n = *node(k, id);
+    Dim extent = k->k->values.at[value].type.dims[axis];
+    Affine x;
+    if (has_value(k, id)) {
+        return as_position(k, number_check(k, id));
+    }
+    if (!position_affine(k, id, &x)) {
+        return expr_poison(k, id, n.span);
+    }
+    bool alone = n.kind == AST_NAME && x.n == 1 && !affine_is_dim(x.term[0].var);
+    if (alone && !lone_name_is_index(k, &n, extent)) {
+        return expr_poison(k, id, n.span);
+    }
+    if (alone) {
+        label_use(k, (int32_t)x.term[0].var, extent, n.span, value);
+    } else {
+        uint32_t first = k->late.n;
+        int32_t label[RANK_LIMIT];
+        position_note(k, value, axis, x, n.span);
+        positions_are_of(k, first, label, positions_labels(&x, 1, label));
+    }
+    return as_position(k, position_number(k, id, n.span, x));
+}
+
+CheckedExpr *gather_check(Kern *k, AstId ast, uint32_t value)
+{
+    const AstNode n = *node(k, ast);
+    const Value v = k->k->values.at[value];
+    k->indexed = true;
+    k->reads++;
+    if (!index_count_fits(k, &n, value)) {
+        return expr_poison(k, ast, n.span);
+    }
+    if (v.kind != VALUE_PARAM || v.is_inout) {
+        Diagnostic *d = diag_unsupported(
+            &k->c->ctx->diags, E_NOT_YET, n.span,
+            "'%s' is no parameter that stays as it is, and elements at positions that are "
+            "values are read of such alone in this version",
+            v.name != NULL ? v.name->text : "einsum");
+        diag_help(d, "pass it to a kernel of its own");
+        return expr_poison(k, ast, n.span);
+    }
+    CheckedExpr *e = expr_read(k, value, ast, n.span, NULL, 0);
+    e->kind = CHECKED_GATHER;
+    e->n = n.n - 1;
+    e->arg = ARENA_ARRAY(k->c->arena, e->n, CheckedExpr *);
+    bool ok = true;
+    for (uint32_t a = 0; a < e->n; a++) {
+        e->arg[a] = position_check(k, value, a, n.child[a + 1]);
+        ok = ok && e->arg[a]->dtype != DTYPE_NONE;
+    }
+    return ok ? e : expr_poison(k, ast, n.span);
+}
