@@ -51,12 +51,24 @@ static int32_t reduction_label(Kern *k, AstId id, uint32_t *before)
     return label;
 }
 
-/* `i < n`, `j <= i`, `i - w < j` in the list: perhaps a new index, and what the others must be for an element to take part.
+static void join_condition(Kern *k, AstId id, CheckedExpr *condition, CheckedExpr **when)
+{
+    if (*when != NULL) {
+        CheckedExpr *both =
+            expr_new(k, CHECKED_CHAIN, id, ast_node(&k->c->program->ast, id)->span);
+        both->op = OP_AND;
+        chain_add(k, both, OP_AND, *when);
+        chain_add(k, both, OP_AND, condition);
+        condition = chain_type(k, both);
+    }
+    *when = condition;
+}
+
+/* `i < n`, `j <= i`, `k < n[b]` in the list: perhaps a new index, and what the others must be for an element to take part.
  * False after a report. */
 static bool reduction_item(Kern *k, AstId id, uint32_t *before, int32_t *label,
                            CheckedExpr **when)
 {
-    const AstNode n = *ast_node(&k->c->program->ast, id);
     CheckedExpr *condition = NULL;
     AstNode name;
     *before = 0;
@@ -66,14 +78,27 @@ static bool reduction_item(Kern *k, AstId id, uint32_t *before, int32_t *label,
     if (!position_item(k, id, false, label, &condition)) {
         return false;
     }
-    if (condition != NULL && *when != NULL) {
-        CheckedExpr *both = expr_new(k, CHECKED_CHAIN, id, n.span);
-        both->op = OP_AND;
-        chain_add(k, both, OP_AND, *when);
-        chain_add(k, both, OP_AND, condition);
-        condition = chain_type(k, both);
+    if (condition != NULL) {
+        join_condition(k, id, condition, when);
     }
-    *when = condition != NULL ? condition : *when;
+    return true;
+}
+
+/* `mask[i]`, `!mask[i]`: of bool. False after a report. */
+static bool reduction_mask(Kern *k, AstId id, CheckedExpr **when)
+{
+    CheckedExpr *condition = expr_check(k, id);
+    DType t = condition->weak != WEAK_NO ? weak_default(condition->weak) : condition->dtype;
+    if (t == DTYPE_NONE) {
+        return false;
+    }
+    if (t != DTYPE_BOOL) {
+        Diagnostic *d = diag_error(&k->c->ctx->diags, E_BAD_TYPE, condition->span,
+                                   "a condition is bool, and this is %s", dtype_name(t));
+        diag_help(d, "compare it: x[i] != 0");
+        return false;
+    }
+    join_condition(k, id, condition, when);
     return true;
 }
 
@@ -111,11 +136,14 @@ static bool list_check(Kern *k, const AstNode *n, CheckedExpr *e, CheckedExpr **
 {
     bool ok = true;
     for (uint32_t a = 1; a < n->n; a++) {
-        bool item = ast_node(&k->c->program->ast, n->child[a])->kind == AST_COMPARE;
+        AstKind kind = ast_node(&k->c->program->ast, n->child[a])->kind;
         int32_t label = -1;
         bool fine = true;
-        if (item) {
+        if (kind == AST_COMPARE) {
             fine = reduction_item(k, n->child[a], &before[e->rank], &label, when);
+        } else if (kind == AST_INDEXED || kind == AST_UNARY || kind == AST_CALL ||
+                   kind == AST_CHAIN) {
+            fine = reduction_mask(k, n->child[a], when);
         } else {
             label = reduction_label(k, n->child[a], &before[e->rank]);
             fine = label >= 0;

@@ -10,8 +10,7 @@ static const AstNode *node(const Kern *k, AstId id)
     return ast_node(&k->c->program->ast, id);
 }
 
-/* Does a value stand in it? */
-static bool has_value(Kern *k, AstId id)
+bool position_is_value(Kern *k, AstId id)
 {
     const AstNode n = *node(k, id);
     uint32_t at = 0;
@@ -21,7 +20,7 @@ static bool has_value(Kern *k, AstId id)
         n.kind == AST_REDUCE || (n.kind == AST_CALL && strcmp(n.name->text, "extent") != 0);
     bool has = n.kind == AST_INDEXED || scalar || call;
     for (uint32_t c = 0; c < n.n && !has; c++) {
-        has = has_value(k, n.child[c]);
+        has = position_is_value(k, n.child[c]);
     }
     return has;
 }
@@ -30,7 +29,7 @@ bool gather_is(Kern *k, const AstNode *n)
 {
     bool any = false;
     for (uint32_t c = 1; c < n->n && !any; c++) {
-        any = has_value(k, n->child[c]);
+        any = position_is_value(k, n->child[c]);
     }
     return any;
 }
@@ -50,7 +49,7 @@ static CheckedExpr *number_check(Kern *k, AstId id)
 {
     const AstNode n = *node(k, id);
     Affine x;
-    if (!has_value(k, id)) {
+    if (!position_is_value(k, id)) {
         return position_affine(k, id, &x) ? position_number(k, id, n.span, x)
                                           : expr_poison(k, id, n.span);
     }
@@ -78,6 +77,13 @@ static CheckedExpr *number_check(Kern *k, AstId id)
     return chain_type(k, chain);
 }
 
+CheckedExpr *position_computed(Kern *k, AstId id)
+{
+    CheckedExpr *e = number_check(k, id);
+    note_valued(k, e);
+    return e;
+}
+
 static CheckedExpr *as_position(Kern *k, CheckedExpr *e)
 {
     if (e->weak == WEAK_NO && e->dtype != DTYPE_NONE && !dtype_is_int(e->dtype)) {
@@ -97,7 +103,7 @@ static CheckedExpr *position_check(Kern *k, uint32_t value, uint32_t axis, AstId
     const AstNode n = *node(k, id);
     Dim extent = k->k->values.at[value].type.dims[axis];
     Affine x;
-    if (has_value(k, id)) {
+    if (position_is_value(k, id)) {
         return as_position(k, number_check(k, id));
     }
     if (!position_affine(k, id, &x)) {

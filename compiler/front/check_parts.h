@@ -281,6 +281,10 @@ bool index_count_fits(Kern *k, const AstNode *n, uint32_t value);
 /* ---- check_gather.c ---- */
 /* Does a value stand in a position of this indexed tensor? */
 bool gather_is(Kern *k, const AstNode *n);
+/* Does a value stand in what is written for a position? */
+bool position_is_value(Kern *k, AstId id);
+/* What is written so as a number: an index in it is its position. Poison after a report. */
+CheckedExpr *position_computed(Kern *k, AstId id);
 CheckedExpr *gather_check(Kern *k, AstId ast, uint32_t value);
 
 /* ---- check_call.c ---- */

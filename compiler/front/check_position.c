@@ -38,7 +38,8 @@ static bool first_index(Kern *k, AstId id, AstNode *name)
     if (found) {
         *name = n;
     }
-    for (uint32_t c = 0; c < n.n && !found && n.kind != AST_CALL; c++) {
+    for (uint32_t c = n.kind == AST_INDEXED ? 1 : 0; c < n.n && !found && n.kind != AST_CALL;
+         c++) {
         found = first_index(k, n.child[c], name);
     }
     return found;
@@ -89,6 +90,7 @@ static void scan_alone(Kern *k, AstId id, bool listed, bool left)
             note_name(k, &name,
                       lone && is_order(&child) ? INDEX_ALONE | INDEX_SHIFTED | INDEX_NAMED
                                                : INDEX_ALONE | INDEX_NAMED);
+            scan_alone(k, n.child[c], false, false);
         } else if (!place || child.kind != AST_NAME) {
             scan_alone(k, n.child[c], false, n.kind == AST_ASSIGN && c == 0);
         }
@@ -405,11 +407,30 @@ static bool give_extent(Kern *k, const AstNode *item, int32_t label)
     return ok;
 }
 
+/* `k < n[b]`, `tok[n] == v`: a name that stands alone before the sign is a new index, if it was none before. */
+static bool value_item(Kern *k, AstId id, int32_t *label, CheckedExpr **condition)
+{
+    const AstNode n = *node(k, id), name = *node(k, n.child[0]);
+    uint32_t known = 0;
+    *label = -1;
+    if (name.kind == AST_NAME && !position_is_value(k, n.child[0]) &&
+        !(map_get(&k->label_by_name, name.name->id, &known) && known > 0)) {
+        *label = label_new(k, name.name, name.span, false);
+        k->labels.at[*label].bound = true;
+    }
+    CheckedExpr *two[2] = {position_computed(k, n.child[0]), position_computed(k, n.child[1])};
+    *condition = expr_map(k, n.op, id, n.span, n.at, two, 2);
+    return (*condition)->kind != CHECKED_POISON;
+}
+
 bool position_item(Kern *k, AstId id, bool left, int32_t *label, CheckedExpr **condition)
 {
     const AstNode n = *node(k, id);
     AstNode name;
     uint32_t known = 0;
+    if (!left && (position_is_value(k, n.child[0]) || position_is_value(k, n.child[1]))) {
+        return value_item(k, id, label, condition);
+    }
     bool any = condition_index(k, id, &name), lone = node(k, n.child[0])->kind == AST_NAME;
     *condition = NULL;
     bool listed = any && map_get(&k->label_by_name, name.name->id, &known) && known > 0 &&

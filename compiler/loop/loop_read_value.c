@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "loop/loop_read.h"
+#include "loop/loop_text.h"
 
 static const Expr *read_child(LoopReader *r, const Term *call, uint32_t i, DType wanted)
 {

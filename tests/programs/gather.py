@@ -49,6 +49,20 @@ def cases(n, m, k):
     yield "positions", {"T": T, "h": h, "c": c, "b": b, "k": places, "p": p, "q": q, "at": at}, {
         "y": taken(T, p, q), "z": sum(taken(T, p + i, 2 * q - 1) for i in range(3)), "w": T[:, at], "o": taken(h, p),
         "d": c[np.clip(p, 0, 2)] * 2j, "e": taken(b, p), "g": taken(places, taken(places, p))}
+    table, ids, lengths = small(random, m, k), random.integers(0, m, (n, 9)).astype(np.int32), random.integers(1, 10, n).astype(np.int32)
+    kept = (np.arange(9) < lengths[:, None])[:, :, None]
+    total = (table[ids] * kept).sum(1)
+    yield "bag", {"T": table, "id": ids, "len": lengths}, {"s": total, "m": total / lengths[:, None]}
+    x, width = small(random, n), np.int64(min(n, 3))
+    yield "window", {"x": x, "w": width}, {"y": np.array([x[max(0, i - width + 1):i + 1].max() for i in range(n)]), "z": x[:width].sum()}
+    key, p = random.integers(0, m, n).astype(np.int32), random.integers(0, m, m).astype(np.int32)
+    yield "hist", {"x": x, "k": key, "p": p}, {"c": np.bincount(key, minlength=m), "top": np.array([max([-np.inf, *x[key == j]]) for j in range(m)]),
+                                               "t": np.array([x[key == j].sum() for j in p])}
+    x, b, v = small(random, n, m), random.random((n, m)) < 0.5, small(random, m)
+    yield "masked", {"x": x, "b": b, "v": v}, {"s": (x * v * b).sum(1), "c": ((x > 0) & ~b).sum(1), "a": np.where(b | (x > 1), x, -np.inf).max(1)}
+    a, col, row, y = small(random, n), random.integers(0, m, n), random.integers(0, m, n), np.zeros(m)
+    np.add.at(y, row, a * v[col])
+    yield "triples", {"a": a, "col": col, "row": row, "x": v}, {"y": y}
 
 
 def main():

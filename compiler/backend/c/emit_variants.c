@@ -50,6 +50,18 @@ static void free_access(Free *f, BufRef buf, const Affine *at)
     }
 }
 
+/* Positions that are values are tested against all extents. */
+static void free_gather(Free *f, BufRef buf)
+{
+    const Buffer *b = &f->e->w.k->bufs.at[buf];
+    f->buf[buf] = true;
+    for (uint32_t d = 0; d < b->rank; d++) {
+        if (b->extent[d].sym >= 0) {
+            f->dim[b->extent[d].sym] = true;
+        }
+    }
+}
+
 static void free_tile(Free *f, const Stmt *s)
 {
     for (uint32_t x = 0; x < s->n_index; x++) {
@@ -63,6 +75,8 @@ static void free_tile(Free *f, const Stmt *s)
     for (const Expr *x = expr_first(&w, s->value); x != NULL; x = expr_next(&w)) {
         if (x->kind == EXPR_LOAD) {
             free_access(f, x->buf, x->at);
+        } else if (expr_buffer(x) != BUF_NONE) {
+            free_gather(f, x->buf);
         } else if (x->kind == EXPR_EXTENT) {
             f->dim[x->dim] = true;
         } else if (x->kind == EXPR_INDEX) {
