@@ -112,7 +112,7 @@ static bool pass_dist(Compilation *c)
     uint32_t n = c->module->graphs.n;
     for (uint32_t k = 0; c->target->ranks && k < n; k++) {
         Graph *g = c->module->graphs.at[k];
-        bool wanted = dist_wanted(&g->ranks) || (c->ranks && g->ranks.n == 0);
+        bool wanted = dist_wanted(&g->ranks) || (mesh_is_asked(&c->mesh) && g->ranks.n == 0);
         if (wanted && !dist_plan(c->ctx, c->graphs, g, c->module)) {
             return false;
         }

@@ -6,6 +6,7 @@
 
 #include "dist/dist.h"
 #include "driver/input.h"
+#include "driver/mesh.h"
 #include "driver/passes.h"
 #include "driver/targets.h"
 #include "graph/tensor.h"
@@ -27,7 +28,7 @@ typedef struct Compilation {
     PathControl path;
     uint64_t without; /* a bit for each place of a pass that is left out */
     bool check_each;
-    bool ranks;            /* kernels without `shard` get a plan for ranks, too */
+    MeshWish mesh;         /* not null: kernels without `shard` get a plan for ranks, too */
     double (*clock)(void); /* null: times are 0 */
     EmitOptions emit;
     /* what: filled from the stage the input is of, and on */

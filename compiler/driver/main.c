@@ -113,7 +113,7 @@ static bool setup(ToolRun *t, const Request *r, Compilation *c)
     c->check_each = option_given(&t->options, OPT_CHECK_EACH);
     c->clock = option_given(&t->options, OPT_TIME) ? tool_clock : NULL;
     c->emit.tool_version = TDSL_VERSION;
-    return decisions_read(t, c);
+    return mesh_wish(&t->options, RANKS_MOST, &t->usage, &c->mesh) && decisions_read(t, c);
 }
 
 /* -D binds dims of a program while it is checked. */

@@ -42,8 +42,12 @@ static bool given_sizes(Arena *arena, const char *text, uint32_t n_axes,
         const char *name = next_axis(arena, &at, &ranks);
         uint32_t found = n_axes;
         for (uint32_t a = 0; name != NULL && a < n_axes; a++) {
-            bool only = n_axes == 1 && axis[a][0] == '\0'; /* whatever it is called */
-            found = strcmp(axis[a], name) == 0 || only ? a : found;
+            found = strcmp(axis[a], name) == 0 || n_axes == 1 ? a : found;
+        }
+        if (n_axes == 1 && name != NULL && size[0] > 0 && ranks <= RANKS_MOST / size[0]) {
+            size[0] *=
+                (int32_t)ranks; /* all ranks are on the only axis, whatever it is called */
+            continue;
         }
         if (name == NULL || found == n_axes || size[found] != 0) {
             *why = name == NULL ? "axes are given as r:2,c:3"
@@ -56,10 +60,7 @@ static bool given_sizes(Arena *arena, const char *text, uint32_t n_axes,
         size[found] = (int32_t)ranks;
     }
     for (uint32_t a = 0; a < n_axes; a++) {
-        if (size[a] == 0) {
-            *why = str_format(arena, "axis '%s' of the kernel is not given", axis[a]);
-            return false;
-        }
+        size[a] = size[a] == 0 ? 1 : size[a];
     }
     return true;
 }

@@ -12,6 +12,11 @@ typedef struct MeshWish {
     const char *text; /* of --mesh; null: not given */
 } MeshWish;
 
+static inline bool mesh_is_asked(const MeshWish *w)
+{
+    return w->ranks > 0 || w->text != NULL;
+}
+
 #define RANKS_MOST 1048576 /* of a plan */
 
 /* False after a message (exit 2). */

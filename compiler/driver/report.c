@@ -102,6 +102,9 @@ void report_orders_text(const Compilation *c, Text *out)
 void compilation_report(const Compilation *c, Text *out)
 {
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        if (dist_owner(&c->module->graphs.at[k]->ranks).at != NULL) {
+            continue; /* a part of another */
+        }
         const ReportKernel *r = report_collect(c, k);
         const Graph *g = r->g;
         text_printf(out, "kernel %s for %s%s\n", g->name->text, c->target->name,
@@ -141,6 +144,7 @@ void compilation_report(const Compilation *c, Text *out)
             report_bytes(out, length->bytes);
             text_char(out, '\n');
         }
+        report_ranks_text(c, k, out);
     }
     report_orders_text(c, out);
 }

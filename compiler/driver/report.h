@@ -72,6 +72,22 @@ typedef struct ReportKernel {
     const NestCost *bound;       /* with the typical sizes bound; null: nothing is open */
 } ReportKernel;
 
+/* A kernel on the ranks of --mesh or --ranks, at typical extents. */
+typedef struct ReportRanks {
+    uint32_t kernel;
+    int32_t ranks;
+    const char *mesh; /* "r:8,c:8" */
+    const char *why;  /* not null: it has no plan for such a mesh */
+    const DistPlan *plan;
+    uint64_t memory, received,
+        bound;                 /* bytes of the rank that has most; what any plan receives */
+    double seconds, imbalance; /* predicted; most work of a rank over the mean */
+} ReportRanks;
+/* report_ranks.c. False: none were asked for, or there is no plan. */
+bool report_ranks(const Compilation *c, uint32_t kernel, ReportRanks *out);
+void report_ranks_text(const Compilation *c, uint32_t kernel, Text *out);
+void report_ranks_json(const Compilation *c, uint32_t kernel, Text *out);
+
 /* Lines of a source that are shown. */
 #define REPORT_LINES 1500
 static inline bool report_line_is_shown(const ReportKernel *r, uint32_t line)

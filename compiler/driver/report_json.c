@@ -138,6 +138,9 @@ void compilation_report_json(const Compilation *c, Text *out)
     text_printf(out, "{\"version\": %d, \"target\": \"%s\", \"kernels\": [",
                 REPORT_JSON_VERSION, c->target->name);
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        if (dist_owner(&c->module->graphs.at[k]->ranks).at != NULL) {
+            continue; /* a part of another; such stand last */
+        }
         const ReportKernel *r = report_collect(c, k);
         const Graph *g = r->g;
         text_put(out, k == 0 ? "\n{\"name\": " : ",\n{\"name\": ");
@@ -188,6 +191,7 @@ void compilation_report_json(const Compilation *c, Text *out)
         if (length != NULL && length->workspace >= 0) {
             text_printf(out, ", \"workspace_bytes\": %lld", (long long)length->workspace);
         }
+        report_ranks_json(c, k, out);
         text_char(out, '}');
     }
     json_together(c, out);

@@ -28,7 +28,6 @@ typedef struct Run {
     Tensor **results;
     CTiming timing;
     bool without_openmp; /* the C compiler has none */
-    MeshWish mesh;       /* neither ranks nor text: one process */
 } Run;
 
 static bool usage(ToolRun *t, const char *what)
@@ -239,6 +238,15 @@ static bool check_results(Run *r)
     return ok;
 }
 
+/* Does the kernel have a plan for ranks? */
+static bool has_layouts(const Run *r)
+{
+    const Compilation *c = &r->c;
+    return dist_planned(c->module != NULL  ? &c->module->graphs.at[0]->ranks
+                        : c->legal != NULL ? &c->legal->kernels.at[0]->ranks
+                                           : &c->tiled->kernels.at[0]->ranks);
+}
+
 static bool run_kernel(Run *r, const char *target)
 {
     ToolRun *t = r->t;
@@ -264,11 +272,16 @@ static bool run_kernel(Run *r, const char *target)
                                &with, r->timing.threads, must);
     r->timing.threads = library.threads > 1 ? library.threads : 1;
     r->without_openmp = library.without_openmp;
-    bool ranks = r->mesh.ranks > 0 || r->mesh.text != NULL;
-    ok = ok && (ranks ? run_ranks(&library, &r->head, symbol, &r->mesh, r->args.dims,
-                                  r->args.args, r->results, &r->timing)
-                      : c_library_call(&library, &r->head, symbol, r->args.dims, r->args.args,
-                                       r->results, &r->timing));
+    MeshWish mesh = r->c.mesh;
+    if (!mesh_is_asked(
+            &mesh)) { /* as its plan has it, so that one rank and many have the same bits */
+        mesh.ranks = has_layouts(r) ? 1 : 0;
+    }
+    ok = ok && (mesh.ranks > 0 || mesh.text != NULL
+                    ? run_ranks(&library, &r->head, symbol, &mesh, r->args.dims, r->args.args,
+                                r->results, &r->timing)
+                    : c_library_call(&library, &r->head, symbol, r->args.dims, r->args.args,
+                                     r->results, &r->timing));
     c_library_close(&library);
     return ok;
 }
@@ -363,9 +376,10 @@ static bool run_input(ToolRun *t, Run *r)
     }
     int64_t repeat = option_given(&t->options, OPT_TIME) ? 1 : 0;
     int64_t threads = c_threads(THREADS_MOST);
+    MeshWish mesh = {0};
     if (!option_number(&t->options, OPT_REPEAT, 1, 1000000, &repeat, &t->usage) ||
         !option_number(&t->options, OPT_THREADS, 1, THREADS_MOST, &threads, &t->usage) ||
-        !mesh_wish(&t->options, THREADS_MOST, &t->usage, &r->mesh) || !read_input(r)) {
+        !mesh_wish(&t->options, THREADS_MOST, &t->usage, &mesh) || !read_input(r)) {
         return false;
     }
     r->timing.repeat = option_given(&t->options, OPT_TIME) ? repeat : 0;
@@ -376,8 +390,8 @@ static bool run_input(ToolRun *t, Run *r)
         return false;
     }
     compilation_init(&r->c, &t->ctx, &t->arena, limited);
-    r->c.ranks = r->mesh.ranks > 0 || r->mesh.text != NULL;
-    if (r->c.ranks && strcmp(target, "c") != 0) {
+    r->c.mesh = mesh;
+    if (mesh_is_asked(&mesh) && strcmp(target, "c") != 0) {
         return usage(t, "--ranks and --mesh are for target c");
     }
     if (!decisions_read(t, &r->c) || !decisions_start(t, &r->c, &r->in)) {

@@ -48,7 +48,7 @@ static void find_block(const Ranks *r, int32_t rank, int32_t arg, Block *b)
     b->rank = info->rank;
     b->size = (size_t)dtype_bytes((DType)info->dtype);
     for (int32_t d = 0; d < b->rank; d++) {
-        tdsl_cut cut = tdsl_dist_block(r->dist, &r->mesh, rank, r->dims, arg, d);
+        tdsl_range cut = tdsl_dist_block(r->dist, &r->mesh, rank, r->dims, arg, d);
         b->lo[d] = cut.first;
         b->count[d] = cut.count;
         b->extent[d] = r->extent[arg][d];

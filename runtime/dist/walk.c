@@ -199,8 +199,8 @@ tdsl_status tdsl_dist_measure(const tdsl_dist_info *dist, const tdsl_mesh *mesh,
     return status == TDSL_OK ? measure(&s, rank, count) : status;
 }
 
-tdsl_cut tdsl_dist_block(const tdsl_dist_info *dist, const tdsl_mesh *mesh, int32_t rank,
-                         const int64_t *dims, int32_t arg, int32_t dim)
+tdsl_range tdsl_dist_block(const tdsl_dist_info *dist, const tdsl_mesh *mesh, int32_t rank,
+                           const int64_t *dims, int32_t arg, int32_t dim)
 {
     int64_t all[TDSL_MAX_DIMS];
     Setting s;
@@ -208,10 +208,26 @@ tdsl_cut tdsl_dist_block(const tdsl_dist_info *dist, const tdsl_mesh *mesh, int3
     if (setting_make(dist, mesh, dims, all, &s) != TDSL_OK || rank < 0 || rank >= s.ranks ||
         arg < 0 || arg >= dist->kernel->n_args || dim < 0 ||
         dim >= dist->kernel->args[arg].rank) {
-        return (tdsl_cut){0, 0};
+        return (tdsl_range){0, 0};
     }
     tdsl_arg_box(&s, arg, rank, &box);
-    return (tdsl_cut){box.lo[dim], box.hi[dim] - box.lo[dim]};
+    return (tdsl_range){box.lo[dim], box.hi[dim] - box.lo[dim]};
+}
+
+tdsl_range tdsl_dist_part(const tdsl_dist_info *dist, const tdsl_mesh *mesh, int32_t rank,
+                          const int64_t *dims, int32_t cut)
+{
+    int64_t all[TDSL_MAX_DIMS], lo = 0, hi = 0;
+    Setting s;
+    if (setting_make(dist, mesh, dims, all, &s) != TDSL_OK || rank < 0 || rank >= s.ranks ||
+        cut < 0 || cut >= dist->n_cuts) {
+        return (tdsl_range){0, 0};
+    }
+    int64_t n = tdsl_extent_of(&s, dist->cuts[cut].extent);
+    int64_t leaves = tdsl_leaves_in(n, dist->cuts[cut].leaves);
+    tdsl_cut_leaves(&s, cut, rank, &lo, &hi);
+    int64_t first = tdsl_leaf_first(n, leaves, lo);
+    return (tdsl_range){first, tdsl_leaf_first(n, leaves, hi) - first};
 }
 
 /* ---- all ranks as one ---- */

@@ -22,7 +22,11 @@ typedef struct Case {
     tdsl_mesh mesh;
     char *whole[ARGS], *out[ARGS]; /* what comes in; what comes out */
     int64_t bytes[ARGS];
+    tdsl_range (*cut)(int32_t, int32_t, const int64_t *, const tdsl_mesh *, int32_t);
     const char *fault;
+    int32_t kind, bad; /* a failure of one rank */
+    tdsl_status got[64];
+    int32_t bad_rank[64];
 } Case;
 
 static size_t size_of(int32_t dtype)
@@ -82,7 +86,7 @@ static int64_t extent(const Case *c, int32_t arg, int32_t d)
 }
 
 /* Copies the block of a rank; `way` 0: from whole to block, 1: back, 2: compare. */
-static bool block(const Case *c, int32_t rank, int32_t arg, int32_t d, char *part, char *whole,
+static bool block(Case *c, int32_t rank, int32_t arg, int32_t d, char *part, char *whole,
                   int way, int64_t *elements)
 {
     const tdsl_arg_info *info = &c->dist->kernel->args[arg];
@@ -95,7 +99,11 @@ static bool block(const Case *c, int32_t rank, int32_t arg, int32_t d, char *par
         memcpy(way == 0 ? part : whole, way == 0 ? whole : part, size);
         return true;
     }
-    tdsl_cut cut = tdsl_dist_block(c->dist, &c->mesh, rank, c->dims, arg, d);
+    tdsl_range cut = tdsl_dist_block(c->dist, &c->mesh, rank, c->dims, arg, d),
+               own = c->cut(arg, d, c->dims, &c->mesh, rank);
+    if (cut.first != own.first || cut.count != own.count) {
+        c->fault = "NAME_cut and the library have other blocks";
+    }
     int64_t below = 1, inner = 1;
     bool same = true;
     for (int32_t e = d + 1; e < info->rank; e++) {
@@ -174,6 +182,31 @@ static tdsl_status run_rank(void *user, const tdsl_comm *comm)
         free(args[a]);
     }
     free(space);
+    return status;
+}
+
+/* One rank is told of a failure of its own, has other sizes, or does not come; what all end with. */
+enum { OWN_FAILURE, OTHER_SIZES, ABSENT, NO_FAILURE };
+static tdsl_status run_failing(void *user, const tdsl_comm *comm)
+{
+    Case *c = user;
+    int64_t dims[64];
+    void *args[ARGS];
+    bool bad = comm->rank == c->bad && c->kind != NO_FAILURE;
+    tdsl_dist_options o = {.before = bad && c->kind == OWN_FAILURE ? TDSL_E_MEMORY : TDSL_OK};
+    memcpy(dims, c->dims, sizeof *dims * (size_t)c->dist->kernel->n_dims);
+    dims[0] += bad && c->kind == OTHER_SIZES ? 1 : 0;
+    for (int32_t a = 0; a < c->dist->kernel->n_args; a++) {
+        args[a] = calloc((size_t)c->bytes[a] + 1, 1);
+    }
+    tdsl_status status = bad && c->kind == ABSENT
+                             ? TDSL_E_INTERNAL
+                             : tdsl_dist_call(comm, c->dist, &c->mesh, dims, args, &o, NULL);
+    for (int32_t a = 0; a < c->dist->kernel->n_args; a++) {
+        free(args[a]);
+    }
+    c->got[comm->rank] = status;
+    c->bad_rank[comm->rank] = o.bad_rank;
     return status;
 }
 
@@ -304,6 +337,27 @@ static bool run_data(Case *c, int32_t most, bool whole, bool exact)
     return ok;
 }
 
+static bool run_faults(Case *c)
+{
+    static const tdsl_status own[] = {TDSL_E_MEMORY, TDSL_E_ABI, TDSL_E_INTERNAL, TDSL_OK},
+                             other[] = {TDSL_E_PEER, TDSL_E_ABI, TDSL_E_PEER, TDSL_OK};
+    bool ok = true;
+    for (int32_t a = 0; a < c->mesh.n_axes; a++) {
+        c->mesh.size[a] = a == 0 ? 5 : 1;
+    }
+    for (c->kind = OWN_FAILURE; c->kind <= NO_FAILURE && c->dist->kernel->n_dims > 0;
+         c->kind++) {
+        c->bad = c->kind;
+        (void)tdsl_dist_threads(5, run_failing, c);
+        for (int32_t r = 0; r < 5; r++) {
+            bool right = c->got[r] == (r == c->bad ? own : other)[c->kind];
+            bool named = c->kind != OWN_FAILURE || c->bad_rank[r] == c->bad;
+            ok = right && named ? ok : report(c, "a failure of one rank is not that of all");
+        }
+    }
+    return ok;
+}
+
 static bool run_line(void *library, int32_t most, char *line)
 {
     char symbol[256], how[16], name[300];
@@ -323,11 +377,14 @@ static bool run_line(void *library, int32_t most, char *line)
         printf("%s: no such plan with %d dims\n", symbol, n);
         return false;
     }
+    snprintf(name, sizeof name, "%s_cut", symbol);
+    *(void **)&c.cut = dlsym(library, name);
     c.mesh.n_axes = c.dist->n_axes;
     bool exact = strcmp(how, "exact") == 0;
     state = 7;
     bool ok = run_data(&c, most, true, exact);
-    return run_data(&c, most, false, false) && ok;
+    ok = run_data(&c, most, false, false) && ok;
+    return run_faults(&c) && ok;
 }
 
 int main(int argc, char **argv)

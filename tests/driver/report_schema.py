@@ -24,6 +24,8 @@ REPORTS = [
     ("examples/attention/attention.tdsl", ["-Ds=4096", "-Dt=4096"]),  # online
     ("examples/callers/smooth.tdsl", []),
     ("examples/python/cp.tdsl", []),
+    ("tests/golden/check/shard.tdsl", ["--mesh", "r:2,c:3"]),
+    ("tests/golden/check/shard.tdsl", ["--mesh", "q:3"]),  # refused
     ("examples/trainium/kernels.tdsl", []),
     ("examples/trainium/kernels.tdsl", DEVICE + ["--stop-after=legal"]),
     ("examples/trainium/kernels.tdsl", DEVICE + ["-o", "FOLDER/device"]),

@@ -219,7 +219,12 @@ static bool tables_of_ranks(File *f, const KernelModule *m, const ExportedName *
             emitter_init(&e, f, m->kernels.at[k], name[k]);
             computed_begin(&e, f->extents > 0);
             ok = ranks_emit(&e, m, name, &f->ranks);
-            text_printf(&f->ranks_header, "extern const tdsl_dist_info %s_dist;\n", e.symbol);
+            text_printf(&f->ranks_header,
+                        "extern const tdsl_dist_info %s_dist;\n"
+                        "/* What rank `rank` has of dimension `dim` of argument `arg`. */\n"
+                        "tdsl_range %s_cut(int32_t arg, int32_t dim, const int64_t *dims, "
+                        "const tdsl_mesh *mesh, int32_t rank);\n",
+                        e.symbol, e.symbol);
             arena_reset(&f->scratch, mark);
         }
     }
@@ -265,9 +270,27 @@ static void first_line(Text *out, const EmitOptions *o, const char *source, cons
                 mark != NULL ? "" : " */");
 }
 
-static void wrapper_emit(const KernelModule *m, const ExportedName *name, const EmitOptions *o,
-                         const char *source, OutputSet *set)
+/* Without local kernels, which callers do not call. */
+static void leave_out_locals(Arena *a, KernelModule *m, const ExportedName **name)
 {
+    KernelModule to = {.arena = m->arena, .source_name = m->source_name};
+    ExportedName *names = ARENA_ARRAY(a, (size_t)m->kernels.n + 1, ExportedName);
+    for (uint32_t k = 0; k < m->kernels.n; k++) {
+        if (dist_owner(&m->kernels.at[k]->ranks).at == NULL) {
+            names[to.kernels.n] = (*name)[k];
+            vec_push(a, &to.kernels, m->kernels.at[k]);
+        }
+    }
+    *m = to;
+    *name = names;
+}
+
+static void wrapper_emit(const KernelModule *all_kernels, const ExportedName *name,
+                         const EmitOptions *o, const char *source, OutputSet *set)
+{
+    KernelModule own = *all_kernels;
+    leave_out_locals(set->arena, &own, &name);
+    const KernelModule *m = &own;
     static const struct {
         const char *name, *suffix, *mark;
         void (*emit)(const CallFile *, Text *);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/c/emit.h"
+#include "dist/dist.h"
 
 static const char *with_prefix(Arena *a, const EmitOptions *o, const char *name)
 {
@@ -52,6 +53,26 @@ static void choose_macros(Arena *a, const KernelModule *m, ExportedName *name)
     }
 }
 
+/* A kernel on ranks has a table and a function of its name as well, which no other kernel is called. */
+static bool ranks_have_names(Ctx *ctx, Arena *a, const KernelModule *m,
+                             const ExportedName *name, const Names *symbols)
+{
+    static const char *const ending[] = {"dist", "cut"};
+    for (uint32_t k = 0; k < m->kernels.n; k++) {
+        for (size_t i = 0; dist_planned(&m->kernels.at[k]->ranks) && i < 2; i++) {
+            const char *own = str_format(a, "%s_%s", name[k].symbol, ending[i]);
+            uint32_t other = 0;
+            if (names_find(symbols, own, strlen(own), &other)) {
+                diag_error(&ctx->diags, E_DUPLICATE_NAME, m->kernels.at[other]->span,
+                           "kernel '%s' would be called as what kernel '%s' has for ranks",
+                           m->kernels.at[other]->name->text, m->kernels.at[k]->name->text);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 ExportedName *exported_names(Ctx *ctx, Arena *a, const KernelModule *m, const EmitOptions *o)
 {
     ExportedName *name = ARENA_ARRAY(a, (size_t)m->kernels.n + 1, ExportedName);
@@ -77,7 +98,7 @@ ExportedName *exported_names(Ctx *ctx, Arena *a, const KernelModule *m, const Em
         }
     }
     choose_macros(a, m, name);
-    return ok ? name : NULL;
+    return ok && ranks_have_names(ctx, a, m, name, &symbols) ? name : NULL;
 }
 
 const char *exported_list(Arena *a, const EmitOptions *o, const char *base)

@@ -251,6 +251,66 @@ static void info_emit(Ranks *r)
     text_printf(r->out, "tdsl_dist_steps_%s,\n};\n", s);
 }
 
+/* What callers need who bring their own communication: the same arithmetic as libtdsl's. */
+static const char cut_text[] =
+    "\nstatic int64_t tdsl_extent_value(const tdsl_kernel_info *kernel, int32_t dim, "
+    "const int64_t *dims)\n"
+    "{\n"
+    "    const tdsl_computed *x = dim < kernel->n_dims ? NULL : &kernel->computed[dim - "
+    "kernel->n_dims];\n"
+    "    int64_t value = x == NULL ? dims[dim] : x->base;\n"
+    "    for (int32_t t = 0; x != NULL && t < x->n_terms; t++) {\n"
+    "        int64_t term = tdsl_extent_value(kernel, (int32_t)x->terms[t].dim, dims);\n"
+    "        value = x->product != 0 ? value * term : value + x->terms[t].coefficient * term;\n"
+    "    }\n"
+    "    return x == NULL ? value : value / x->divisor;\n"
+    "}\n"
+    "\n/* Where leaf `leaf` of `leaves` begins, of n positions. */\n"
+    "static int64_t tdsl_leaf_begin(int64_t n, int64_t leaves, int64_t leaf)\n"
+    "{\n"
+    "    return leaf * (n / leaves) + (leaf < n % leaves ? leaf : n % leaves);\n"
+    "}\n"
+    "\nstatic tdsl_range tdsl_range_of(const tdsl_dist_info *dist, int32_t arg, int32_t dim, "
+    "const int64_t *dims,\n"
+    "                            const tdsl_mesh *mesh, int32_t rank)\n"
+    "{\n"
+    "    const tdsl_extent *extent = &dist->kernel->args[arg].extents[dim];\n"
+    "    int64_t n = extent->dim < 0 ? extent->fixed : tdsl_extent_value(dist->kernel, "
+    "extent->dim, dims);\n"
+    "    int64_t parts = 1, part = 0, leaves = 0;\n"
+    "    for (int32_t k = 0; k < dist->args[arg].n_pieces; k++) {\n"
+    "        const tdsl_dist_piece *piece = &dist->args[arg].pieces[k];\n"
+    "        int32_t at = rank;\n"
+    "        for (int32_t a = mesh->n_axes - 1; a > piece->axis; a--) {\n"
+    "            at /= mesh->size[a];\n"
+    "        }\n"
+    "        if (piece->dim == dim) {\n"
+    "            part = part * mesh->size[piece->axis] + at % mesh->size[piece->axis];\n"
+    "            parts *= mesh->size[piece->axis];\n"
+    "            leaves = leaves == 0 ? piece->leaves : leaves;\n"
+    "        }\n"
+    "    }\n"
+    "    tdsl_range cut = {0, n};\n"
+    "    if (leaves > 0) {\n"
+    "        int64_t all = n < leaves ? n : leaves;\n"
+    "        all = all < 1 ? 1 : all;\n"
+    "        cut.first = tdsl_leaf_begin(n, all, tdsl_leaf_begin(all, parts, part));\n"
+    "        cut.count = tdsl_leaf_begin(n, all, tdsl_leaf_begin(all, parts, part + 1)) - "
+    "cut.first;\n"
+    "    }\n"
+    "    return cut;\n"
+    "}\n";
+
+static void cut_emit(Ranks *r)
+{
+    text_printf(
+        r->out,
+        "\ntdsl_range %s_cut(int32_t arg, int32_t dim, const int64_t *dims, const tdsl_mesh "
+        "*mesh, int32_t rank)\n{\n    return tdsl_range_of(&%s_dist, arg, dim, dims, mesh, "
+        "rank);\n}\n",
+        r->e->symbol, r->e->symbol);
+}
+
 bool ranks_emit(Emitter *e, const KernelModule *m, const ExportedName *name, Text *out)
 {
     const Kernel *k = e->w.k;
@@ -258,12 +318,14 @@ bool ranks_emit(Emitter *e, const KernelModule *m, const ExportedName *name, Tex
     const DistPlan *plan = dist_read(e->ctx, e->w.arena, &head, &k->ranks);
     Ranks r = {.e = e, .m = m, .name = name, .plan = plan, .out = out, .ok = plan != NULL};
     if (plan != NULL && plan->steps.n > 0) {
+        text_put(out, out->n == 0 ? cut_text : ""); /* once in a file */
         text_char(out, '\n');
         args_emit(&r);
         cuts_emit(&r);
         values_emit(&r);
         steps_emit(&r);
         info_emit(&r);
+        cut_emit(&r);
     }
     return r.ok;
 }

@@ -13,8 +13,6 @@
 
 TDSL_BEGIN
 
-#define TDSL_DIST_AXES 8
-
 typedef struct tdsl_dist_bytes {
     void *data;
     int64_t bytes;
@@ -31,19 +29,14 @@ typedef struct tdsl_comm {
     tdsl_status (*agree)(void *state, int64_t *numbers, int32_t n);
 } tdsl_comm;
 
-/* The ranks of a communicator as a mesh: the product of the sizes is the number of ranks, the last axis is the fastest. */
-typedef struct tdsl_mesh {
-    int32_t n_axes; /* as the kernel's */
-    int32_t size[TDSL_DIST_AXES];
-} tdsl_mesh;
-
-typedef struct tdsl_cut {
-    int64_t first, count;
-} tdsl_cut;
-
 /* What rank `rank` of the mesh has of dimension `dim` of argument `arg`. */
-TDSL_API tdsl_cut tdsl_dist_block(const tdsl_dist_info *dist, const tdsl_mesh *mesh,
-                                  int32_t rank, const int64_t *dims, int32_t arg, int32_t dim);
+TDSL_API tdsl_range tdsl_dist_block(const tdsl_dist_info *dist, const tdsl_mesh *mesh,
+                                    int32_t rank, const int64_t *dims, int32_t arg,
+                                    int32_t dim);
+
+/* What the rank has of cut number `cut` of the table. */
+TDSL_API tdsl_range tdsl_dist_part(const tdsl_dist_info *dist, const tdsl_mesh *mesh,
+                                   int32_t rank, const int64_t *dims, int32_t cut);
 
 /* What a call needs and moves, of one rank. */
 typedef struct tdsl_dist_count {

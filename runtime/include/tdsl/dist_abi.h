@@ -11,6 +11,19 @@
 
 #define TDSL_DIST_VERSION 1
 
+#define TDSL_DIST_AXES 8
+
+/* The ranks of a communicator as a mesh: the product of the sizes is the number of ranks, the last axis is the fastest. */
+typedef struct tdsl_mesh {
+    int32_t n_axes; /* as the kernel's */
+    int32_t size[TDSL_DIST_AXES];
+} tdsl_mesh;
+
+/* Positions first, first + 1, ..., so many. */
+typedef struct tdsl_range {
+    int64_t first, count;
+} tdsl_range;
+
 /* An extent: the number `fixed` where `dim` is -1, else open dimension `dim` of the kernel, or its computed extent `dim` - n_dims.
  * Where `cut` is not -1: so much of that cut as a call has. */
 typedef struct tdsl_dist_dim {

@@ -35,7 +35,9 @@ def read_list(tree):
     """(name with holes, kind) of each row, and those of the header that callers see."""
     ops = re.findall(r'^MAP\(OP_\w+, "(\w+)"', (tree / "compiler/op/ops.def").read_text(), re.M)
     rows = [tuple(line.split()) for line in (tree / "compiler/backend/ctext/own_names.list").read_text().splitlines() if line and line[0] != "#"]
-    rows += sorted((name, kind) for name, kind in definitions(["gcc"], tree / "runtime/include/tdsl/abi.h").items())
+    include = tree / "runtime/include"
+    headers = [definitions(["gcc", "-I", include], include / "tdsl" / name) for name in ("abi.h", "dist_abi.h")]
+    rows += sorted({**headers[0], **headers[1]}.items())
     return rows, "|".join(ops)
 
 

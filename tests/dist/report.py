@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What --report says of ranks, against numbers that are counted by hand; refused meshes; tdsl-run on ranks and on one has the same bits.
+
+usage: report.py TDSLC TDSL-RUN"""
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PROGRAM = """
+kernel mp2(B: f64[o, v, x] shard(o), eo: f64[o], ev: f64[v]) -> (E: f64) {
+    T[i,a,j,b] = B[i,a,P] * B[j,b,P];
+    E = sum[i,j,a,b](T[i,a,j,b] * (2*T[i,a,j,b] - T[i,b,j,a]) / (eo[i] + eo[j] - ev[a] - ev[b]));
+}
+kernel aomo(E: f64[n, n, x] shard(x), Co: f64[n, o] shard(n), Cv: f64[n, v]) -> (B: f64[o, v, x] shard(x)) {
+    B = einsum("mi,na,mnP->iaP", Co, Cv, E);
+}
+kernel gemm(A: f64[m, k] shard(r(m), c(k)), B: f64[k, n] shard(r(k), c(n))) -> (C: f64[m, n] shard(r(m), c(n))) {
+    C[i,j] = A[i,p] * B[p,j];
+}
+"""
+
+
+def ranks(tdslc, path, kernel, mesh, *dims):
+    options = [word for d in dims for word in ("-D", d)]
+    done = subprocess.run([tdslc, path, f"--kernel={kernel}", "-w", "--mesh", mesh, "--report=json", *options], capture_output=True, text=True, check=True)
+    kernels = json.loads(done.stdout)["kernels"]
+    assert [k["name"] for k in kernels] == [kernel], "local kernels are no kernels of the program"
+    return kernels[0]["ranks"]
+
+
+def main():
+    tdslc, run = sys.argv[1:3]
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "ranks.tdsl"
+        path.write_text(PROGRAM)
+        n = 32768
+        r = ranks(tdslc, path, "gemm", "r:8,c:8", f"m={n}", f"n={n}", f"k={n}")
+        block = n // 8 * n * 8  # rows of A, columns of B: of each 7 of 8 parts are of others
+        assert r["received"] == 2 * block * 7 // 8 and abs(r["bound"] / (2.0**30 * 1.125) - 1) < 1e-6, r
+        assert r["memory"] >= 2 * block + 3 * n * n // 64 * 8 and r["imbalance"] == 1, r
+        r = ranks(tdslc, path, "aomo", "p:8", "n=64", "o=8", "v=56", "x=256")
+        assert r["received"] == r["bound"] == 64 * 8 * 8 * 7 // 8, r  # the coefficients, and nothing else
+        r = ranks(tdslc, path, "mp2", "p:4", "o=16", "v=32", "x=64")
+        assert r["count"] == 4 and r["received"] == 16 * 32 * 64 * 8 * 3 // 4 + 3 * 8, r  # B, and a term of the energy of each other rank
+        assert "refused" in ranks(tdslc, path, "gemm", "q:2"), "no such axis"
+        bits = set()
+        for mesh in ([], ["--ranks=1"], ["--ranks=3"], ["--mesh", "p:5"]):
+            out = Path(scratch) / "E.npy"
+            values = ["-D", "o=9", "-D", "v=7", "-D", "x=5", "B=random:1", "eo=random:2", "ev=random:3"]
+            subprocess.run([run, path, "--kernel=mp2", "-w", *mesh, *values, "-o", f"E={out}"], check=True)
+            bits.add(out.read_bytes()[-8:])
+        assert len(bits) == 1, bits
+        done = subprocess.run([run, path, "--kernel=gemm", "--mesh", "r:2,q:3", "-D", "m=4", "-D", "n=4", "-D", "k=4", "A=fill", "B=fill"], capture_output=True, text=True)
+        assert done.returncode == 1 and "the kernel has no axis 'q'" in done.stderr, done
+    print("reports and runs agree")
+
+
+main()
