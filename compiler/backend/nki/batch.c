@@ -43,14 +43,18 @@ static bool is_batch(const Lower *l, const Stmt *s, VarRef v)
 #define TINY                                                                                   \
     512 /* multiply-adds of each batch: the Vector engine takes them side by side (roles.c) */
 
+#define BATCH 64 /* the same for each of the batches that share partitions */
+
 bool batch_is_tiny(const Lower *l, const Stmt *s)
 {
-    int64_t each = 1;
+    int64_t each = 1, batches = 1;
     for (uint32_t i = 0; i < s->n_index; i++) {
         const Range *r = &s->index[i].range;
-        each = sat_mul(each, is_batch(l, s, s->index[i].var) ? 1 : r->limit.n - r->start.base);
+        int64_t n = r->span > 0 ? r->span : r->limit.n - r->start.base;
+        int64_t *of = is_batch(l, s, s->index[i].var) ? &batches : &each;
+        *of = sat_mul(*of, n);
     }
-    return each <= TINY;
+    return each <= TINY && each <= sat_mul(batches, BATCH);
 }
 
 bool batch_is_all(const Lower *l, const Stmt *s)

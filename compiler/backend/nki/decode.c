@@ -385,6 +385,14 @@ static bool full_operand(Decoder *d, const Expr *e, const Indices *x, Operand *o
     return is_load(e) && tile_load(d, e, x, out, &column) && !column;
 }
 
+/* The same, or a column whose elements are read again for each element of the result. */
+static bool repeated_operand(Decoder *d, const Expr *e, const Indices *x, int64_t times,
+                             Operand *out)
+{
+    bool column = false, ok = is_load(e) && tile_load(d, e, x, out, &column);
+    return ok && (!column || add_free(out, 0, 0, times));
+}
+
 /* tile op small, or small op tile. */
 static bool scalar_form(Decoder *d, const Expr *e, const Indices *x, Operand *tile,
                         ScalarOperand *s)
@@ -468,19 +476,25 @@ static bool decode_activation(Decoder *d, const Expr *arg, const Indices *x, Ins
     return true;
 }
 
-/* base + down * p + along * f; the base moves with loops. */
+/* base + down * p + a step with each index of the free axis; the base moves with loops. */
 static bool decode_position(Decoder *d, const Expr *e, const Indices *x, Instr *out)
 {
     out->base_at = loop_part(d, e->at[0]);
     for (uint32_t i = 0; i < e->at[0].n; i++) {
         VarRef v = e->at[0].term[i].var;
-        int64_t coef = e->at[0].term[i].coef;
-        if (v == x->p || (x->n == 1 && v == x->f[0])) {
-            *(v == x->p ? &out->down : &out->along) = coef;
-        } else if (!d->k->vars.at[v].is_loop) {
+        if (v != x->p && !has_index(x, v) && !d->k->vars.at[v].is_loop) {
             return no(d, "a position that moves with another index than the tile's");
         }
     }
+    out->down = x->p == UINT32_MAX ? 0 : affine_coef(e->at[0], x->p);
+    Operand walk = {.nf = 1};
+    for (uint32_t i = 0; i < x->n; i++) {
+        if (!add_free(&walk, 0, affine_coef(e->at[0], x->f[i]), span_of(d, x->f[i]))) {
+            return no(d, "positions that move with too many indices");
+        }
+    }
+    out->n_along = walk.n_free;
+    memcpy(out->along, walk.free, sizeof walk.free);
     out->base = value_at(d, out->base_at);
     return true;
 }
@@ -502,7 +516,7 @@ static bool decode_op(Decoder *d, const Expr *e, const Indices *x, Instr *out)
         out->kind = INSTR_AFFINE;
         out->op = c->op;
         return decode_position(d, c->arg[0], x, out) &&
-               full_operand(d, e->arg[1], x, &out->a) &&
+               repeated_operand(d, e->arg[1], x, out->dst.nf, &out->a) &&
                (number_value(e->arg[2], &out->value) ||
                 no(d, "a select by position of something else than a tile and a number"));
     }

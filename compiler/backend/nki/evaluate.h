@@ -48,6 +48,8 @@ Val *val_tile(Evaluation *ev, TileView v, bool hp, Labels f); /* row by row */
 /* Does the tile lie row by row in its labels? */
 bool val_is_run(const Evaluation *ev, const Val *v);
 bool eval_in_psum(const Evaluation *ev, const Val *v);
+/* Elements of a tile from one position of the label to the next: 0 if it lacks it. */
+int64_t eval_step(const Val *leaf, uint32_t label);
 /* Has each partition one value of the leaf in the instruction? */
 bool eval_is_column(const Val *leaf, Taken t);
 /* How instructions take it in the least time; the cycles of all of them, or -1. `function`: of the Scalar engine. */

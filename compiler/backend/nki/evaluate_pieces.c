@@ -44,7 +44,7 @@ static bool takes(Taken t, uint32_t label)
     return false;
 }
 
-static int64_t step_of(const Val *leaf, uint32_t label)
+int64_t eval_step(const Val *leaf, uint32_t label)
 {
     for (uint32_t i = 0; i < leaf->f.n; i++) {
         if (leaf->f.at[i] == label) {
@@ -70,7 +70,7 @@ static uint32_t walked_dims(const Evaluation *ev, const Val *leaf, Taken t)
     uint32_t dims = 0;
     int64_t before = 0;
     for (uint32_t i = 0; i < t.f.n; i++) {
-        int64_t step = step_of(leaf, t.f.at[i]), n = ev->box->n[t.f.at[i]];
+        int64_t step = eval_step(leaf, t.f.at[i]), n = ev->box->n[t.f.at[i]];
         if ((t.bits >> i & 1) != 0) {
             dims += dims == 0 || before != step * n;
             before = step;
@@ -168,9 +168,10 @@ static Walked walk_of(const Evaluation *ev, const Leaves *leaves, const Val *int
         if ((t.bits >> i & 1) == 0) {
             continue;
         }
-        bool on = w.n > 0 && step_of(into, w.label[w.n - 1]) == step_of(into, label) * n;
+        bool on = w.n > 0 && eval_step(into, w.label[w.n - 1]) == eval_step(into, label) * n;
         for (uint32_t k = 0; k < leaves->n && on; k++) {
-            on = step_of(leaves->at[k], w.label[w.n - 1]) == step_of(leaves->at[k], label) * n;
+            on = eval_step(leaves->at[k], w.label[w.n - 1]) ==
+                 eval_step(leaves->at[k], label) * n;
         }
         w.n += !on;
         w.count[w.n - 1] = on ? w.count[w.n - 1] * n : n;
@@ -182,7 +183,7 @@ static Walked walk_of(const Evaluation *ev, const Leaves *leaves, const Val *int
 static void steps_of(const Val *leaf, const Walked *w, int64_t *step)
 {
     for (uint32_t i = 0; i < w->n; i++) {
-        step[i] = step_of(leaf, w->label[i]);
+        step[i] = eval_step(leaf, w->label[i]);
     }
 }
 

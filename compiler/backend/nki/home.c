@@ -71,7 +71,8 @@ static void score_load(const Lower *l, const Stmt *s, const Expr *load, uint32_t
         }
         if (s->fold != OP_COPY && !kept && load->at[d].n > 0) {
             bool second = has_levels(l, s) && !affine_uses(load->at[d], role_var(s, ROLE_K));
-            bool rows = tile_kind(s) != TILE_MATMUL || batch_is_all(l, s);
+            bool rows =
+                tile_kind(s) != TILE_MATMUL || batch_is_all(l, s) || batch_is_tiny(l, s);
             score[d] *= rows ? WEIGHT_FOLDED : second ? WEIGHT_SECOND : WEIGHT_CONTRACTED;
         }
     }

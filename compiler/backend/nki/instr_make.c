@@ -191,30 +191,35 @@ void make_transpose(Lower *l, TileView dst, TileView src)
     s->value = load_at(l, src, at_of(l, src, l->f, l->p), view_dtype(l, dst));
 }
 
-static const Expr *position(Lower *l, Affine base, int64_t down, int64_t along)
+static const Expr *position(Lower *l, Affine base, int64_t down, uint32_t n,
+                            const int64_t *along)
 {
     Affine *at = ARENA_NEW(l->arena, Affine);
     *at = affine_add(l->arena, base, down, affine_var(l->arena, l->p));
-    *at = affine_add(l->arena, *at, along, affine_var(l->arena, l->f));
+    for (uint32_t i = 0; i < n; i++) {
+        VarRef v = n == 1 ? l->f : l->q[i];
+        *at = affine_add(l->arena, *at, along[i], affine_var(l->arena, v));
+    }
     Expr *e = ARENA_NEW(l->arena, Expr);
     *e = (Expr){.kind = EXPR_INDEX, .dtype = DTYPE_I64, .at = at};
     return e;
 }
 
-void make_iota(Lower *l, TileView dst, Affine base, int64_t down, int64_t along)
+void make_iota(Lower *l, TileView dst, Affine base, int64_t down, const PositionWalk *w)
 {
-    make_map(l, dst, position(l, base, down, along));
+    make_walked(l, dst, w->n, w->count, w->dst, position(l, base, down, w->n, w->along));
 }
 
 void make_affine_select(Lower *l, TileView dst, TileView src, Affine base, int64_t down,
-                        int64_t along, Op op, double other)
+                        const PositionWalk *w, Op op, double other)
 {
-    const Expr *pair[2] = {position(l, base, down, along),
+    const Expr *pair[2] = {position(l, base, down, w->n, w->along),
                            expr_const(l->arena, number_int(DTYPE_I64, 0))};
     const Expr *arg[3] = {expr_op(l->arena, op, DTYPE_BOOL, 2, pair),
-                          view_load(l, src, DTYPE_F32),
+                          view_walked_load(l, src, w->n, w->src, DTYPE_F32),
                           expr_const(l->arena, number_real(DTYPE_F32, other))};
-    make_map(l, dst, expr_op(l->arena, OP_SELECT, DTYPE_F32, 3, arg));
+    make_walked(l, dst, w->n, w->count, w->dst,
+                expr_op(l->arena, OP_SELECT, DTYPE_F32, 3, arg));
 }
 
 static void make_fold(Lower *l, TileView dst, Op fold, TileView src, bool begins)

@@ -407,10 +407,15 @@ void make_memset(Lower *l, TileView dst, double value);
 Stmt *make_matmul(Lower *l, TileView dst, TileView stationary, TileView moving, bool begins);
 void make_transpose(Lower *l, TileView dst, TileView src);
 bool make_row_sums(Lower *l, TileView dst, TileView src, bool first);
-/* base + down * p + along * f; and where that, beside 0, is so: src, elsewhere a number. */
-void make_iota(Lower *l, TileView dst, Affine base, int64_t down, int64_t along);
+/* Positions along the labels of the free axis, and how result and operand are walked. */
+typedef struct PositionWalk {
+    uint32_t n;
+    int64_t count[LABELS], along[LABELS], dst[LABELS], src[LABELS];
+} PositionWalk;
+/* base + down * p + the steps along; and where that, beside 0, is so: src, elsewhere a number. */
+void make_iota(Lower *l, TileView dst, Affine base, int64_t down, const PositionWalk *w);
 void make_affine_select(Lower *l, TileView dst, TileView src, Affine base, int64_t down,
-                        int64_t along, Op op, double other);
+                        const PositionWalk *w, Op op, double other);
 void make_reduce(Lower *l, TileView dst, Op fold, TileView src);
 /* Each element of `dst` by itself. The terms are walked along `n` labels, of which the first `kept` are those of `dst`, row by row. */
 void make_reduce_each(Lower *l, TileView dst, Op fold, TileView src, uint32_t n, uint32_t kept,
@@ -533,9 +538,9 @@ bool whole_is_neutral(const Lower *l, const Stmt *s, const Box *box);
 /* Does it move by equal steps along the partitions? */
 bool whole_on_partitions(const IndexSum *x, Labels p, const Box *box);
 TileView whole_tile(Lower *l, const IndexSum *x, Labels p, Labels f, const Box *box);
-/* dst = x op 0 ? src : other */
-void whole_select(Lower *l, TileView dst, TileView src, const IndexSum *x, Op op, double other,
-                  Labels p, Labels f, const Box *box);
+/* dst = x op 0 ? src : other; `step` of each label of `f` in src. */
+void whole_select(Lower *l, TileView dst, TileView src, const int64_t *step, const IndexSum *x,
+                  Op op, double other, Labels p, Labels f, const Box *box);
 
 /* ---- statements ---- */
 Place place_of(Lower *l, BufRef buf, const Affine *at);

@@ -57,7 +57,7 @@ typedef enum InstrKind {
     INSTR_TENSOR,     /* a op b */
     INSTR_BOTH,       /* (data op0 operand0) op1 tensor */
     INSTR_PREDICATED, /* dst = predicate ? src : dst */
-    INSTR_IOTA,       /* base + down * partition + along * element */
+    INSTR_IOTA,       /* base + down * partition + steps of `along` with the element */
     INSTR_AFFINE,     /* dst = that op 0 ? a : value */
     INSTR_REDUCE,
     INSTR_SCAN /* along rows, b op what there is so far; of sums times a */
@@ -111,7 +111,9 @@ typedef struct Instr {
     bool begins;        /* of a walk, MATMUL: overwrites what is in dst */
     uint32_t fold_from; /* REDUCE: the first dimension of `a` that is folded */
     double value;       /* memset; AFFINE: elsewhere */
-    int64_t base, down, along;
+    int64_t base, down;
+    uint32_t n_along;
+    FreeDim along[NKI_FREE_DIMS];
     Affine base_at;
     double scale;
     uint32_t place; /* number of the statement in the text, the same in each iteration */

@@ -216,8 +216,12 @@ static void put_axis(Printer *p, const Instr *i)
 
 static void put_position_pattern(Printer *p, const Instr *i)
 {
-    text_printf(p->out, ", pattern=[[%lld, %lld]], offset=", (long long)i->along,
-                (long long)i->dst.nf);
+    text_put(p->out, ", pattern=[");
+    for (uint32_t d = 0; d < i->n_along; d++) {
+        text_printf(p->out, "%s[%lld, %lld]", d == 0 ? "" : ", ", (long long)i->along[d].step,
+                    (long long)i->along[d].n);
+    }
+    text_put(p->out, i->n_along == 0 ? "[0, 1]], offset=" : "], offset=");
     print_position(p, ROLE_DST, AXIS_BASE, 0);
     text_printf(p->out, ", channel_multiplier=%lld", (long long)i->down);
 }

@@ -280,7 +280,7 @@ static void try_all(Search *w, const Contraction *c)
     }
 }
 
-/* Is it in HBM, or a block on chip with the same label on partitions, or one that is turned whole? */
+/* Is it in HBM, or a block on chip with the same label on partitions, or one that is turned? */
 static bool lies_so(const Lower *l, const Place *x, const Shape *s, bool *turns)
 {
     const Home *h = &l->home[x->buf];
@@ -291,10 +291,8 @@ static bool lies_so(const Lower *l, const Place *x, const Shape *s, bool *turns)
     if (label < 0 || (s->p.n == 1 && label == (int32_t)s->p.at[0])) {
         return label >= 0;
     }
-    Box box = shape_box(l, s);
     *turns = true;
-    return labels_have(shape_free(s), (uint32_t)label) &&
-           box.n[label] == l->now.full.n[label] && box.n[label] <= NKI_PARTITIONS;
+    return labels_have(shape_free(s), (uint32_t)label);
 }
 
 /* The statement with levels for the roles that its labels have. */

@@ -72,8 +72,9 @@ static bool put_instr(void *user, const Instr *i)
                           (uint64_t)i->op * 4 + 2 * (uint64_t)i->reverse + (uint64_t)i->recip)};
     s.shape = hash_bytes(s.shape, &i->value, sizeof i->value);
     s.shape = hash_bytes(s.shape, &i->scale, sizeof i->scale);
-    int64_t position[3] = {i->base, i->down, i->along};
+    int64_t position[2] = {i->base, i->down};
     s.shape = hash_bytes(s.shape, position, sizeof position);
+    s.shape = hash_bytes(s.shape, i->along, i->n_along * sizeof i->along[0]);
     put_operand(t, &s, &i->dst);
     if (instr_reads(i)) {
         put_operand(t, &s, &i->a);

@@ -261,7 +261,10 @@ static bool check_positions(Verifier *v, const Instr *i)
     }
     int64_t most = i->base < 0 ? -i->base : i->base;
     most = sat_add(most, sat_mul(i->down < 0 ? -i->down : i->down, i->dst.np));
-    most = sat_add(most, sat_mul(i->along < 0 ? -i->along : i->along, i->dst.nf));
+    for (uint32_t d = 0; d < i->n_along; d++) {
+        int64_t step = i->along[d].step;
+        most = sat_add(most, sat_mul(step < 0 ? -step : step, i->along[d].n));
+    }
     return most < INT32_MAX || broken(v, i, "E8", "a position that int32 does not hold");
 }
 

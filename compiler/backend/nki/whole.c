@@ -345,39 +345,73 @@ static Affine start_of(const Lower *l, const IndexSum *x, const Box *box)
     return affine_add(l->arena, x->moves, 1, affine_const(at));
 }
 
-/* The free axis as runs along which positions move by equal steps. */
-typedef struct Runs {
+/* The free axis, of which one instruction walks the last labels, and the others are taken one by one. */
+typedef struct Positions {
     Labels outer;
     const Box *box;
     Box part;
-    int64_t along, at, length;
-} Runs;
+    int64_t dst, src; /* where the part begins in the tiles */
+    Labels f;
+    int64_t own[LABELS], step[LABELS]; /* of the labels in these */
+    PositionWalk walk;
+} Positions;
 
-static Runs runs_of(const IndexSum *x, Labels f, const Box *box)
+/* `step`: of each label in the source, or null. */
+static Positions positions_of(const IndexSum *x, Labels f, const int64_t *step, const Box *box)
 {
-    Runs r = {.box = box, .part = *box};
-    while (!one_step(x, f, box, &r.along)) {
-        r.outer.at[r.outer.n++] = f.at[0];
-        f.n--;
-        for (uint32_t i = 0; i < f.n; i++) {
-            f.at[i] = f.at[i + 1];
+    Positions r = {.box = box, .part = *box, .f = f};
+    int64_t own = 1;
+    for (uint32_t i = f.n; i-- > 0;) {
+        r.own[i] = own;
+        r.step[i] = step == NULL ? own : step[i];
+        own *= box->n[f.at[i]];
+    }
+    PositionWalk *w = &r.walk;
+    for (uint32_t i = f.n; i-- > 0;) { /* the fastest first */
+        uint32_t label = f.at[i];
+        int64_t n = box->n[label], coef = x->coef[label];
+        uint32_t d = w->n;
+        bool on = n == 1 || (d > 0 && coef == w->along[d - 1] * w->count[d - 1] &&
+                             r.step[i] == w->src[d - 1] * w->count[d - 1]);
+        if (r.outer.n > 0 || (!on && d == NKI_FREE_DIMS)) {
+            r.outer.at[r.outer.n++] = (uint8_t)label;
+            r.part.n[label] = 1;
+        } else if (on) {
+            w->count[d - 1] *= n == 1 ? 1 : n;
+        } else {
+            w->count[d] = n;
+            w->along[d] = coef;
+            w->dst[d] = r.own[i];
+            w->src[d] = r.step[i];
+            w->n++;
         }
     }
-    r.length = labels_count(f, box);
-    for (uint32_t i = 0; i < r.outer.n; i++) {
-        r.part.n[r.outer.at[i]] = 1;
+    for (uint32_t a = 0, b = w->n; a + 1 < b; a++) { /* and then the slowest */
+        int64_t *list[4] = {w->count, w->along, w->dst, w->src};
+        b--;
+        for (uint32_t k = 0; k < 4; k++) {
+            int64_t other = list[k][a];
+            list[k][a] = list[k][b];
+            list[k][b] = other;
+        }
     }
     return r;
 }
 
-static bool runs_next(Runs *r)
+static bool positions_next(Positions *r)
 {
     int64_t step[LABELS];
     for (uint32_t i = 0; i < r->outer.n; i++) {
         step[i] = 1;
     }
-    r->at += r->length;
-    return box_next(r->outer, r->box, step, &r->part, false);
+    bool more = box_next(r->outer, r->box, step, &r->part, false);
+    r->dst = r->src = 0;
+    for (uint32_t i = 0; i < r->f.n; i++) {
+        int64_t at = r->part.s[r->f.at[i]] - r->box->s[r->f.at[i]];
+        r->dst += at * r->own[i];
+        r->src += at * r->step[i];
+    }
+    return more;
 }
 
 TileView whole_tile(Lower *l, const IndexSum *x, Labels p, Labels f, const Box *box)
@@ -402,23 +436,25 @@ TileView whole_tile(Lower *l, const IndexSum *x, Labels p, Labels f, const Box *
     int64_t bytes = labels_count(f, box) * dtype_bytes(DTYPE_F32);
     Lift lift = lift_begin(l, lift_depth_of(l, x->moves, bytes), bytes);
     out = tile_new(l, "at", DTYPE_F32, SPACE_TILE, labels_count(p, box), labels_count(f, box));
-    Runs r = runs_of(x, f, box);
-    for (bool more = true; more && !l->tried.failed; more = runs_next(&r)) {
-        make_iota(l, view_part(out, r.at, r.length), start_of(l, x, &r.part), down, r.along);
+    Positions r = positions_of(x, f, NULL, box);
+    for (bool more = true; more && !l->tried.failed; more = positions_next(&r)) {
+        TileView part = view_part(out, r.dst, 1);
+        make_iota(l, part, start_of(l, x, &r.part), down, &r.walk);
     }
     cache_put(l, key, n, out);
     lift_end(l, &lift);
     return out;
 }
 
-void whole_select(Lower *l, TileView dst, TileView src, const IndexSum *x, Op op, double other,
-                  Labels p, Labels f, const Box *box)
+void whole_select(Lower *l, TileView dst, TileView src, const int64_t *step, const IndexSum *x,
+                  Op op, double other, Labels p, Labels f, const Box *box)
 {
     int64_t down = 0;
-    CHECK(one_step(x, p, box, &down));
-    Runs r = runs_of(x, f, box);
-    for (bool more = true; more && !l->tried.failed; more = runs_next(&r)) {
-        make_affine_select(l, view_part(dst, r.at, r.length), view_part(src, r.at, r.length),
-                           start_of(l, x, &r.part), down, r.along, op, other);
+    CHECK(one_step(x, p, box, &down) && dst.step == 1);
+    Positions r = positions_of(x, f, step, box);
+    for (bool more = true; more && !l->tried.failed; more = positions_next(&r)) {
+        TileView to = view_part(dst, r.dst, 1), from = src;
+        from.f0 += r.src;
+        make_affine_select(l, to, from, start_of(l, x, &r.part), down, &r.walk, op, other);
     }
 }

@@ -36,6 +36,7 @@ KERNELS = [
      lambda a, b: a @ b, [(9, 20, 30), (9, 30, 25)], []),
     ("rows", "kernel k(X: f32[300,90]) -> (R: f32[300,90]) { m[i] = max[j](X[i,j]); R[i,j] = X[i,j] - m[i]; }",
      lambda x: x - x.max(1, keepdims=True), [(300, 90)], []),
+    ("patterns", "kernel k(A: f32[20,4,6], B: f32[20,6,5]) -> (C: f32[20,4,5]) { C[s,i,j] = A[s,i,l] * B[s,l,j]; }", lambda a, b: a @ b, [(20, 4, 6), (20, 6, 5)], []),
     ("a number", "kernel k(X: f32[70000]) -> (s: f32) { s = sum[i](X[i] * X[i]); }", lambda x: (x * x).sum(), [(70000,)], []),
     ("attention", ATTENTION, attention, [(6, 64, 16)] * 3, []),
     ("two cores", "kernel k(A: f32[512,200], B: f32[200,300]) -> (C: f32[512,300]) { C[i,j] = A[i,l] * B[l,j]; }",
