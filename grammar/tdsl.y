@@ -152,6 +152,7 @@ primary:    INT                         { $$ = parse_number(p, AST_INT, @1, (Par
         |   NAME '(' list ')' '[' list ']' { $$ = parse_indexed(p, @$, parse_named(p, AST_CALL, span_join(@1, @4), $1, @1, $3), $6); }
         |   NAME '[' list ']' '(' expr ')' { $$ = parse_reduce(p, @$, $1, @1, $3, $6); }
         |   '(' expr ')'                { $$ = $2; }
+        |   '(' expr ',' items ')'      { $$ = parse_add(p, parse_add(p, parse_list(p, AST_GROUP, @$), $2, @2), $4, @$); }
         ;
 list:       %empty                      { $$ = parse_list(p, AST_LIST, @$); }
         |   items

@@ -41,6 +41,7 @@ typedef enum AstKind {
     AST_CALL,    /* name, arguments... */
     AST_REDUCE,  /* name, body, indices... */
     AST_UNARY,   /* op; child */
+    AST_GROUP,   /* (i, a): indices that go together */
     AST_COMPARE, /* op; two children */
     AST_CHAIN,   /* children; link[k]: how child k joins those before (OP_ADD OP_SUB | OP_MUL
                     OP_DIV | OP_AND | OP_OR) */

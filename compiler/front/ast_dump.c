@@ -66,6 +66,11 @@ static void print_bare(Print *p, const AstNode *n)
         print_list(p, n, 1);
         text_char(t, ']');
         break;
+    case AST_GROUP:
+        text_char(t, '(');
+        print_list(p, n, 0);
+        text_char(t, ')');
+        break;
     case AST_CALL:
         text_printf(t, "%s(", n->name->text);
         print_list(p, n, 0);

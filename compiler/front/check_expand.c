@@ -7,6 +7,9 @@
 
 /* Expansions inside of each other: each may check its operand three times. */
 #define NESTED 4
+/* Groups that perm exchanges: 120 terms. */
+#define PERMUTED 5
+#define TERMS    720 /* of permutations inside of each other */
 
 typedef struct Call {
     Kern *k;
@@ -245,6 +248,115 @@ static CheckedExpr *expand_logsumexp(const Call *c)
                           : chain_two(c, OP_ADD, map(c, OP_FINITE, most), map(c, OP_LOG, sum));
 }
 
+/* ---- permutations ---- */
+
+/* What changes places: `n` groups of `each` indices, and the labels that their names stand for. */
+typedef struct Groups {
+    uint32_t n, each;
+    AstNode name[RANK_LIMIT];
+    uint32_t label[RANK_LIMIT];
+} Groups;
+
+static bool group_add(const Call *c, Groups *g, AstId id)
+{
+    const AstNode item = *ast_node(&c->k->c->program->ast, id);
+    bool group = item.kind == AST_GROUP;
+    uint32_t each = group ? item.n : 1;
+    g->each = g->n == 0 ? each : g->each;
+    for (uint32_t i = 0; i < each; i++) {
+        AstId at = group ? item.child[i] : id;
+        AstNode *name = &g->name[g->n * g->each + i];
+        Affine x;
+        *name = *ast_node(&c->k->c->program->ast, at);
+        if (each != g->each || g->n * g->each + i >= RANK_LIMIT || name->kind != AST_NAME) {
+            diag_error(&c->k->c->ctx->diags, E_ARGUMENTS, item.span,
+                       "'%s' exchanges indices, or groups of as many indices: %s[(i,a), (j,b)]",
+                       c->n->name->text, c->n->name->text);
+            return false;
+        }
+        if (!position_affine(c->k, at, &x)) {
+            return false;
+        }
+        if (!map_get(&c->k->label_by_name, name->name->id, &g->label[g->n * g->each + i])) {
+            diag_error(&c->k->c->ctx->diags, E_UNBOUND_INDEX, name->span,
+                       "'%s' is no index of this statement", name->name->text);
+            return false;
+        }
+    }
+    g->n++;
+    return true;
+}
+
+/* The k-th of n! in lexicographic order. Is it odd? */
+static bool permutation(uint32_t n, uint32_t k, uint32_t *out)
+{
+    bool used[RANK_LIMIT] = {false}, odd = false;
+    uint32_t of = 1;
+    for (uint32_t i = 2; i <= n; i++) {
+        of *= i;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        of /= n - i;
+        uint32_t skip = k / of, at = 0;
+        k %= of;
+        odd ^= skip % 2 == 1;
+        for (;; at++) {
+            if (!used[at] && skip-- == 0) {
+                break;
+            }
+        }
+        used[at] = true;
+        out[i] = at;
+    }
+    return odd;
+}
+
+/* `perm[i,j](x[i,j])`: x[i,j] + x[j,i]. In antisym those of odd permutations are taken away. */
+static CheckedExpr *expand_permutations(const Call *c)
+{
+    Kern *k = c->k;
+    Groups g = {0};
+    uint32_t count = 1, order[RANK_LIMIT];
+    bool ok = c->n->n - 1 <= PERMUTED, sign = strcmp(c->n->name->text, "antisym") == 0;
+    if (!ok) {
+        diag_error(&k->c->ctx->diags, E_ARGUMENTS, c->n->span,
+                   "'%s' exchanges at most %d indices or groups", c->n->name->text, PERMUTED);
+    }
+    for (uint32_t a = 1; a < c->n->n && ok; a++) {
+        ok = group_add(c, &g, c->n->child[a]);
+        count *= a;
+    }
+    uint32_t around = k->terms == 0 ? 1 : k->terms;
+    if (ok && around * count > TERMS) {
+        diag_limit(&k->c->ctx->diags, E_LIMIT_SIZE, c->n->span,
+                   "permutations inside of each other make more than %d terms", TERMS);
+        ok = false;
+    }
+    if (!ok) {
+        return expr_poison(k, c->ast, c->n->span);
+    }
+    k->terms = around * count;
+    CheckedExpr *sum = expr_new(k, CHECKED_CHAIN, c->ast, c->n->span);
+    sum->op = OP_ADD;
+    for (uint32_t p = 0; p < count && ok; p++) {
+        bool odd = permutation(g.n, p, order) && sign;
+        for (uint32_t i = 0; i < g.n * g.each; i++) {
+            uint32_t from = order[i / g.each] * g.each + i % g.each;
+            map_put(&k->label_by_name, g.name[i].name->id, g.label[from]);
+        }
+        CheckedExpr *term = argument(c, 0);
+        ok = !is_poison(term);
+        chain_add(k, sum, odd ? OP_SUB : OP_ADD, term);
+    }
+    k->terms = around;
+    for (uint32_t i = 0; i < g.n * g.each; i++) {
+        map_put(&k->label_by_name, g.name[i].name->id, g.label[i]);
+    }
+    return ok && count == 1 ? sum->arg[0]
+           : ok             ? chain_type(k, sum)
+                            : expr_poison(k, c->ast, c->n->span);
+}
+
 /* ---- functions ---- */
 
 static CheckedExpr *expand_abs2(const Call *c)
@@ -281,6 +393,8 @@ static const Expansion expansions[] = {
     {"logsumexp", true, expand_logsumexp},
     {"abs2", false, expand_abs2},
     {"arg", false, expand_arg},
+    {"perm", true, expand_permutations},
+    {"antisym", true, expand_permutations},
 };
 
 static const Expansion *expansion_named(Sym name)

@@ -610,6 +610,10 @@ CheckedExpr *expr_check(Kern *k, AstId ast)
         diag_error(&k->c->ctx->diags, E_ARGUMENTS, n.span,
                    "a string stands only in einsum(...)");
         return expr_poison(k, ast, n.span);
+    case AST_GROUP:
+        diag_error(&k->c->ctx->diags, E_SYNTAX, n.span,
+                   "indices in parentheses stand only in perm[...] and antisym[...]");
+        return expr_poison(k, ast, n.span);
     case AST_NONE:
     case AST_BROKEN:
     case AST_FILE:

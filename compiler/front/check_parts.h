@@ -147,6 +147,7 @@ typedef struct Kern {
     VEC(IndexProduct) products; /* of all statements; labels are theirs */
     VEC(TermSum) sums;          /* of the terms so far */
     uint32_t nested;            /* expansions around */
+    uint32_t terms;             /* that permutations around make of one; 0: none */
     VEC(SilentSum) silent;      /* warned of when the statement is right otherwise */
 } Kern;
 

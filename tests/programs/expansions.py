@@ -54,6 +54,16 @@ def rounded():
     return "rounded", {"x": x, "y": y, "i": i, "j": j}, wanted
 
 
+def permuted(o, v):
+    random = np.random.default_rng(o)
+    t, W = random.integers(-4, 5, (o, o, v, v)).astype(float), random.integers(-4, 5, (o, o, o, v, v, v)).astype(float)
+    A, B = random.integers(-4, 5, (o, v)).astype(float), random.integers(-4, 5, (v, o)).astype(float)
+    once = t - t.transpose(0, 1, 3, 2)
+    orders = ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))
+    return "permuted", {"t": t, "W": W, "A": A, "B": B}, {
+        "P": once - once.transpose(1, 0, 2, 3), "R": sum(W.transpose(*p, *(3 + i for i in p)) for p in orders), "S": A @ B + (A @ B).T}
+
+
 def problem(got, want, exact, step=1e-13):
     same = (got == want) | (np.isnan(got) & np.isnan(want)) if got.dtype.kind in "fc" else got == want
     if exact and got.dtype.kind == "f":
@@ -69,7 +79,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder, np.errstate(all="ignore"):
         checked = pathlib.Path(folder) / "checked.tdsl"
         checked.write_text(subprocess.run([tdslc, str(PROGRAM), "--dump=checked"], check=True, capture_output=True, text=True).stdout)
-        for kernel, arrays, wanted in (reductions(5, 7), reductions(40, 130), reductions(1, 1), rounded()):
+        for kernel, arrays, wanted in (reductions(5, 7), reductions(40, 130), reductions(1, 1), rounded(), permuted(3, 4)):
             for target, program in (("interp", PROGRAM), ("c", PROGRAM), ("interp", checked)):
                 got = run(tool, target, kernel, arrays, wanted, folder, program)
                 for name, want in wanted.items():
