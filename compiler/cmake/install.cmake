@@ -31,6 +31,11 @@ foreach(export tools:tdslc:tdsl-run runtime:tdsl_runtime:tdsl_runtime_shared)
         endif()
     endforeach()
 endforeach()
+# Of MPI, which is another one on each machine, only by `cmake --install build --component mpi`.
+if(TARGET tdsl_mpi)
+    install(TARGETS tdsl_mpi tdsl-run-mpi RUNTIME COMPONENT mpi EXCLUDE_FROM_ALL ARCHIVE COMPONENT mpi EXCLUDE_FROM_ALL)
+    install(FILES ${PROJECT_SOURCE_DIR}/runtime/mpi/include/tdsl/mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tdsl COMPONENT mpi EXCLUDE_FROM_ALL)
+endif()
 install(EXPORT tdsl_tools NAMESPACE Tdsl:: FILE Tdsl-tools.cmake DESTINATION ${package_dir} COMPONENT tool)
 install(EXPORT tdsl_runtime NAMESPACE Tdsl:: FILE Tdsl-runtime.cmake DESTINATION ${package_dir} COMPONENT headers)
 

@@ -430,7 +430,7 @@ static bool run(ToolRun *t)
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "fmt") == 0) {
-        return tool_main(TOOL_FORMAT, argc - 1, argv + 1, format_tool);
+        return tool_main(TOOL_FORMAT, argc - 1, argv + 1, NULL, format_tool);
     }
-    return tool_main(TOOL_TDSLC, argc, argv, run);
+    return tool_main(TOOL_TDSLC, argc, argv, NULL, run);
 }

@@ -8,6 +8,10 @@
 #include "driver/head.h"
 #include "driver/input.h"
 #include "driver/options.h"
+#include "driver/tool.h"
+
+/* All of it, between reading the command line and writing files. */
+bool run_tool(ToolRun *t);
 
 /* One NAME=VALUE, or a positional VALUE of -e with an empty name. */
 typedef struct RunValue {

@@ -21,9 +21,12 @@ typedef struct Ranks {
     char **whole;    /* [args] data of the caller's arrays; of an inout argument what came in */
     char **out;      /* [args] where results go; null: nowhere */
     int32_t threads; /* of each rank */
+    bool processes;  /* ranks share no memory */
     bool differs;    /* ranks have other bits of one result */
     tdsl_status *status; /* [n] */
     int32_t *bad_rank;   /* [n] */
+    int32_t rank;        /* of processes: this one */
+    bool *own;           /* of processes: is the failure this one's own? */
 } Ranks;
 
 /* One rank's blocks. */
@@ -131,6 +134,83 @@ static void put_results(Ranks *r, int32_t rank, void *const *args, Way way)
     }
 }
 
+/* Threads share the arrays: blocks are apart, and one rank after the other says what differs. */
+static tdsl_status share_results(Ranks *r, const tdsl_comm *comm, void **args)
+{
+    int64_t turn = 0;
+    put_results(r, comm->rank, args, PUT);
+    tdsl_status status = comm->agree(comm->state, &turn, 1);
+    for (int32_t k = 0; k < comm->size && status == TDSL_OK; k++) {
+        if (k == comm->rank) {
+            put_results(r, comm->rank, args, COMPARE);
+        }
+        status = comm->agree(comm->state, &turn, 1);
+    }
+    return status;
+}
+
+/* Bytes of a rank's results, one after the other; where each is, if `at` is given. */
+static int64_t result_bytes(const Ranks *r, int32_t rank, char *at, void **args)
+{
+    int64_t bytes = 0;
+    for (int32_t a = 0; a < r->dist->kernel->n_args; a++) {
+        Block b;
+        find_block(r, rank, a, &b);
+        if (args != NULL) {
+            args[a] = at + bytes;
+        }
+        bytes += r->out[a] == NULL ? 0 : block_count(&b) * (int64_t)b.size;
+    }
+    return bytes;
+}
+
+/* Processes: rank 0 gets the results of all. */
+static tdsl_status gather_results(Ranks *r, const tdsl_comm *comm, void **args)
+{
+    size_t ranks = (size_t)comm->size;
+    tdsl_dist_bytes *send = calloc(ranks, sizeof *send),
+                    *receive = calloc(ranks, sizeof *receive);
+    void **theirs = calloc((size_t)r->dist->kernel->n_args + 1, sizeof *theirs);
+    int64_t own = result_bytes(r, comm->rank, NULL, NULL);
+    char *packed = malloc((size_t)own + 1);
+    bool ok = send != NULL && receive != NULL && theirs != NULL && packed != NULL;
+    for (int32_t k = 1; ok && comm->rank == 0 && k < comm->size; k++) {
+        receive[k].bytes = result_bytes(r, k, NULL, NULL);
+        receive[k].data = malloc((size_t)receive[k].bytes + 1);
+        ok = receive[k].data != NULL;
+    }
+    int64_t turn = ok ? 0 : TDSL_E_MEMORY;
+    tdsl_status status = comm->agree(comm->state, &turn, 1);
+    status = status == TDSL_OK && turn != 0 ? TDSL_E_MEMORY : status;
+    if (status == TDSL_OK && comm->rank > 0) {
+        (void)result_bytes(r, comm->rank, packed, theirs);
+        for (int32_t a = 0; a < r->dist->kernel->n_args; a++) {
+            Block b;
+            find_block(r, comm->rank, a, &b);
+            if (r->out[a] != NULL) {
+                memcpy(theirs[a], args[a], (size_t)block_count(&b) * b.size);
+            }
+        }
+        send[0] = (tdsl_dist_bytes){packed, own};
+    }
+    status = status == TDSL_OK ? comm->exchange(comm->state, send, receive) : status;
+    for (int32_t way = PUT; status == TDSL_OK && comm->rank == 0 && way <= COMPARE; way++) {
+        put_results(r, 0, args, (Way)way);
+        for (int32_t k = 1; k < comm->size; k++) {
+            (void)result_bytes(r, k, receive[k].data, theirs);
+            put_results(r, k, theirs, (Way)way);
+        }
+    }
+    for (int32_t k = 0; receive != NULL && k < comm->size; k++) {
+        free(receive[k].data);
+    }
+    free(send);
+    free(receive);
+    free(theirs);
+    free(packed);
+    return status;
+}
+
 static tdsl_status run_rank(void *user, const tdsl_comm *comm)
 {
     Ranks *r = user;
@@ -140,17 +220,8 @@ static tdsl_status run_rank(void *user, const tdsl_comm *comm)
     void **args = calloc((size_t)n + 1, sizeof *args);
     options.before = args != NULL && make_blocks(r, comm->rank, args) ? TDSL_OK : TDSL_E_MEMORY;
     tdsl_status status = tdsl_dist_call(comm, r->dist, &r->mesh, r->dims, args, &options, NULL);
-    int64_t turn = 0;
     if (status == TDSL_OK) {
-        put_results(r, comm->rank, args, PUT); /* blocks apart */
-        (void)comm->agree(comm->state, &turn, 1);
-        for (int32_t k = 0; k < comm->size;
-             k++) { /* one rank after the other says what differs */
-            if (k == comm->rank) {
-                put_results(r, comm->rank, args, COMPARE);
-            }
-            (void)comm->agree(comm->state, &turn, 1);
-        }
+        status = r->processes ? gather_results(r, comm, args) : share_results(r, comm, args);
     }
     r->status[comm->rank] = status;
     r->bad_rank[comm->rank] = options.bad_rank;
@@ -217,6 +288,11 @@ static bool place_results(CLibrary *b, const Head *h, const int64_t *dims, Tenso
 /* What the ranks ended with: the one whose own failure it is says so. */
 static bool report(CLibrary *b, const Ranks *r, tdsl_status status)
 {
+    if (r->processes && status == TDSL_E_PEER && r->own != NULL &&
+        r->bad_rank[r->rank] != r->rank) {
+        return fail(b, str_format(b->arena, "rank %d of %d failed", (int)r->bad_rank[r->rank],
+                                  (int)r->n));
+    }
     for (int32_t k = 0; k < r->n; k++) {
         if (r->status[k] != TDSL_OK && r->status[k] != TDSL_E_PEER) {
             return fail(b, str_format(b->arena, "rank %d of %d: %s", (int)k, (int)r->n,
@@ -236,8 +312,9 @@ static int compare_times(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-bool run_ranks(CLibrary *b, const Head *h, const char *symbol, const MeshWish *wish,
-               const int64_t *dims, Tensor *const *args, Tensor **results, CTiming *timing)
+bool run_ranks(CLibrary *b, const tdsl_comm *comm, const Head *h, const char *symbol,
+               const MeshWish *wish, const int64_t *dims, Tensor *const *args, Tensor **results,
+               CTiming *timing, bool *own)
 {
     Ranks r = {0};
     if (!set_up(b, symbol, wish, &r) || !place_results(b, h, dims, args, results, &r)) {
@@ -245,14 +322,19 @@ bool run_ranks(CLibrary *b, const Head *h, const char *symbol, const MeshWish *w
     }
     const tdsl_kernel_info *kernel = r.dist->kernel;
     r.dims = dims;
+    r.processes = comm != NULL;
+    r.rank = comm != NULL ? comm->rank : 0;
+    r.own = own;
     r.threads = timing->threads / r.n > 1 ? timing->threads / r.n : 1;
     double *seconds = ARENA_ARRAY(b->arena, (size_t)timing->repeat + 1, double);
     bool ok = true;
     for (int64_t k = 0; k <= timing->repeat && ok; k++) {
         double start = tool_clock();
-        tdsl_status status = tdsl_dist_threads(r.n, run_rank, &r);
+        tdsl_status status =
+            comm != NULL ? run_rank(&r, comm) : tdsl_dist_threads(r.n, run_rank, &r);
         seconds[k] = tool_clock() - start;
         ok = report(b, &r, status);
+        *own = !ok && status != TDSL_E_PEER;
     }
     timing->multiply_adds = kernel->multiply_adds(dims);
     if (ok && timing->repeat > 0) {

@@ -6,9 +6,12 @@
 #include "driver/c_library.h"
 #include "driver/mesh.h"
 
+struct tdsl_comm;
+
 /* Calls the kernel of that head that is named `symbol` in the C text, on the ranks that `wish` says: arrays are cut, results put together as
- * the head lists them. */
-bool run_ranks(CLibrary *b, const Head *h, const char *symbol, const MeshWish *wish,
-               const int64_t *dims, Tensor *const *args, Tensor **results, CTiming *timing);
+ * the head lists them. Over `comm` this process is one rank, and rank 0 has the results; null: ranks are threads. *own: the failure is this process's own. */
+bool run_ranks(CLibrary *b, const struct tdsl_comm *comm, const Head *h, const char *symbol,
+               const MeshWish *wish, const int64_t *dims, Tensor *const *args, Tensor **results,
+               CTiming *timing, bool *own);
 
 #endif

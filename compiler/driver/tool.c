@@ -2,6 +2,8 @@
 /* See tool.h. The only place that prints messages and decides exit statuses. */
 #include "driver/tool.h"
 
+#include <tdsl/dist.h>
+
 #include "driver/explain.h"
 #include "driver/report.h"
 #include "driver/reproducer.h"
@@ -170,8 +172,17 @@ static bool check_color(ToolRun *t)
     return true;
 }
 
+/* Of several ranks the first one answers. */
+static bool is_first(const ToolRun *t)
+{
+    return t->comm == NULL || t->comm->rank == 0;
+}
+
 static void print_messages(ToolRun *t)
 {
+    if (!is_first(t) && !t->speaks) {
+        return;
+    }
     Text messages;
     text_init(&messages, &t->arena);
     if (strcmp(option_last(&t->options, OPT_DIAGNOSTICS, "text"), "json") == 0) {
@@ -190,7 +201,8 @@ static int answer(ToolRun *t, bool (*run)(ToolRun *))
     const char *reproducer = option_last(&t->options, OPT_REPRODUCER, NULL);
     ok = (reproducer == NULL || usage_is_wrong(&t->usage) || reproducer_write(t, reproducer)) &&
          ok;
-    if (exit_status(t, ok) == 0) { /* nothing is written by a command that fails */
+    if (exit_status(t, ok) == 0 &&
+        is_first(t)) { /* nothing is written by a command that fails */
         write_files(t);
     }
     Diagnostic *fault = own_fault(t);
@@ -261,9 +273,10 @@ static bool answer_alone(ToolRun *t, Text *out)
     return true;
 }
 
-int tool_main(Tool tool, int argc, char **argv, bool (*run)(ToolRun *))
+int tool_main(Tool tool, int argc, char **argv, const struct tdsl_comm *comm,
+              bool (*run)(ToolRun *))
 {
-    ToolRun t = {0};
+    ToolRun t = {.comm = comm};
     ctx_init(&t.ctx);
     t.ctx.budget.limit = tool == TOOL_RUN ? machine_memory() : MEMORY_LIMIT;
     t.ctx.budget.trap = out_of_memory;
@@ -281,7 +294,9 @@ int tool_main(Tool tool, int argc, char **argv, bool (*run)(ToolRun *))
         print_messages(&t);
     } else if (answer_alone(&t, &out)) {
         status = usage_is_wrong(&t.usage) ? 2 : 0;
-        flush(stdout, &out);
+        if (is_first(&t)) {
+            flush(stdout, &out);
+        }
         print_messages(&t);
     } else {
         check_on_failure(tool_name(tool), tool == TOOL_TDSLC ? reproducer_on_failure : NULL,

@@ -18,10 +18,14 @@ typedef struct ToolRun {
     /* The input is a program and no stage was read from a file, so a stage that breaks an invariant of its form (E_DUMP)
      * is a defect of the compiler: exit 70. */
     bool stages_are_ours;
+    const struct tdsl_comm *comm; /* of tdsl-run-mpi: this process is a rank; else null */
+    bool speaks; /* the failure is this rank's own: another one than rank 0 says so */
 } ToolRun;
 
-/* Parses arguments, answers --help, --version and --explain, runs `run`, writes files and messages. Returns the exit status. */
-int tool_main(Tool tool, int argc, char **argv, bool (*run)(ToolRun *));
+/* Parses arguments, answers --help, --version and --explain, runs `run`, writes files and messages. Returns the exit status. Of a communicator only rank 0
+ * writes. */
+int tool_main(Tool tool, int argc, char **argv, const struct tdsl_comm *comm,
+              bool (*run)(ToolRun *));
 
 /* Reads a whole file; false after a diagnostic (E_FILE). */
 bool tool_read(ToolRun *t, const char *path, Str *out);

@@ -347,3 +347,9 @@ tdsl_status tdsl_dist_call(const tdsl_comm *comm, const tdsl_dist_info *dist,
     }
     return status;
 }
+
+void tdsl_dist_refuse(const tdsl_comm *comm, tdsl_status status)
+{
+    int32_t bad_rank = 0;
+    (void)agree(comm, status != TDSL_OK ? status : TDSL_E_ARGUMENT, 0, &bad_rank);
+}

@@ -50,7 +50,8 @@ def interpreted(lines, folder, env):
     for line in lines.splitlines():
         words = shlex.split(line)
         if words[:1] == ["tdsl-run"] and words[1].endswith(".tdsl") and not {"-o", "--time", "--target=c"} & set(words):
-            compiled, walked = (typed(f"{line} --target={target}", folder, env) for target in ("c", "interp"))
+            on_one = re.sub(r" --(ranks|mesh)[= ][\w:,]+", "", line)  # ranks are for C
+            compiled, walked = (typed(f"{text} --target={target}", folder, env) for text, target in ((line, "c"), (on_one, "interp")))
             if not same(compiled, walked):
                 sys.exit(f"{line}\nin C:\n{compiled}\nby the interpreter:\n{walked}")
 

@@ -55,7 +55,7 @@ static int run_in_a_child(Tool tool, int argc, char **argv)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        _Exit(tool_main(tool, argc, argv, break_a_form));
+        _Exit(tool_main(tool, argc, argv, NULL, break_a_form));
     }
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);

@@ -19,7 +19,7 @@ def main():
             n += 1
             if not re.search(r"^#ifndef \w+_H\n#define \w+_H$", tree.read(a.root, path), re.M):
                 found.append(f"{path}: no include guard")
-            if "#include <Python.h>" in tree.read(a.root, path):
+            if re.search(r"#include <(Python|mpi)\.h>", tree.read(a.root, path)):
                 continue  # which need not be there
             full = os.path.abspath(os.path.join(a.root, path))
             with open(unit, "w") as f:

@@ -70,6 +70,9 @@ TDSL_API TDSL_NODISCARD tdsl_status tdsl_dist_call(
     const tdsl_comm *comm, const tdsl_dist_info *dist, const tdsl_mesh *mesh,
     const int64_t *dims, void *const *args, tdsl_dist_options *options, tdsl_dist_count *count);
 
+/* For a rank that has failed before it could call: stands in the place of tdsl_dist_call, so that the others hear of it. */
+TDSL_API void tdsl_dist_refuse(const tdsl_comm *comm, tdsl_status status);
+
 /* Runs `rank` on so many threads, each with its communicator; returns after the last has, with the least status. A rank that returns while others
  * wait for it ends their waiting with TDSL_E_PEER. */
 TDSL_API tdsl_status tdsl_dist_threads(int32_t ranks,

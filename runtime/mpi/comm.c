@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See tdsl/mpi.h. Everything is non-blocking and polled, so that a rank that does not come ends in a status, not in a wait. */
+#include "tdsl/mpi.h"
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* Bytes of one message: MPI before 4 counts them in an int. */
+#define PIECE ((int64_t)1 << 30)
+#define TAG   1
+
+typedef struct State {
+    MPI_Comm comm;
+    int32_t size;
+    int64_t timeout_ms;
+    bool lost;
+    MPI_Request *request;
+    int64_t n, room;
+} State;
+
+static int64_t now_ms(void)
+{
+    struct timespec t = {0, 0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static MPI_Request *next_request(State *s)
+{
+    if (s->n == s->room) {
+        int64_t room = s->room == 0 ? 64 : 2 * s->room;
+        MPI_Request *more = realloc(s->request, (size_t)room * sizeof *more);
+        if (more == NULL) {
+            return NULL;
+        }
+        s->request = more;
+        s->room = room;
+    }
+    s->request[s->n] = MPI_REQUEST_NULL;
+    return &s->request[s->n++];
+}
+
+/* Polls until all requests are done. */
+static tdsl_status wait_all(State *s)
+{
+    int64_t begin = now_ms();
+    for (int done = 0; done == 0;) {
+        if (MPI_Testall((int)s->n, s->request, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS) {
+            s->lost = true;
+            return TDSL_E_PEER;
+        }
+        if (done == 0) {
+            (void)sched_yield(); /* there may be more ranks than cores */
+        }
+        if (done == 0 && s->timeout_ms > 0 && now_ms() - begin > s->timeout_ms) {
+            s->lost = true;
+            return TDSL_E_TIMEOUT;
+        }
+    }
+    return TDSL_OK;
+}
+
+static tdsl_status post(State *s, int32_t rank, const tdsl_dist_bytes *what, bool send)
+{
+    for (int64_t at = 0; at < what->bytes; at += PIECE) {
+        int64_t left = what->bytes - at;
+        int n = (int)(left < PIECE ? left : PIECE);
+        MPI_Request *r = next_request(s);
+        if (r == NULL) {
+            return TDSL_E_MEMORY;
+        }
+        char *data = (char *)what->data + at;
+        int status = send ? MPI_Isend(data, n, MPI_BYTE, rank, TAG, s->comm, r)
+                          : MPI_Irecv(data, n, MPI_BYTE, rank, TAG, s->comm, r);
+        if (status != MPI_SUCCESS) {
+            return TDSL_E_PEER;
+        }
+    }
+    return TDSL_OK;
+}
+
+static tdsl_status exchange(void *state, const tdsl_dist_bytes *send,
+                            const tdsl_dist_bytes *receive)
+{
+    State *s = state;
+    tdsl_status status = s->lost ? TDSL_E_PEER : TDSL_OK;
+    s->n = 0;
+    for (int32_t r = 0; status == TDSL_OK && r < s->size; r++) {
+        status = post(s, r, &receive[r], false);
+    }
+    for (int32_t r = 0; status == TDSL_OK && r < s->size; r++) {
+        status = post(s, r, &send[r], true);
+    }
+    s->lost = s->lost || status != TDSL_OK;
+    return status == TDSL_OK ? wait_all(s) : status;
+}
+
+static tdsl_status agree(void *state, int64_t *numbers, int32_t n)
+{
+    State *s = state;
+    int64_t least[16];
+    s->n = 0;
+    MPI_Request *r = s->lost || n > 16 ? NULL : next_request(s);
+    if (r == NULL ||
+        MPI_Iallreduce(numbers, least, n, MPI_INT64_T, MPI_MIN, s->comm, r) != MPI_SUCCESS) {
+        s->lost = true;
+        return TDSL_E_PEER;
+    }
+    tdsl_status status = wait_all(s);
+    for (int32_t k = 0; status == TDSL_OK && k < n; k++) {
+        numbers[k] = least[k];
+    }
+    return status;
+}
+
+tdsl_status tdsl_comm_from_mpi(MPI_Comm comm, int32_t timeout_ms, tdsl_comm *out)
+{
+    int rank = 0, size = 0;
+    State *s = calloc(1, sizeof *s);
+    if (s == NULL || out == NULL) {
+        free(s);
+        return s == NULL ? TDSL_E_MEMORY : TDSL_E_ARGUMENT;
+    }
+    if (MPI_Comm_dup(comm, &s->comm) != MPI_SUCCESS ||
+        MPI_Comm_set_errhandler(s->comm, MPI_ERRORS_RETURN) != MPI_SUCCESS ||
+        MPI_Comm_rank(s->comm, &rank) != MPI_SUCCESS ||
+        MPI_Comm_size(s->comm, &size) != MPI_SUCCESS) {
+        free(s);
+        return TDSL_E_PEER;
+    }
+    s->size = size;
+    s->timeout_ms = timeout_ms;
+    *out = (tdsl_comm){s, rank, size, exchange, agree};
+    return TDSL_OK;
+}
+
+tdsl_status tdsl_comm_from_fortran(MPI_Fint comm, int32_t timeout_ms, tdsl_comm *out)
+{
+    return tdsl_comm_from_mpi(MPI_Comm_f2c(comm), timeout_ms, out);
+}
+
+void tdsl_comm_free_mpi(tdsl_comm *comm)
+{
+    State *s = comm->state;
+    if (s != NULL) {
+        if (!s->lost) {
+            (void)MPI_Comm_free(&s->comm);
+        }
+        free(s->request);
+        free(s);
+    }
+    comm->state = NULL;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A communicator of MPI for kernels on ranks (tdsl/dist.h). MPI moves bytes and finds the least of numbers; sums are added by libtdsl, so that
+ * results have the same bits under every MPI. The program initialises MPI, with MPI_THREAD_FUNNELED or more if kernels use threads. */
+#ifndef TDSL_MPI_H
+#define TDSL_MPI_H
+
+#include <mpi.h>
+
+#include "tdsl/dist.h"
+
+TDSL_BEGIN
+
+/* A duplicate of the communicator; all of its ranks call this. A wait of more than `timeout_ms` (0: none is too long) is TDSL_E_TIMEOUT, and the
+ * communicator is lost: later calls fail at once. It is the program that calls MPI_Abort, if it wants to. */
+TDSL_API TDSL_NODISCARD tdsl_status tdsl_comm_from_mpi(MPI_Comm comm, int32_t timeout_ms,
+                                                       tdsl_comm *out);
+/* The same from a handle of Fortran, as mpi4py gives by py2f(). */
+TDSL_API TDSL_NODISCARD tdsl_status tdsl_comm_from_fortran(MPI_Fint comm, int32_t timeout_ms,
+                                                           tdsl_comm *out);
+TDSL_API void tdsl_comm_free_mpi(tdsl_comm *comm);
+
+TDSL_END
+
+#endif
