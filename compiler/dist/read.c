@@ -475,7 +475,7 @@ static bool read_line(Reader *r, const DumpLine *line)
 static const DumpTree *lines_tree(Ctx *ctx, Arena *arena, const TextLines *lines)
 {
     Text text;
-    text_init(&text, arena);
+    text_init(&text, &ctx->arena); /* messages show it when all is over */
     for (uint32_t k = 0; k < lines->n; k++) {
         text_put(&text, lines->at[k]);
         text_char(&text, '\n');

@@ -381,6 +381,28 @@ void compilation_alone(Compilation *alone, const Compilation *c, Arena *arena, u
     alone->nests[0] = nest;
 }
 
+/* Kernel k, and the local ones that are parts of it, which stand behind it. */
+static void keep_with_parts(Compilation *c, KernelModule *kernels, uint32_t k, uint32_t n)
+{
+    Sym name = kernels != NULL ? kernels->kernels.at[k]->name : c->module->graphs.at[k]->name;
+    uint32_t kept = 0;
+    for (uint32_t i = k; i < n; i++) {
+        const TextLines *lines = kernels != NULL ? &kernels->kernels.at[i]->ranks
+                                                 : &c->module->graphs.at[i]->ranks;
+        Str owner = dist_owner(lines);
+        if (i != k && (owner.at == NULL || !str_eq_cstr(owner, name->text))) {
+            continue;
+        }
+        if (kernels != NULL) {
+            kernels->kernels.at[kept++] = kernels->kernels.at[i];
+        } else {
+            c->module->graphs.at[kept] = c->module->graphs.at[i];
+            c->nests[kept++] = c->nests[i];
+        }
+    }
+    *(kernels != NULL ? &kernels->kernels.n : &c->module->graphs.n) = kept;
+}
+
 /* Of a dump, which has been read whole. */
 static bool keep_kernel(Compilation *c, const char *name)
 {
@@ -391,14 +413,7 @@ static bool keep_kernel(Compilation *c, const char *name)
         if (strcmp(at->text, name) != 0) {
             continue;
         }
-        if (kernels != NULL) {
-            kernels->kernels.at[0] = kernels->kernels.at[k];
-            kernels->kernels.n = 1;
-        } else {
-            c->module->graphs.at[0] = c->module->graphs.at[k];
-            c->module->graphs.n = 1;
-            c->nests[0] = c->nests[k];
-        }
+        keep_with_parts(c, kernels, k, n);
         return true;
     }
     diag_error(&c->ctx->diags, E_UNKNOWN_NAME, (Span){0}, "there is no kernel '%s'", name);

@@ -59,6 +59,10 @@ static bool take_graph(Compilation *c, uint32_t k, DumpReader *r, const DumpLine
 {
     (void)k; /* they come in order */
     Graph *g = graph_read(r, c->arena, line);
+    if (g != NULL && dist_planned(&g->ranks)) {
+        DistHead head = dist_head(c->arena, g);
+        g = dist_read(c->ctx, c->arena, &head, &g->ranks) != NULL ? g : NULL;
+    }
     if (g != NULL) {
         vec_push(c->arena, &c->module->graphs, g);
     }
