@@ -171,8 +171,11 @@ static bool read_cut(Reader *r, Cursor *c)
         cursor_expect(c, TERM_NAME, "in", "'in'") == NULL) {
         return false;
     }
-    if (r->plan->cuts.n == DIST_AXES) {
-        return refuse(r, at, "too many cuts");
+    for (uint32_t k = 0; k < r->plan->cuts.n; k++) {
+        if (r->plan->cuts.at[k].axis == cut.axis) {
+            return refuse(r, at,
+                          "an axis cuts one extent: else ranks had blocks of the diagonal");
+        }
     }
     const Term *leaves = cursor_expect(c, TERM_INT, NULL, "a number of leaves");
     if (!read_count(r, leaves, &cut.leaves) || !cursor_expect_end(c)) {
@@ -296,6 +299,19 @@ static bool fits(Reader *r, Span at, uint32_t arg, const DistValue *v)
     return same || refuse(r, at, "the value is not like the argument");
 }
 
+/* Along two dimensions by one cut: a rank has what others have not, but nobody has all. */
+static bool has_cut_twice(const DistValue *v)
+{
+    for (uint32_t d = 0; d < v->rank; d++) {
+        for (uint32_t e = 0; e < d; e++) {
+            if (v->cut[d] >= 0 && v->cut[d] == v->cut[e]) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static bool read_transfer(Reader *r, Cursor *c, bool write)
 {
     DistStep s = {.kind = write ? DIST_WRITE : DIST_READ};
@@ -317,6 +333,9 @@ static bool read_transfer(Reader *r, Cursor *c, bool write)
     if (!read_ref(r, value, write, &s.value) || !cursor_expect_end(c) ||
         !fits(r, t->span, s.arg, &r->plan->values.at[s.value])) {
         return false;
+    }
+    if (write && has_cut_twice(&r->plan->values.at[s.value])) {
+        return refuse(r, t->span, "the value has blocks of the diagonal only");
     }
     if (write ? r->written[s.arg] : arg->result) {
         return refuse(r, t->span, "a parameter is read, and an argument is written once");

@@ -387,8 +387,8 @@ static void keep_with_parts(Compilation *c, KernelModule *kernels, uint32_t k, u
     Sym name = kernels != NULL ? kernels->kernels.at[k]->name : c->module->graphs.at[k]->name;
     uint32_t kept = 0;
     for (uint32_t i = k; i < n; i++) {
-        const TextLines *lines = kernels != NULL ? &kernels->kernels.at[i]->ranks
-                                                 : &c->module->graphs.at[i]->ranks;
+        const TextLines *lines =
+            kernels != NULL ? &kernels->kernels.at[i]->ranks : &c->module->graphs.at[i]->ranks;
         Str owner = dist_owner(lines);
         if (i != k && (owner.at == NULL || !str_eq_cstr(owner, name->text))) {
             continue;

@@ -133,7 +133,9 @@ def main():
             chosen.append((f"k{k}", name))
             heads[f"k{k}"] = params + "," + (results or "")
             texts.append(with_layout(rng, f"k{k}", params, results, body))
-        (folder / "cuts.tdsl").write_text("\n".join(texts) + "\n")
+        names = sorted(set(re.findall(r"[a-zA-Z_]\w*", " ".join(re.findall(r"\[([^\]]*)\]", " ".join(heads.values()))))))
+        typical = ", ".join(f"{n} ~ {rng.choice([8, 100, 1000])}" for n in names)  # which labels are cut depends on them
+        (folder / "cuts.tdsl").write_text(f"dim {typical};\n" + "\n".join(texts) + "\n")
         tdslc = [a.tdslc, folder / "cuts.tdsl", "-o", folder / "cuts.c"]
         subprocess.run(tdslc, check=True, stderr=subprocess.DEVNULL)
         subprocess.run([a.cc, "-O1", "-shared", "-fPIC", "-o", folder / "cuts.so", folder / "cuts.c", "-lm"], check=True)
