@@ -88,7 +88,7 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
 #define LATE        0.98 /* or loads that come late */
 #define STAGES_WAIT 1.1  /* as WAITS, for these */
 #define STAGES_US   15
-#define DISTRIBUTED 0.8  /* values go through memory where that takes so much of the time */
+#define DISTRIBUTED 0.84 /* values go through memory where that takes so much of the time */
 #define APART       0.9  /* the same where there are several programs anyway */
 #define LINE        3e-4 /* of the time is worth a statement less in the text */
 #define LONG        150  /* statements of a text ... */

@@ -2,14 +2,16 @@
 /* Shorter passes of the Vector engine, where that is what others wait for.
  *
  * It takes a cycle for each element of two f32 operands where one of them lies in PSUM, and two where both lie in SBUF (the vendor's
- * cost of tensor_tensor). So what it makes for itself, a row of a bank at most, lies in PSUM where banks are left. And it takes two for
- * x * c + y in one pass (scalar_tensor_tensor); where the Scalar engine has less to do, that multiplies. */
+ * cost of tensor_tensor). So what it makes for itself, a row of a bank at most, lies in PSUM where banks are left; and what is loaded, which
+ * a DMA leaves in SBUF, is copied there by the Scalar engine where that has less to do. And it takes two for x * c + y in one pass
+ * (scalar_tensor_tensor); where the Scalar engine has less to do, that multiplies. */
 #include "backend/nki/lower.h"
 
 #include <string.h>
 
 #define TRIES 12    /* changes */
 #define GAIN  0.995 /* of the time, at most, with one more */
+#define COPY  0.97  /* the same with one more copy */
 
 /* What is known of a buffer. */
 typedef struct Value {
@@ -178,6 +180,107 @@ static bool note_both(void *user, const Instr *i)
     return true;
 }
 
+/* ---- x * y of what is loaded ---- */
+
+/* The block in which a tile begins. */
+static bool find_alloc(Stmt *around, Stmt *const *body, uint32_t n, BufRef buf, Found *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        Stmt *s = body[i];
+        if (s->kind == STMT_ALLOC && s->buf == buf) {
+            *out = (Found){around, i, s};
+            return true;
+        }
+        if (stmt_has_body(s) && find_alloc(s, s->body, s->n_body, buf, out)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is known of the loads of tiles and of products of two tiles in SBUF. */
+typedef struct Loaded {
+    const Kernel *k;
+    uint32_t *writes; /* [bufs] instructions of the text, */
+    uint32_t *place;  /* and the one that loads all of the tile, from 1 */
+    bool *slow;       /* [bufs] read with another operand in SBUF */
+} Loaded;
+
+static bool note_loaded(void *user, const Instr *i)
+{
+    Loaded *n = user;
+    if (i->kind == INSTR_ALLOC || !i->dst.on_chip) {
+        return true;
+    }
+    const Dim *extent = n->k->bufs.at[i->dst.buf].extent;
+    bool all = i->kind == INSTR_DMA && i->dst.np == extent[0].n && i->dst.nf == extent[1].n;
+    bool again = n->place[i->dst.buf] == i->place + 1;
+    n->writes[i->dst.buf] += !again;
+    n->place[i->dst.buf] = all ? i->place + 1 : n->place[i->dst.buf];
+    if (i->kind == INSTR_TENSOR && i->op != OP_POW && i->a.buf != i->b.buf &&
+        !in_psum(n->k, i->a.buf) && !in_psum(n->k, i->b.buf)) {
+        n->slow[i->a.buf] = n->slow[i->b.buf] = true;
+    }
+    return true;
+}
+
+/* The products of two tiles in SBUF read a copy of the one in PSUM. */
+static void read_copy(Kernel *to, BufRef buf, BufRef copy)
+{
+    StmtWalk w;
+    for (Stmt *s = (Stmt *)(uintptr_t)tile_first(&w, to->body, to->n_body); s != NULL;
+         s = (Stmt *)(uintptr_t)tile_next(&w)) {
+        const Expr *e = s->value, *x[2], *arg[2];
+        if (s->fold != OP_COPY || e->kind != EXPR_OP || e->n_args != 2) {
+            continue;
+        }
+        for (uint32_t i = 0; i < 2; i++) {
+            arg[i] = e->arg[i];
+            x[i] = expr_uncast(e->arg[i]);
+        }
+        for (uint32_t i = 0; i < 2; i++) {
+            bool here = x[i]->kind == EXPR_LOAD && x[i]->buf == buf &&
+                        x[1 - i]->kind == EXPR_LOAD && x[1 - i]->buf != buf &&
+                        !in_psum(to, x[1 - i]->buf);
+            arg[i] = here ? expr_load(to->arena, to, copy, x[i]->at) : arg[i];
+        }
+        s->value = expr_op(to->arena, e->op, e->dtype, 2, arg);
+    }
+}
+
+/* The kernel with a copy in PSUM of a tile that the statement at a place loads; null: it begins elsewhere. */
+static Kernel *with_copy_of_loaded(const Lower *l, const Kernel *k, BufRef buf, uint32_t place)
+{
+    Arena *a = l->arena;
+    Kernel *to = kernel_changeable(a, k);
+    Found begin, load;
+    if (!find_alloc(NULL, to->body, to->n_body, buf, &begin) ||
+        !find_place(NULL, to->body, to->n_body, &place, &load) || begin.loop != load.loop ||
+        load.stmt->n_index < 2) {
+        return NULL;
+    }
+    const Dim *extent = to->bufs.at[buf].extent;
+    BufRef made = kernel_buffer(to, &l->ctx->syms, "again", DTYPE_F32, SPACE_ACC, 2, extent);
+    read_copy(to, buf, made);
+    Stmt *alloc = ARENA_NEW(a, Stmt), *copy = arena_copy(a, load.stmt, sizeof *copy);
+    TileIndex *index = ARENA_ARRAY(a, 2, TileIndex);
+    Affine *at = ARENA_ARRAY(a, 2, Affine);
+    for (uint32_t d = 0; d < 2; d++) {
+        VarRef v = load.stmt->index[d].var;
+        index[d] = (TileIndex){.var = v, .range = range_whole(extent[d])};
+        at[d] = affine_var(a, v);
+    }
+    *alloc = (Stmt){.kind = STMT_ALLOC, .span = load.stmt->span, .buf = made};
+    copy->n_index = 2;
+    copy->index = index;
+    copy->dst = made;
+    copy->at = at;
+    copy->value = expr_load(a, to, buf, at);
+    load.at++;
+    put_before(to, &load, alloc, copy);
+    return to;
+}
+
 /* ---- all of it ---- */
 
 static bool is_better(const Lower *l, const Kernel *k, double most, NkiCost *cost)
@@ -228,6 +331,33 @@ static Kernel *product_moved(const Lower *l, const Kernel *k, NkiCost *cost)
     return NULL;
 }
 
+/* The kernel with one more copy of what is loaded, or null. */
+static Kernel *loaded_copied(const Lower *l, const Kernel *k, NkiCost *cost)
+{
+    const Stmt *bad = NULL;
+    const char *why = NULL;
+    Loaded n = {k, ARENA_ARRAY(l->arena, k->bufs.n + 1, uint32_t),
+                ARENA_ARRAY(l->arena, k->bufs.n + 1, uint32_t),
+                ARENA_ARRAY(l->arena, k->bufs.n + 1, bool)};
+    if (!instr_walk_brief(k, note_loaded, &n, &bad, &why)) {
+        return NULL;
+    }
+    for (BufRef b = 0; b < k->bufs.n; b++) {
+        const Buffer *x = &k->bufs.at[b];
+        if (!n.slow[b] || n.writes[b] != 1 || n.place[b] == 0 || x->dtype != DTYPE_F32 ||
+            x->extent[1].n * nki_bytes(DTYPE_F32) > NKI_PSUM_BANK) {
+            continue;
+        }
+        Kernel *to = with_copy_of_loaded(l, k, b, n.place[b] - 1);
+        NkiCost then;
+        if (to != NULL && is_better(l, to, cost->predicted_us * COPY, &then)) {
+            *cost = then;
+            return to;
+        }
+    }
+    return NULL;
+}
+
 Kernel *lower_vector_passes(const Lower *l, Kernel *k, NkiCost *cost)
 {
     Kernel *better = k;
@@ -235,6 +365,7 @@ Kernel *lower_vector_passes(const Lower *l, Kernel *k, NkiCost *cost)
         k = better;
         better = value_moved(l, k, cost);
         better = better != NULL ? better : product_moved(l, k, cost);
+        better = better != NULL ? better : loaded_copied(l, k, cost);
     }
     return k;
 }

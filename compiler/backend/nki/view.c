@@ -242,7 +242,7 @@ static bool has_unit(Lower *l, const Place *x, Labels list, const Box *box)
     return false;
 }
 
-static bool all_there(const Place *x, Labels list, const Box *box)
+bool view_all_there(const Place *x, Labels list, const Box *box)
 {
     for (uint32_t i = 0; i < list.n; i++) {
         if (box->n[list.at[i]] > 1 && !place_has(x, list.at[i])) {
@@ -265,8 +265,9 @@ bool view_is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *box
         unit |= box->n[p.at[i]] > 1 && pair_is_unit(l, x, p.at[i]);
     }
     int64_t all = labels_count(p, &l->now.full); /* a remainder goes the way of the rest */
-    return (all > np ? all : np) * nf > 1024 && np > 1 && all_there(x, p, box) &&
-           all_there(x, f, box) && unit && labels_count(labels_varying(x, f, box), box) > 1 &&
+    return (all > np ? all : np) * nf > 1024 && np > 1 && view_all_there(x, p, box) &&
+           view_all_there(x, f, box) && unit &&
+           labels_count(labels_varying(x, f, box), box) > 1 &&
            l->from->bufs.at[x->buf].dtype != DTYPE_BOOL;
 }
 
@@ -381,8 +382,8 @@ static bool strided_view(Lower *l, const Place *x, Labels p, Labels f, const Box
     int32_t unit = loose_unit(l, x, box);
     Labels moving = labels_varying(x, f, box);
     bool pair = l->pair[x->buf];
-    if (unit < 0 || (labels_count(p, box) == 1 && !pair) || !all_there(x, p, box) ||
-        !all_there(x, f, box)) {
+    if (unit < 0 || (labels_count(p, box) == 1 && !pair) || !view_all_there(x, p, box) ||
+        !view_all_there(x, f, box)) {
         return false;
     }
     Labels order = as_they_lie(x, f, (uint32_t)unit);
@@ -421,7 +422,7 @@ static bool stepped_view(Lower *l, const Place *x, Labels p, Labels f, const Box
                          TileView *out)
 {
     uint32_t d = x->rank - 1, j = LABELS;
-    if (x->n_terms == 0 || l->now.flat > 0 || l->pair[x->buf] || !all_there(x, f, box)) {
+    if (x->n_terms == 0 || l->now.flat > 0 || l->pair[x->buf] || !view_all_there(x, f, box)) {
         return false;
     }
     for (uint32_t label = 0; label < l->now.n_labels; label++) {
@@ -479,7 +480,7 @@ static TileView hbm_view(Lower *l, const Place *x, Labels p, Labels f, const Box
         view_gathered(l, x, p, f, box, &out)) {
         return out;
     }
-    if (!all_there(x, f, &l->now.full) || !widen(l, x, f, box, &wide)) {
+    if (!view_all_there(x, f, &l->now.full) || !widen(l, x, f, box, &wide)) {
         return load_view(l, x, p, f, box);
     }
     TileView slab = view_of(l, x, p, f, &wide);
@@ -585,7 +586,7 @@ static void gather_rows(Lower *l, const Place *x, Labels f, const Box *box, Tile
 }
 
 /* Is the label on partitions also in another dimension of the access? */
-static bool is_diagonal(const Place *x, uint32_t pdim)
+bool view_is_diagonal(const Place *x, uint32_t pdim)
 {
     for (uint32_t d = 0; d < x->rank; d++) {
         if (d != pdim && x->label[pdim] >= 0 &&
@@ -594,78 +595,6 @@ static bool is_diagonal(const Place *x, uint32_t pdim)
         }
     }
     return false;
-}
-
-/* Do rows of the block lie as the view wants them, on the same partitions? `v`: where the first one begins. */
-static bool block_lies(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
-                       TileView *v)
-{
-    const Home *h = &l->home[x->buf];
-    int32_t lp = x->rank == 0 ? -1 : x->label[h->pdim];
-    int64_t rows = lp < 0 ? 1 : box->n[lp];
-    *v = (TileView){.buf = h->buf,
-                    .np = labels_count(p, box),
-                    .nf = labels_count(f, box),
-                    .step = 1,
-                    .moves = block_moves(l, x)};
-    view_block_start(l, x, box, &v->p0, &v->f0);
-    return v->np == rows && (rows == 1 || labels_have(p, (uint32_t)lp)) &&
-           all_there(x, p, box) && all_there(x, f, box) &&
-           !(rows > 1 && is_diagonal(x, h->pdim)) && v->p0 == 0 && rows <= NKI_PARTITIONS;
-}
-
-/* Dimensions of labels with these steps. */
-static uint32_t walked_dims(Labels f, const Box *box, const int64_t *step)
-{
-    uint32_t dims = 0;
-    for (uint32_t i = 0; i < f.n; i++) {
-        dims += i == 0 || step[i - 1] != step[i] * box->n[f.at[i]];
-    }
-    return dims;
-}
-
-/* The same of what is loaded in long rows, whose labels lie in another order than the view's. */
-static bool slab_walked(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
-                        uint32_t most, TileView *out, int64_t *step)
-{
-    Slab s;
-    int64_t key[4 * LABELS + 8], unused = 0;
-    if (l->home[x->buf].on_chip || l->pair[x->buf] || l->turn[x->buf].is ||
-        cache_find(l, key, view_key(l, x, p, f, box, key), out) ||
-        view_is_turned(l, x, p, f, box) || !view_slab(l, x, p, f, box, &s)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < f.n; i++) {
-        step[i] = s.step[f.at[i]];
-    }
-    if (walked_dims(f, box, step) > most) {
-        return false;
-    }
-    TileView slab = view_of(l, x, p, s.order, &s.box);
-    *out = view_part(slab, view_linear(s.order, &s.box, box, LABELS, &unused),
-                     labels_count(f, box));
-    for (uint32_t i = 0; i < f.n; i++) {
-        step[i] *= slab.step;
-    }
-    return true;
-}
-
-bool view_walked(Lower *l, const Place *x, Labels p, Labels f, const Box *box, uint32_t most,
-                 TileView *out, int64_t *step)
-{
-    bool here = l->home[x->buf].on_chip && !l->turn[x->buf].is &&
-                block_lies(l, x, p, f, box, out) && nki_bank(l->to, out->buf) == 0;
-    for (uint32_t i = 0; i < f.n && here; i++) {
-        step[i] = 0;
-        for (uint32_t d = 0; d < x->rank; d++) {
-            step[i] += block_stride(l, x, d, f.at[i]);
-        }
-        here = step[i] > 0;
-    }
-    here = (here && walked_dims(f, box, step) <= most) ||
-           slab_walked(l, x, p, f, box, most, out, step);
-    out->step = here && f.n > 0 ? step[f.n - 1] : 1;
-    return here;
 }
 
 static TileView block_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
@@ -678,9 +607,9 @@ static TileView block_view(Lower *l, const Place *x, Labels p, Labels f, const B
     TileView v = {.buf = h->buf, .np = np, .step = 1, .moves = block_moves(l, x)};
     view_block_start(l, x, box, &v.p0, &v.f0);
     bool on_p = rows == 1 || labels_have(p, (uint32_t)lp), straight = np == rows && on_p;
-    bool misses = !all_there(x, p, box) || !all_there(x, f, box);
+    bool misses = !view_all_there(x, p, box) || !view_all_there(x, f, box);
     bool across =
-        rows > 1 && (is_diagonal(x, h->pdim) || (on_p && v.p0 + rows > NKI_PARTITIONS));
+        rows > 1 && (view_is_diagonal(x, h->pdim) || (on_p && v.p0 + rows > NKI_PARTITIONS));
     bool as_it_lies =
         straight && !misses && !across && v.p0 == 0 && view_block_run(l, x, f, box, &v);
     if (psum_has(l, x->buf) && !(as_it_lies && psum_takes(l, v))) {
@@ -692,10 +621,10 @@ static TileView block_view(Lower *l, const Place *x, Labels p, Labels f, const B
     TileView tile = tile_new(l, l->from->bufs.at[x->buf].name->text, t, SPACE_TILE, np, nf);
     if (misses || across || (!straight && (t == DTYPE_BOOL || (rows > 1 && on_p)))) {
         l->tried.away[x->buf] = l->tried.again = l->tried.failed = true; /* any DMA does it */
-        AwayKind kind = rows > 1 && is_diagonal(x, h->pdim) ? AWAY_DIAGONAL
-                        : across && !misses                 ? AWAY_ACROSS
-                        : t == DTYPE_BOOL && !misses        ? AWAY_BOOL
-                                                            : AWAY_OTHER;
+        AwayKind kind = rows > 1 && view_is_diagonal(x, h->pdim) ? AWAY_DIAGONAL
+                        : across && !misses                      ? AWAY_ACROSS
+                        : t == DTYPE_BOOL && !misses             ? AWAY_BOOL
+                                                                 : AWAY_OTHER;
         l->tried.why[x->buf] = (Away){kind, l->now.stmt};
     } else if (straight) {
         gather_rows(l, x, f, box, tile, rows);
