@@ -52,7 +52,7 @@ static const Stmt *follow(Uses *u, Stmt *const *body, uint32_t n)
             if ((s->dst == buf && s->fold != OP_SUM) || count_loads(s->value, buf) > 0) {
                 return s;
             }
-            u->found[buf] += s->dst == buf;
+            u->found[buf] += tile_sets(s, buf);
         }
     }
     u->problem = "is a cascade that nothing reads";
@@ -91,6 +91,9 @@ static const Stmt *find_misuse(Arena *scratch, Uses *u)
     for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
         ExprWalk x;
         name(u, s->dst, s);
+        if (s->sums > 0) {
+            name(u, s->sums - 1, s);
+        }
         for (const Expr *e = load_first(&x, s->value); e != NULL; e = load_next(&x)) {
             name(u, e->buf, s);
         }

@@ -80,6 +80,9 @@ static void check_tile(Cuts *c, const Stmt *s)
         c->unit = 0;
     }
     check_access(c, s, s->dst, s->at);
+    if (s->sums > 0) {
+        c->unit = 0; /* the order of a sum depends on where it is cut */
+    }
     ExprWalk w;
     for (const Expr *x = expr_first(&w, s->value); x != NULL; x = expr_next(&w)) {
         if (x->kind == EXPR_LOAD) {

@@ -15,6 +15,7 @@ static bool writes_own(Arena *scratch, const Kernel *k, Stmt *const *body, uint3
             own[s->buf] = true;
         }
         all = all && (s->kind != STMT_TILE || own[s->dst]) && s->threads == NULL;
+        all = all && (s->kind != STMT_TILE || s->sums == 0 || own[s->sums - 1]);
     }
     return all;
 }
@@ -51,6 +52,9 @@ static void gather_tile(Apart *a, const Stmt *s)
         bounds_push(&a->bounds, s->index[i].var, &s->index[i].range, 1, FOR_ALL);
     }
     gather_access(a, s, s->dst, s->at, true);
+    if (s->sums > 0) {
+        gather_access(a, s, s->sums - 1, s->sums_at, true);
+    }
     for (const Expr *x = load_first(&w, s->value); x != NULL; x = load_next(&w)) {
         gather_access(a, s, x->buf, x->at, false);
     }

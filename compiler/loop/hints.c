@@ -107,6 +107,9 @@ static const Stmt *check_loop(Hints *h, Stmt *const *body)
         if (!only_stores(s)) {
             h->read_in[s->dst] = h->n_loops;
         }
+        if (s->sums > 0) {
+            h->read_in[s->sums - 1] = h->n_loops;
+        }
     }
     for (const Stmt *s = tile_first(&w, body, 1); s != NULL; s = tile_next(&w)) {
         if (s->nontemporal && h->read_in[s->dst] == h->n_loops) {

@@ -281,6 +281,13 @@ bool tile_multiplies(const Stmt *tile)
            is_product_of_two(tile->fold, expr_product(tile->value, &factor));
 }
 
+const Expr *tile_summed(const Kernel *k, const Stmt *map)
+{
+    const Expr *e = map->value;
+    bool converts = e->kind == EXPR_OP && e->op == OP_CAST;
+    return converts && e->dtype != k->bufs.at[map->sums - 1].dtype ? e->arg[0] : e;
+}
+
 const char *tile_kind_name(TileKind kind)
 {
     switch (kind) {

@@ -23,6 +23,7 @@
  * A fold that `begins` has no `dst[at]` before the first of the values of indices that `at` lacks: it is the neutral element then,
  * and stays that where they have no values.
  * With a fold, local indices that `at` lacks are reduced; without one, `at` must be different for different index values.
+ * A map may add its values up as well, `map [i, j] @W[i,j] = exp(..) sums @L[i] begins`: as a `+=` of the same indices.
  * The value must not read `dst` (unless at the very element it assigns). Keyword by shape (tile_kind): fill, copy, map,
  * reduce, matmul. A reduce of a product that is multiplied by numbers and scalars, `mul(-1.0, mul(@A[i,k], @B[k,j]))`, may be
  * cut like a matmul.
@@ -213,6 +214,10 @@ typedef struct Stmt {
     BufRef dst;
     const Affine *at; /* [rank of dst] */
     Op fold;          /* OP_COPY: assign; else a REDUCE op */
+    /* A map with a second result, that of `+=` beside it: each value, before it is converted to another type than that of buffer
+     * `sums` less 1 (0: none), is added to what is there. Indices that `sums_at` lacks are folded; what follows says where it begins. */
+    uint32_t sums;
+    const Affine *sums_at;
     /* A fold that begins: in the first iterations of these loops in which it is run, all at once (none: always), what is at the
      * destination counts as the neutral element, and is not read. */
     bool begins;
@@ -320,6 +325,13 @@ static inline bool stmt_has_body(const Stmt *s)
     return s->kind == STMT_FOR || s->kind == STMT_BLOCK;
 }
 TileKind tile_kind(const Stmt *tile);
+/* Does it set elements of the buffer? */
+static inline bool tile_sets(const Stmt *tile, BufRef buf)
+{
+    return tile->dst == buf || tile->sums == buf + 1;
+}
+/* Of a map with sums: the value that is added to them. */
+const Expr *tile_summed(const Kernel *k, const Stmt *map);
 const char *tile_kind_name(TileKind kind);
 /* Is it a matmul, or one of which all products are multiplied by a number or a scalar? */
 bool tile_multiplies(const Stmt *tile);

@@ -307,6 +307,10 @@ static void put_tile(const Kernel *k, const Stmt *s, Text *out)
         put_var(k, s->index[s->scan - 1].var, out);
         text_put(out, s->exclusive ? " exclusive" : "");
     }
+    if (s->sums > 0) {
+        text_put(out, " sums ");
+        put_access(k, s->sums - 1, s->sums_at, out);
+    }
     text_put(out, s->begins ? " begins" : "");
     for (uint32_t i = 0; i < s->n_first; i++) {
         text_put(out, i == 0 ? " with " : ", ");

@@ -253,31 +253,45 @@ static bool value_of(Interpreter *m, const Expr *e, Number *out)
 
 /* ---- statements ---- */
 
+static bool fold_into(Interpreter *m, BufRef buf, const Affine *at, Op fold, Number value)
+{
+    int64_t offset = 0;
+    if (!element(m, buf, at, &offset) || !work(m, 1)) {
+        return false;
+    }
+    Memory *to = &m->memory[buf];
+    if (to->cascade != NULL) {
+        cascade_add(&to->cascade[offset], value);
+    } else if (fold != OP_COPY) {
+        Number before;
+        if (!load(m, buf, at, &before)) {
+            return false;
+        }
+        value = op_fold(fold, to->tensor->dtype, before, value);
+    }
+    tensor_set(to->tensor, offset, value);
+    count_access(m, buf, offset, true);
+    if (to->written != NULL) {
+        to->written[offset] = 1;
+    }
+    return true;
+}
+
 /* One value of all local indices. */
 static bool run_element(Interpreter *m, const Stmt *s)
 {
     Number value;
-    int64_t offset = 0;
-    if (!value_of(m, s->value, &value) || !element(m, s->dst, s->at, &offset) || !work(m, 1)) {
+    const Expr *summed = s->sums > 0 ? tile_summed(m->k, s) : s->value;
+    if (!value_of(m, summed, &value) ||
+        (s->sums > 0 && !fold_into(m, s->sums - 1, s->sums_at, OP_SUM, value))) {
         return false;
     }
-    Memory *to = &m->memory[s->dst];
-    if (to->cascade != NULL) {
-        cascade_add(&to->cascade[offset], value);
-    } else if (s->fold != OP_COPY) {
-        Number before;
-        if (!load(m, s->dst, s->at, &before)) {
-            return false;
-        }
-        value = op_fold(s->fold, to->tensor->dtype, before, value);
+    value = summed == s->value ? value : number_cast(value, s->value->dtype);
+    if (!fold_into(m, s->dst, s->at, s->fold, value)) {
+        return false;
     }
-    tensor_set(to->tensor, offset, value);
-    count_access(m, s->dst, offset, true);
     if (m->counts != NULL && tile_multiplies(s)) {
         m->counts->multiply_adds++;
-    }
-    if (to->written != NULL) {
-        to->written[offset] = 1;
     }
     return true;
 }
@@ -294,26 +308,29 @@ static bool begins(const Interpreter *m, const Stmt *s)
 /* The neutral element for all values of the indices that the destination has. */
 static bool begin_tile(Interpreter *m, const Stmt *s, const int64_t *lo, const int64_t *end)
 {
-    Number neutral = op_neutral(s->fold, m->k->bufs.at[s->dst].dtype);
-    Memory *to = &m->memory[s->dst];
+    BufRef buf = s->sums > 0 ? s->sums - 1 : s->dst;
+    const Affine *at = s->sums > 0 ? s->sums_at : s->at;
+    Op fold = s->sums > 0 ? OP_SUM : s->fold;
+    Number neutral = op_neutral(fold, m->k->bufs.at[buf].dtype);
+    Memory *to = &m->memory[buf];
     bool any = true;
     for (uint32_t i = 0; i < s->n_index; i++) {
-        any = any && (lo[i] < end[i] || !access_uses(m->k, s->dst, s->at, s->index[i].var));
+        any = any && (lo[i] < end[i] || !access_uses(m->k, buf, at, s->index[i].var));
     }
     while (any) {
         int64_t offset = 0;
-        if (!element(m, s->dst, s->at, &offset) || !work(m, 1)) {
+        if (!element(m, buf, at, &offset) || !work(m, 1)) {
             return false;
         }
         tensor_set(to->tensor, offset, neutral);
-        count_access(m, s->dst, offset, true);
+        count_access(m, buf, offset, true);
         if (to->written != NULL) {
             to->written[offset] = 1;
         }
         uint32_t i = s->n_index;
         for (; i > 0; i--) {
             VarRef v = s->index[i - 1].var;
-            if (access_uses(m->k, s->dst, s->at, v) && ++m->var[v] < end[i - 1]) {
+            if (access_uses(m->k, buf, at, v) && ++m->var[v] < end[i - 1]) {
                 break;
             }
             m->var[v] = lo[i - 1];

@@ -294,7 +294,22 @@ static bool read_scan(LoopReader *r, Cursor *c, Stmt *s)
     return true;
 }
 
-/* After the value: `begins`, `begins with $kb, $kc`, or nothing. */
+/* After the value: `sums @L[i]`, or nothing. */
+static bool read_sums(LoopReader *r, Cursor *c, Stmt *s)
+{
+    BufRef buf = 0;
+    if (!cursor_take(c, TERM_NAME, "sums")) {
+        return true;
+    }
+    const Term *to = cursor_expect(c, TERM_INDEX, NULL, "an access such as @L[i]");
+    if (to == NULL || !reader_access(r, to, &buf, &s->sums_at)) {
+        return false;
+    }
+    s->sums = buf + 1;
+    return true;
+}
+
+/* Behind that: `begins`, `begins with $kb, $kc`, or nothing. */
 static bool read_begins(LoopReader *r, Cursor *c, Stmt *s)
 {
     VEC(VarRef) first = {0};
@@ -336,8 +351,8 @@ static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
     }
     s->value = reader_value(r, c, r->k->bufs.at[s->dst].dtype);
     Indices indices = {r, s};
-    if (s->value == NULL || !read_scan(r, c, s) || !read_begins(r, c, s) ||
-        !reader_tile_hints(r, c, s) ||
+    if (s->value == NULL || !read_scan(r, c, s) || !read_sums(r, c, s) ||
+        !read_begins(r, c, s) || !reader_tile_hints(r, c, s) ||
         !schedule_read(c, r->arena, index_named, &indices, &s->schedule)) {
         return false;
     }

@@ -199,7 +199,9 @@ static bool stmt_refers(Verifier *v, const Stmt *s)
             return malformed(v, "a prefetch for no buffer");
         }
         v->expr_nodes = 0;
-        return access_refers(v, s->dst, s->at) && expr_refers(v, s->value, 0);
+        return access_refers(v, s->dst, s->at) && expr_refers(v, s->value, 0) &&
+               s->sums <= v->k->bufs.n &&
+               (s->sums == 0 || access_refers(v, s->sums - 1, s->sums_at));
     }
     return malformed(v, "a statement of no kind");
 }
@@ -532,13 +534,6 @@ static bool verify_distinct(Verifier *v, const Stmt *s)
     return true;
 }
 
-static bool writable(const Kernel *k, BufRef buf)
-{
-    int32_t param = k->bufs.at[buf].param;
-    return param < 0 || k->args.at[param].role == ARG_INOUT ||
-           k->args.at[param].role == ARG_RESULT;
-}
-
 static bool verify_fold(Verifier *v, const Stmt *s)
 {
     DType t = v->k->bufs.at[s->dst].dtype, made = DTYPE_NONE;
@@ -566,13 +561,17 @@ static bool verify_tile_body(Verifier *v, const Stmt *s)
         return false;
     }
     const Buffer *dst = &v->k->bufs.at[s->dst];
-    if (!writable(v->k, s->dst)) {
+    if (!buffer_is_writable(v->k, s->dst)) {
         return broken(v, "'@%.60s' is only read by this kernel", dst->name->text);
     }
     if (!verify_fold(v, s) || !verify_expr(v, s->value)) {
         return false;
     }
-    const char *problem = fold_schedule_problem(&v->scratch, v->k, s);
+    if (s->sums > 0 && !verify_access(v, s->sums - 1, s->sums_at, true)) {
+        return false;
+    }
+    const char *problem =
+        s->sums > 0 ? sums_problem(v->k, s) : fold_schedule_problem(&v->scratch, v->k, s);
     if (problem != NULL) {
         return broken(v, "%s", problem);
     }

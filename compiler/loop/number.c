@@ -91,6 +91,9 @@ static void number_stmt(Numbering *n, const Stmt *s)
                 (void)number_buf(n, x->buf);
             }
         }
+        if (s->sums > 0) {
+            number_access(n, s->sums - 1, s->sums_at);
+        }
         break;
     }
 }

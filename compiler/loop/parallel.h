@@ -37,5 +37,8 @@ const Stmt *parallel_conflict(ParallelLoop *p, BufRef *buf);
 const char *begins_problem(const Kernel *k, const Bounds *b,
                            const ParallelLoop *const *parallel, uint32_t n_parallel,
                            const Stmt *s);
+bool buffer_is_writable(const Kernel *k, BufRef buf); /* inout, a result, or allocated */
+/* The same of the sum beside a map. */
+const char *sums_problem(const Kernel *k, const Stmt *s);
 
 #endif

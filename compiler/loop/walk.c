@@ -331,6 +331,9 @@ void tile_mark_uses(const Stmt *s, uint32_t n_bufs, bool *marked)
     memset(marked, 0, n_bufs * sizeof *marked);
     expr_mark_loads(s->value, marked);
     marked[s->dst] = true;
+    if (s->sums > 0) {
+        marked[s->sums - 1] = true;
+    }
 }
 
 /* As deep as the value is. */
@@ -525,6 +528,10 @@ static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
     out->index = index;
     out->dst = c->buf[s->dst];
     out->at = copy_at(c, s->dst, s->at);
+    if (s->sums > 0) {
+        out->sums = 1 + c->buf[s->sums - 1];
+        out->sums_at = copy_at(c, s->sums - 1, s->sums_at);
+    }
     out->value = copy_value(&of_value, s->value);
     return out;
 }

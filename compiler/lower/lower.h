@@ -15,6 +15,12 @@ Kernel *nest_lower(Ctx *ctx, Arena *arena, const Nest *nest);
  * the kernel does something with complex numbers that has no such form. */
 Kernel *lower_complex(Ctx *ctx, Arena *arena, const Kernel *k, const Target *target);
 
+/* row_sums.c: maps of functions add up their rows, `map @W[i,j] = exp(..) sums @L[i]`, where a sum of them follows. */
+const Kernel *kernel_row_sums(Arena *arena, const Kernel *k);
+bool kernel_has_row_sums(const Kernel *k);
+/* And each such map as a map and a sum, one after the other. */
+const Kernel *kernel_sums_apart(Ctx *ctx, Arena *arena, const Kernel *k);
+
 /* share.c: buffers that do not live together share bytes: fills `over` of the kernel's allocs,
  * whatever it was. */
 void kernel_share(Ctx *ctx, Kernel *k);

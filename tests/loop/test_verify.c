@@ -247,6 +247,14 @@ static const struct {
      "a non-temporal store of what its loop reads"},
     {"reduce [i in 0..n] @c[0] += @x[i] nontemporal", "of what its loop reads"},
     {"reduce [i in 0..n] @c[0] += @x[i] nontemporal begins", "the line should end here"},
+    /* sums of maps */
+    {"alloc @w : f32[] tile\nmap [i in 0..n] @y[i] = exp(@x[i]) sums @w[] begins",
+     "the values of a map and its sums are of two types"},
+    {"alloc @w : f64[] tile\nreduce [i in 0..n] @c[0] += exp(@x[i]) sums @w[] begins",
+     "only a map has sums beside it"},
+    {"alloc @w : f64[] tile\ncopy [i in 0..n] @y[i] = @x[i] sums @w[] begins",
+     "only a map has sums beside it"},
+    {"map [i in 0..n] @y[i] = exp(@x[i]) sums 3", "an access such as @L[i]"},
     {"copy [] @c[0] = @x[0] nontemporal above x", "a number of bytes"},
     /* threads */
     {"for $i in 0..n step 1 threads 8 {\n}",

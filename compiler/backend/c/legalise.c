@@ -262,6 +262,7 @@ static void block_legalise(Legaliser *l, Stmt *const *body, uint32_t n)
 Kernel *c_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
     CHECK(k->form == LOOP_TILED);
+    k = kernel_sums_apart(ctx, arena, k);
     Legaliser l = legaliser_start(target, ctx, arena, k);
     l.k->form = LOOP_LEGAL;
     l.k->target = target->name;

@@ -266,6 +266,9 @@ static bool check_tile(const Check *c, const Stmt *s)
             c, s,
             "a non-temporal store of what is no transpose and no product that stores lines");
     }
+    if (s->sums > 0) {
+        return refuse(c, s, "a map that adds its values up");
+    }
     if (s->prefetches > 0 && !stmt_may_prefetch(c->k, s)) {
         return refuse(c, s,
                       "a prefetch of what is no product of a whole tile of real numbers, or a "

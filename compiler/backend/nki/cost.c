@@ -144,7 +144,6 @@ static int element_cycles(const Kernel *k, const NkiChip *chip, const Instr *i, 
         return NKI_VECTOR;
     }
     case INSTR_DMA:
-    case INSTR_NOTHING:
     case INSTR_ALLOC:
         break;
     }
@@ -216,8 +215,8 @@ typedef struct Fixed {
 static bool count_fixed(void *user, const Instr *i)
 {
     Fixed *f = user;
-    if (i->kind == INSTR_DMA || i->kind == INSTR_NOTHING || i->kind == INSTR_ALLOC ||
-        may_choose(f->k, i) || f->b->loop[i->place] == 0) {
+    if (i->kind == INSTR_DMA || i->kind == INSTR_ALLOC || may_choose(f->k, i) ||
+        f->b->loop[i->place] == 0) {
         return true;
     }
     int64_t cycles = 0;
@@ -375,7 +374,7 @@ static bool count_instr(void *user, const Instr *i)
 {
     Count *c = user;
     NkiCost *o = c->out;
-    if (i->kind == INSTR_ALLOC || i->kind == INSTR_NOTHING) {
+    if (i->kind == INSTR_ALLOC) {
         if (i->kind == INSTR_ALLOC) {
             end_life(c, i->dst.buf);
         }

@@ -14,8 +14,6 @@ typedef struct Decoder {
     const int64_t *env;
     Instr *instr;
     const char *why;
-    bool adds;        /* may a reduction add to what is there? */
-    const Expr *made; /* what an instruction makes whose rows a reduction may add up, or null */
 } Decoder;
 
 static bool no(Decoder *d, const char *why)
@@ -580,7 +578,6 @@ static bool decode_matmul(Decoder *d, const Expr *e, const Indices *x, Instr *ou
 static bool decode_fold(Decoder *d, const Indices *x, Instr *out)
 {
     const Expr *e = bare(d->s->value);
-    bool first = d->s->begins && d->s->n_first == 0;
     out->op = d->s->fold;
     if (d->s->fold == OP_SUM && e->kind == EXPR_OP && e->op == OP_MUL && is_load(e->arg[0]) &&
         is_load(e->arg[1])) {
@@ -589,9 +586,6 @@ static bool decode_fold(Decoder *d, const Indices *x, Instr *out)
     VarRef p;
     bool column = false;
     out->kind = INSTR_REDUCE;
-    if (d->made != NULL && expr_eq(d->k, e, bare(d->made))) {
-        return x->n == 0 && (first || d->adds);
-    }
     Indices all = *x; /* what is folded is walked last */
     all.kept = x->n;
     for (uint32_t i = 0; i < d->s->n_index && all.n < NKI_DIMS; i++) {
@@ -608,7 +602,7 @@ static bool decode_fold(Decoder *d, const Indices *x, Instr *out)
         kept *= out->a.free[out->fold_from++].n;
     }
     bool folds = kept == out->dst.nf && (kept == 1 || out->fold_from < out->a.n_free);
-    return (p == x->p && !column && folds && (first || d->adds)) ||
+    return (p == x->p && !column && folds && d->s->begins && d->s->n_first == 0) ||
            no(d, "a reduction that is not of whole rows into a fresh column");
 }
 
@@ -633,11 +627,43 @@ static bool decode_scan(Decoder *d, const Indices *x, Instr *out)
            no(d, "a scan that is not along whole rows");
 }
 
-static bool decode_alone(const Kernel *k, StmtPlace place, const int64_t *env, bool adds,
-                         const Expr *made, Instr *out, const char **why)
+static bool same_operand(const Operand *x, const Operand *y)
 {
-    const Stmt *s = place.body[place.at];
-    Decoder d = {k, s, env, out, "a statement that is no instruction", adds, made};
+    return x->buf == y->buf && affine_eq(x->at.p, y->at.p) && affine_eq(x->at.f, y->at.f) &&
+           operand_walks_alike(x, y);
+}
+
+bool instr_squares(const Instr *i)
+{
+    return i->kind == INSTR_TENSOR && i->op == OP_MUL && same_operand(&i->a, &i->b);
+}
+
+bool instr_may_sum(const Instr *i)
+{
+    return (i->kind == INSTR_ACTIVATION && !nki_vector_reciprocal(i)) || instr_squares(i);
+}
+
+/* The rows of a function, or of a square, are added up into a column of f32 beside them. */
+static bool decode_sums(Decoder *d, const Indices *x, Instr *out)
+{
+    const Stmt *s = d->s;
+    const Buffer *b = &d->k->bufs.at[s->sums - 1];
+    const Indices none = {0};
+    VarRef p = UINT32_MAX;
+    bool column = false, may = instr_may_sum(out) && !(s->begins && s->n_first > 0);
+    out->kind = INSTR_ACTIVATION;
+    out->sums = true;
+    out->adds = !s->begins;
+    return (may && b->space == SPACE_TILE && b->dtype == DTYPE_F32 &&
+            chip_operand(d, s->sums - 1, s->sums_at, &none, &out->sum, &p, &column) &&
+            p == x->p && affine_eq(out->sum.at.p, out->dst.at.p)) ||
+           no(d, "a sum that is not of the rows of a function into a column beside them");
+}
+
+bool instr_decode(const Kernel *k, const Stmt *s, const int64_t *env, Instr *out,
+                  const char **why)
+{
+    Decoder d = {k, s, env, out, "a statement that is no instruction"};
     *out = (Instr){.stmt = s, .scale = 1.0};
     bool ok = false;
     const Expr *e = bare(s->value);
@@ -662,62 +688,7 @@ static bool decode_alone(const Kernel *k, StmtPlace place, const int64_t *env, b
     } else if (e->kind == EXPR_OP) {
         ok = decode_op(&d, e, &x, out);
     }
+    ok = ok && (s->sums == 0 || decode_sums(&d, &x, out));
     *why = d.why;
-    return ok;
-}
-
-static bool same_operand(const Operand *x, const Operand *y)
-{
-    return x->buf == y->buf && affine_eq(x->at.p, y->at.p) && affine_eq(x->at.f, y->at.f) &&
-           operand_walks_alike(x, y);
-}
-
-bool instr_squares(const Instr *i)
-{
-    return i->kind == INSTR_TENSOR && i->op == OP_MUL && same_operand(&i->a, &i->b);
-}
-
-/* Are the statement at a place and the one after it a function, or a square, that adds up its rows? The rows are those of an f32 tile, or the
- * same values before they are rounded to what the tile has. */
-static bool decode_sums(const Kernel *k, StmtPlace place, const int64_t *env, Instr *out)
-{
-    const char *why = NULL;
-    StmtPlace after = {place.body, place.n, place.at + 1};
-    const Stmt *s = place.body[place.at], *t = after.at < place.n ? place.body[after.at] : NULL;
-    if (t == NULL || s->kind != STMT_TILE || t->kind != STMT_TILE || t->fold != OP_SUM ||
-        !decode_alone(k, place, env, false, NULL, out, &why)) {
-        return false;
-    }
-    out->kind = instr_squares(out) ? INSTR_ACTIVATION : out->kind;
-    if (out->kind != INSTR_ACTIVATION) {
-        return false;
-    }
-    Instr sum;
-    bool ok = decode_alone(k, after, env, !t->begins, s->value, &sum, &why) &&
-              sum.kind == INSTR_REDUCE && sum.dst.nf == 1 && sum.dst.buf != out->dst.buf &&
-              affine_eq(sum.dst.at.p, out->dst.at.p) &&
-              k->bufs.at[sum.dst.buf].space == SPACE_TILE &&
-              k->bufs.at[sum.dst.buf].dtype == DTYPE_F32;
-    bool same =
-        bare(t->value)->kind != EXPR_LOAD ||
-        (same_operand(&sum.a, &out->dst) && k->bufs.at[out->dst.buf].dtype == DTYPE_F32);
-    out->sums = ok && same && !nki_vector_reciprocal(out);
-    out->adds = out->sums && !t->begins;
-    out->sum = sum.dst;
-    return out->sums;
-}
-
-bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *out,
-                  const char **why)
-{
-    if (decode_sums(k, place, env, out)) {
-        return true;
-    }
-    const Stmt *s = place.body[place.at];
-    StmtPlace before = {place.body, place.n, place.at - 1};
-    bool added = s->fold == OP_SUM && place.at > 0 && decode_sums(k, before, env, out);
-    const Expr *made = added ? before.body[before.at]->value : NULL;
-    bool ok = decode_alone(k, place, env, added, made, out, why);
-    out->kind = added ? INSTR_NOTHING : out->kind;
     return ok;
 }

@@ -70,10 +70,17 @@ const Expr *view_load(Lower *l, TileView v, DType as)
     return load_at(l, v, at_of(l, v, l->p, l->f), as);
 }
 
+static const Affine *column_of(Lower *l, TileView v)
+{
+    Affine *at = ARENA_ARRAY(l->arena, 2, Affine);
+    at[0] = line(l, v.p0, l->p, 1);
+    at[1] = start_of(l, v);
+    return at;
+}
+
 const Expr *view_column(Lower *l, TileView v, DType as)
 {
-    Affine at[2] = {line(l, v.p0, l->p, 1), start_of(l, v)};
-    return load_at(l, v, at, as);
+    return load_at(l, v, column_of(l, v), as);
 }
 
 static TileIndex index_of(VarRef v, int64_t n)
@@ -222,22 +229,51 @@ void make_affine_select(Lower *l, TileView dst, TileView src, Affine base, int64
                 expr_op(l->arena, OP_SELECT, DTYPE_F32, 3, arg));
 }
 
-static void make_fold(Lower *l, TileView dst, Op fold, TileView src, bool begins)
+/* Has the last statement made `src`, and may it add the rows up, as they were before they were rounded to the type of `src`? Then it does, to what
+ * is in `dst` unless `first`. */
+static bool adds_up(Lower *l, TileView dst, TileView src, bool first)
 {
-    TileIndex index[2] = {index_of(l->p, src.np), index_of(l->f, src.nf)};
-    Affine *at = ARENA_ARRAY(l->arena, 2, Affine);
-    at[0] = line(l, dst.p0, l->p, 1);
-    at[1] = start_of(l, dst);
-    Stmt *s = make(l, dst.buf, at, 2, index);
-    s->fold = fold;
-    s->begins = begins;
-    s->value = view_load(l, src, view_dtype(l, dst));
+    Stmt *last = l->out.n == 0 ? NULL : l->out.at[l->out.n - 1];
+    const char *why = NULL;
+    Instr i;
+    if (last == NULL || last->kind != STMT_TILE || last->dst != src.buf || last->sums > 0 ||
+        last->n_index != 2 || !affine_eq(last->at[1], at_of(l, src, l->p, l->f)[1]) ||
+        last->index[0].range.limit.n != src.np || last->index[1].range.limit.n != src.nf) {
+        return false;
+    }
+    ArenaMark before = arena_mark(l->arena);
+    const int64_t *env = ARENA_ARRAY(l->arena, l->to->vars.n + 1, int64_t);
+    bool may = instr_decode(l->to, last, env, &i, &why) && instr_may_sum(&i);
+    arena_reset(l->arena, before);
+    if (may) {
+        last->sums = dst.buf + 1;
+        last->sums_at = column_of(l, dst);
+        last->begins = first;
+    }
+    return may;
 }
 
 void make_reduce(Lower *l, TileView dst, Op fold, TileView src)
 {
     CHECK(dst.np == src.np && dst.nf == 1);
-    make_fold(l, dst, fold, src, true);
+    if (fold == OP_SUM && view_dtype(l, src) == DTYPE_F32 && adds_up(l, dst, src, true)) {
+        return;
+    }
+    TileIndex index[2] = {index_of(l->p, src.np), index_of(l->f, src.nf)};
+    Stmt *s = make(l, dst.buf, column_of(l, dst), 2, index);
+    s->fold = fold;
+    s->begins = true;
+    s->value = view_load(l, src, view_dtype(l, dst));
+}
+
+bool make_row_sums(Lower *l, TileView dst, TileView src, bool first)
+{
+    bool added = adds_up(l, dst, src, first);
+    if (!added && first && view_dtype(l, src) == DTYPE_F32) {
+        make_reduce(l, dst, OP_SUM, src);
+        added = true;
+    }
+    return added;
 }
 
 void make_reduce_each(Lower *l, TileView dst, Op fold, TileView src, uint32_t n, uint32_t kept,
@@ -279,26 +315,6 @@ void make_scan(Lower *l, TileView dst, Op fold, TileView src)
     s->begins = true;
     s->scan = 2;
     s->value = value;
-}
-
-/* Of what the last statement made: its rows are added up, as they were before they were rounded to the type of `src`, to what is in `dst` unless
- * `first`. False: nothing was made, since the last statement is none that can add. */
-bool make_row_sums(Lower *l, TileView dst, TileView src, bool first)
-{
-    const Stmt *last = l->out.n == 0 ? NULL : l->out.at[l->out.n - 1];
-    const Expr *e = last == NULL || last->kind != STMT_TILE ? NULL : expr_uncast(last->value);
-    bool function = e != NULL && last->dst == src.buf && e->kind == EXPR_OP && e->n_args == 1;
-    bool wide = view_dtype(l, src) == DTYPE_F32;
-    function = function && affine_eq(last->at[1], at_of(l, src, l->p, l->f)[1]) &&
-               last->index[1].range.limit.n == src.nf;
-    if (!function && !(first && wide)) {
-        return false;
-    }
-    make_fold(l, dst, OP_SUM, src, first);
-    if (!wide) {
-        l->out.at[l->out.n - 1]->value = expr_cast(l->arena, e, DTYPE_F32);
-    }
-    return true;
 }
 
 TileView view_ones(Lower *l)

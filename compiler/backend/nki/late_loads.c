@@ -24,6 +24,9 @@ static void count_uses(const Kernel *k, Stmt *const *body, uint32_t n, uint32_t 
     for (const Stmt *s = tile_first(&w, body, n); s != NULL; s = tile_next(&w)) {
         tile_mark_uses(s, k->bufs.n, here);
         written[s->dst] = true;
+        if (s->sums > 0) {
+            written[s->sums - 1] = true;
+        }
         for (uint32_t b = 0; b < k->bufs.n; b++) {
             uses[b] += here[b];
         }

@@ -5,6 +5,8 @@
 #include "backend/nki/lower.h"
 #include "backend/nki/part.h"
 
+#include "lower/lower.h"
+
 static void begin(Lower *l, const Kernel *k)
 {
     k = double_words(l->ctx, l->arena, k, &l->sums, &l->words_why, &l->words_where);
@@ -206,7 +208,7 @@ double lower_price(const Lowered *w)
 static void lower_whole(const Lower *first, const Kernel *k, Lowered *out)
 {
     Lower start = *first;
-    k = lower_early_sums(first->arena, k);
+    k = kernel_sums_apart(first->ctx, first->arena, kernel_row_sums(first->arena, k));
     const Kernel *strips =
         first->task.strips ? k : lower_masked_folds(first->ctx, first->arena, k);
     begin(&start, strips);
@@ -294,7 +296,7 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
                              bool descriptors)
 {
     const NkiChip *chip = nki_chip(target->name);
-    k = lower_pair_sums(arena, k);
+    k = lower_pair_sums(arena, kernel_sums_apart(ctx, arena, k));
     Lower first = {.ctx = ctx, .arena = arena, .target = target, .chip = chip, .from = k};
     begin(&first, k);
     if (!lower_check(&first)) {

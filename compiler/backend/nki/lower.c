@@ -206,96 +206,30 @@ typedef struct Beside {
     uint32_t sum, narrow;
 } Beside;
 
-/* May the statement stand before the function, which does not read what it sets? */
-static bool may_pass(const Stmt *s, const Stmt *fn, const Stmt *narrow)
-{
-    bool reads = expr_load_of(s->value, fn->dst) != NULL ||
-                 (narrow != NULL && expr_load_of(s->value, narrow->dst) != NULL);
-    return s->kind == STMT_TILE && s->fold == OP_COPY && s->scan == 0 && !reads &&
-           s->dst != fn->dst && expr_load_of(fn->value, s->dst) == NULL &&
-           (narrow == NULL || s->dst != narrow->dst);
-}
-
-static Beside find_beside(Stmt *const *body, uint32_t n, uint32_t at)
-{
-    Beside found = {0};
-    for (uint32_t i = at + 1; i < n && found.sum == 0; i++) {
-        const Stmt *s = body[i];
-        if (s->kind == STMT_ALLOC ||
-            (s->kind == STMT_TILE &&
-             may_pass(s, body[at], found.narrow > 0 ? body[found.narrow] : NULL))) {
-            continue;
-        }
-        bool reads = s->kind == STMT_TILE && s->scan == 0 &&
-                     expr_load_of(s->value, body[at]->dst) != NULL;
-        bool sum = reads && s->fold == OP_SUM && s->n_first == 0;
-        if (!reads || (!sum && (s->fold != OP_COPY || found.narrow > 0))) {
-            break;
-        }
-        *(sum ? &found.sum : &found.narrow) = i;
-    }
-    for (uint32_t i = found.sum + 1; i < n && found.sum > 0 && found.narrow == 0; i++) {
-        const Stmt *s = body[i];
-        if (s->kind != STMT_ALLOC) {
-            bool copy = s->kind == STMT_TILE && s->fold == OP_COPY &&
-                        expr_load_of(s->value, body[at]->dst) != NULL;
-            found.narrow = copy ? i : 0;
-            break;
-        }
-    }
-    return found;
-}
-
-/* Lowers the function at `at` with the sum of its rows that follows it: the last statement that was lowered, or `at`: none was. */
+/* Lowers the function at `at` with the sum of its rows right behind it, and with a copy in a narrower type behind that, where nothing else
+ * reads the function: the last statement that was lowered, or `at`: none was. */
 static uint32_t row_sums(Lower *l, Livings *living, Stmt *const *body, uint32_t n, uint32_t at)
 {
-    const Stmt *s = body[at];
-    Beside b = s->kind == STMT_TILE ? find_beside(body, n, at) : (Beside){0};
-    if (b.sum == 0) {
+    const Stmt *s = body[at], *sum = at + 1 < n ? body[at + 1] : NULL;
+    const Stmt *copy = at + 2 < n ? body[at + 2] : NULL;
+    if (sum == NULL || s->kind != STMT_TILE || sum->kind != STMT_TILE || sum->fold != OP_SUM ||
+        sum->scan > 0 || sum->n_first > 0) {
         return at;
     }
-    uint32_t last = b.narrow > b.sum ? b.narrow : b.sum, entered = at + 1;
     lower_enter(l, s);
-    if (is_empty(l) || l->now.part >= 0) {
+    if (is_empty(l) || l->now.part >= 0 || !lower_row_sums(l, s, NULL, sum, false)) {
         return at;
     }
-    for (uint32_t i = at + 1; i < last; i++) { /* the homes of what is asked about */
-        if (body[i]->kind == STMT_ALLOC) {
-            (void)home_on_chip(l, body[i]->buf);
-        }
-    }
-    bool narrow = b.narrow > 0 && lower_narrows(l, s, body[b.narrow]) &&
+    bool narrow = copy != NULL && copy->kind == STMT_TILE && lower_narrows(l, s, copy) &&
                   lower_readers(l->from, s->dst) == 2;
-    last = narrow ? last : b.sum;
-    bool between = !narrow && b.narrow > 0 && b.narrow < b.sum;
-    const Stmt *as = narrow ? body[b.narrow] : NULL;
-    if (between || !lower_row_sums(l, s, as, body[b.sum], false)) {
-        return at;
-    }
     for (uint32_t i = 0; i < living->list.n && narrow;
          i++) { /* the function's own is not made */
         Living *own = &living->list.at[i];
         l->room.home_bytes -= own->buf == s->dst ? own->bytes : 0;
         own->bytes = own->buf == s->dst ? 0 : own->bytes;
     }
-    for (; entered < last; entered++) {
-        bool took = false;
-        if (body[entered]->kind == STMT_ALLOC) {
-            block_enter(l, living, body, n, entered);
-        } else if (entered != b.sum && entered != b.narrow) { /* it may pass */
-            lower_tile(l, body[entered], NULL, &took);
-        }
-    }
-    lower_enter(l, s);
-    narrow = narrow && l->home[as->dst].on_chip;
-    if (b.narrow > 0 && b.narrow < b.sum && !narrow) { /* no room for it after all */
-        (void)lower_row_sums(l, s, NULL, body[b.sum], true);
-        bool took = false;
-        lower_tile(l, body[b.narrow], NULL, &took);
-        return last;
-    }
-    (void)lower_row_sums(l, s, narrow ? as : NULL, body[b.sum], true);
-    return narrow ? last : b.sum;
+    (void)lower_row_sums(l, s, narrow ? copy : NULL, sum, true);
+    return narrow ? at + 2 : at + 1;
 }
 
 void lower_block(Lower *l, Stmt *const *body, uint32_t n)

@@ -361,8 +361,6 @@ const Kernel *lower_distribute(Arena *arena, const Kernel *k);
  * it has no such operand. */
 const Kernel *lower_transposed_operands(Ctx *ctx, Arena *arena, const Kernel *k);
 
-/* early_sums.c: sums of rows behind what makes the rows; the kernel itself where all stand there. */
-const Kernel *lower_early_sums(Arena *arena, const Kernel *k);
 /* ---- vector_passes.c ---- */
 /* The LEGAL kernel with less for the Vector engine to do, where that makes it quicker, and its cost. */
 Kernel *lower_vector_passes(const Lower *l, Kernel *k, NkiCost *cost);
@@ -406,6 +404,8 @@ void make_memset(Lower *l, TileView dst, double value);
 /* `begins`: overwrites what is in dst. */
 Stmt *make_matmul(Lower *l, TileView dst, TileView stationary, TileView moving, bool begins);
 void make_transpose(Lower *l, TileView dst, TileView src);
+/* The sums of the rows of what the last statement made, added to what is in dst unless `first`; false: nothing was made, since it cannot
+ * add them. */
 bool make_row_sums(Lower *l, TileView dst, TileView src, bool first);
 /* Positions along the labels of the free axis, and how result and operand are walked. */
 typedef struct PositionWalk {

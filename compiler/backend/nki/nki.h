@@ -4,8 +4,7 @@
  * says which. Spaces: argument and workspace are HBM, tile is SBUF, acc is PSUM. A buffer on
  * chip is [partitions <= 128, elements]; one that is allocated in a loop is a new tile in each
  * iteration. The first matmul of a group of sums `begins`, and overwrites what is
- * there, as a reduction does. No instruction is a sum of all rows that a function has left in f32, right after it: the function's
- * instruction adds them up. A kernel for two cores is a loop over them: cores.h. */
+ * there, as a reduction does. A map of a function may add its rows up. A kernel for two cores is a loop over them: cores.h. */
 #ifndef BACKEND_NKI_NKI_H
 #define BACKEND_NKI_NKI_H
 
@@ -45,8 +44,7 @@ extern const NkiChip nki_chips[3]; /* chip.c */
 const NkiChip *nki_chip(const char *target);
 
 typedef enum InstrKind {
-    INSTR_NOTHING, /* a sum of rows that the instruction before makes */
-    INSTR_ALLOC,   /* no instruction: the tile dst.buf begins */
+    INSTR_ALLOC, /* no instruction: the tile dst.buf begins */
     INSTR_DMA,
     INSTR_COPY,
     INSTR_MEMSET,
@@ -182,14 +180,12 @@ static inline bool instr_reads_two(const Instr *i)
 /* Does it multiply a tile by itself? Either engine may. */
 bool instr_squares(const Instr *i);
 
-/* Which instruction the statement at a place of a LEGAL kernel is, with loop variables at the
- * values in `env` (by variable). False: none; *why is then a phrase. */
-typedef struct StmtPlace {
-    Stmt *const *body;
-    uint32_t n, at;
-} StmtPlace;
-bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *out,
+/* Which instruction a statement of a LEGAL kernel is, with loop variables at the values in `env` (by variable). False: none; *why is then a
+ * phrase. */
+bool instr_decode(const Kernel *k, const Stmt *s, const int64_t *env, Instr *out,
                   const char **why);
+/* May it add up the rows that it makes? */
+bool instr_may_sum(const Instr *i);
 /* The same instruction in another iteration, as long as no operand moves over partitions: which it is may depend on these. */
 bool instr_moves_partitions(const Instr *i);
 void instr_move(Instr *i, const int64_t *env);
@@ -197,8 +193,7 @@ void instr_move(Instr *i, const int64_t *env);
 /* The first value of a loop that passes a test, which is `around` without it: the larger one, or a walk refuses the block. */
 Affine instr_least(Affine around, const Guard *g);
 
-/* Calls `visit` for every instruction in program order, loops unrolled, and for what is none
- * (NOTHING, ALLOC); stops when it returns false. */
+/* Calls `visit` for every instruction in program order, loops unrolled, and where tiles begin (ALLOC); stops when it returns false. */
 typedef bool (*InstrVisit)(void *user, const Instr *i);
 bool instr_walk(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
                 const char **why);

@@ -31,6 +31,9 @@ static bool note_uses(PieceUses *u, const Stmt *s, uint32_t piece, bool *here)
             u->read[b] |= here[b] ? 1U << piece : 0;
         }
         u->write[s->dst] |= 1U << piece;
+        if (s->sums > 0) {
+            u->write[s->sums - 1] |= 1U << piece;
+        }
         return true;
     case STMT_FOR:
         same = s->window == NULL && !affine_uses(s->range.start, u->loop->var);
@@ -257,6 +260,10 @@ static Stmt *moved_stmt(const Stage *g, const Stmt *s)
         t->at = moved(g, s->dst, s->at);
         t->dst = copy_of(g, s->dst);
         t->value = expr_with_places(p->arena, s->value, moved_load, (void *)(uintptr_t)g);
+        if (s->sums > 0) {
+            t->sums_at = moved(g, s->sums - 1, s->sums_at);
+            t->sums = 1 + copy_of(g, s->sums - 1);
+        }
         move_begins(g, s, t);
         return t;
     }

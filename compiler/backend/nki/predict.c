@@ -196,7 +196,7 @@ static bool record(void *user, const Instr *i)
             s->tile[slot_of(i->dst.buf, bank)] = 0;
         }
     }
-    if (i->kind == INSTR_ALLOC || i->kind == INSTR_NOTHING) {
+    if (i->kind == INSTR_ALLOC) {
         return true;
     }
     bool dma = i->kind == INSTR_DMA;

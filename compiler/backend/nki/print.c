@@ -231,7 +231,6 @@ static void put_instr(Printer *p)
     const Instr *i = &p->at;
     bool scalar = i->kind != INSTR_DMA && nki_on_scalar(&p->balance, p->k, p->chip, i);
     switch (i->kind) {
-    case INSTR_NOTHING:
     case INSTR_ALLOC:
         return;
     case INSTR_DMA:
@@ -463,15 +462,13 @@ static void put_guarded(Printer *p, const Stmt *s)
     p->out->indent -= s->n_guards > 0;
 }
 
-static void put_tile(Printer *p, StmtPlace at)
+static void put_tile(Printer *p, const Stmt *s)
 {
     const char *why = NULL;
-    CHECK(instr_decode(p->k, at, p->env, &p->at, &why)); /* all variables 0 */
+    CHECK(instr_decode(p->k, s, p->env, &p->at, &why)); /* all variables 0 */
     p->at.place = p->place++;
-    if (p->at.kind != INSTR_NOTHING) {
-        put_origin(p, at.body[at.at]);
-        put_instr(p);
-    }
+    put_origin(p, s);
+    put_instr(p);
 }
 
 static void put_block(Printer *p, Stmt *const *body, uint32_t n)
@@ -488,7 +485,7 @@ static void put_block(Printer *p, Stmt *const *body, uint32_t n)
                     : space == SPACE_TILE ? "sbuf"
                                           : "private_hbm");
         } else if (s->kind == STMT_TILE) {
-            put_tile(p, (StmtPlace){body, n, i});
+            put_tile(p, s);
         } else if (s->kind == STMT_BLOCK) {
             put_guarded(p, s);
         } else {
@@ -502,12 +499,12 @@ static void put_block(Printer *p, Stmt *const *body, uint32_t n)
 static bool choose_engine(void *user, const Instr *i)
 {
     Printer *p = user;
-    if (i->kind != INSTR_NOTHING && i->kind != INSTR_ALLOC) {
+    if (i->kind != INSTR_ALLOC) {
         note_use(p, i);
         int64_t *wide = &p->wide[i->dst.buf];
         *wide = i->dst.nf > *wide ? i->dst.nf : *wide;
     }
-    if (i->kind != INSTR_DMA && i->kind != INSTR_NOTHING && i->kind != INSTR_ALLOC) {
+    if (i->kind != INSTR_DMA && i->kind != INSTR_ALLOC) {
         (void)nki_on_scalar(&p->balance, p->k, p->chip, i);
     }
     return true;

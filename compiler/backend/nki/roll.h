@@ -23,7 +23,6 @@ typedef struct RollNode {
     uint64_t key;
     StmtKind kind;
     const Stmt *stmt;
-    const Stmt *sum; /* after `stmt`, or null: the sum of the rows that it leaves */
     uint32_t n_base, n_ref, leaves;
     int64_t *base;
     RollRef *ref;

@@ -63,9 +63,6 @@ static bool put_instr(void *user, const Instr *i)
         t->tile[i->dst.buf] = t->tiles++;
         return true;
     }
-    if (i->kind == INSTR_NOTHING) {
-        return true;
-    }
     Step s = {
         .shape = hash_mix((uint64_t)i->kind + 64 * (uint64_t)i->sums + 128 * (uint64_t)i->adds +
                               256 * (uint64_t)i->begins,

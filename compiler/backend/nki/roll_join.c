@@ -34,23 +34,14 @@ static bool node_clashes(Roll *r, const RollNode *n, const RollRef *ref)
     if (n->kind != STMT_TILE) {
         return false;
     }
-    uint32_t end = n->n_ref;
-    if (n->sum != NULL) { /* where it goes, and what that reads */
-        end -= 2;
-        if (r->buf.at[ref[end].buf].joins == r->mark &&
-            r->buf.at[ref[n->n_ref - 1].buf].joins == r->mark) {
-            return true;
-        }
-    }
-    if (r->buf.at[ref[0].buf].joins != r->mark) {
-        return false;
-    }
+    bool dst = r->buf.at[ref[0].buf].joins == r->mark, sums = n->stmt->sums > 0;
+    uint32_t end = n->n_ref - (sums ? 1 : 0);
+    sums = sums && r->buf.at[ref[end].buf].joins == r->mark;
+    bool clashes = dst && sums;
     for (uint32_t x = 1; x < end; x++) {
-        if (r->buf.at[ref[x].buf].joins == r->mark) {
-            return true;
-        }
+        clashes |= (dst || sums) && r->buf.at[ref[x].buf].joins == r->mark;
     }
-    return false;
+    return clashes;
 }
 
 static bool list_clashes(Roll *r, const RollNodes *list)

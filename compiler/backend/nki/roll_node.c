@@ -120,9 +120,13 @@ static void gather_tile(Gather *g, const Stmt *s)
     mix(g, (uint64_t)s->fold);
     gather_access(g, s->dst, s->at);
     gather_value(g, s->value);
+    mix(g, s->sums > 0);
+    if (s->sums > 0) {
+        gather_access(g, s->sums - 1, s->sums_at);
+    }
 }
 
-static RollNode *node_of(Roll *r, const Stmt *s, const Stmt *sum)
+static RollNode *node_of(Roll *r, const Stmt *s)
 {
     Gather g = {.k = r->k, .groups = &r->groups, .arena = r->arena, .key = (uint64_t)s->kind};
     mix(&g, (uint64_t)s->span.source << 40 ^ (uint64_t)s->span.lo << 20 ^ s->span.hi);
@@ -132,12 +136,8 @@ static RollNode *node_of(Roll *r, const Stmt *s, const Stmt *sum)
     if (s->kind == STMT_TILE) {
         gather_tile(&g, s);
     }
-    mix(&g, sum != NULL);
-    if (sum != NULL) {
-        gather_tile(&g, sum);
-    }
     RollNode *n = ARENA_NEW(r->arena, RollNode);
-    *n = (RollNode){.key = g.key, .kind = s->kind, .stmt = s, .sum = sum, .leaves = 1};
+    *n = (RollNode){.key = g.key, .kind = s->kind, .stmt = s, .leaves = 1};
     n->base = g.base.at;
     n->n_base = g.base.n;
     n->ref = g.ref.at;
@@ -165,9 +165,9 @@ static void find_allocations(Roll *r, Stmt *const *body, uint32_t n, uint32_t de
     }
 }
 
-static void push_node(Roll *r, const Stmt *s, const Stmt *sum)
+static void push_node(Roll *r, const Stmt *s)
 {
-    RollNode *n = node_of(r, s, sum);
+    RollNode *n = node_of(r, s);
     vec_push(r->arena, &r->list, n);
     for (uint32_t x = 0; x < n->n_ref; x++) {
         r->buf.at[n->ref[x].buf].uses++;
@@ -195,26 +195,13 @@ static void push_given(Roll *r, const Stmt *s)
 static void push_body(Roll *r, Stmt *const *body, uint32_t n_body)
 {
     const Kernel *k = r->from;
-    int64_t *none = ARENA_ARRAY(r->arena, k->vars.n + 1, int64_t);
     for (uint32_t i = 0; i < n_body; i++) {
-        const Stmt *s = body[i], *sum = NULL;
+        const Stmt *s = body[i];
         if (stmt_has_body(s)) {
             push_given(r, s);
-            continue;
+        } else if (s->kind != STMT_ALLOC || !on_chip(k, s->buf)) {
+            push_node(r, s);
         }
-        if (s->kind == STMT_ALLOC) {
-            if (!on_chip(k, s->buf)) {
-                push_node(r, s, NULL);
-            }
-            continue;
-        }
-        Instr instr;
-        const char *why = NULL;
-        if (s->fold == OP_COPY &&
-            instr_decode(k, (StmtPlace){body, n_body, i}, none, &instr, &why) && instr.sums) {
-            sum = body[++i];
-        }
-        push_node(r, s, sum);
     }
 }
 
@@ -372,6 +359,11 @@ static Stmt *emit_tile(Emit *e, const Stmt *s)
     }
     out->at = emit_access(e, s->at, &out->dst);
     out->value = expr_with_places(e->r->arena, s->value, emit_load, e);
+    if (s->sums > 0) {
+        BufRef buf = 0;
+        out->sums_at = emit_access(e, s->sums_at, &buf);
+        out->sums = buf + 1;
+    }
     return out;
 }
 
@@ -504,10 +496,6 @@ static void emit_node(Emit *e, const RollNode *n, const int64_t *base, const Rol
     }
     if (n->kind == STMT_TILE) {
         Stmt *s = emit_tile(e, n->stmt);
-        vec_push(a, out, s);
-    }
-    if (n->sum != NULL) {
-        Stmt *s = emit_tile(e, n->sum);
         vec_push(a, out, s);
     }
 }

@@ -299,9 +299,6 @@ static bool verify_instr(void *user, const Instr *i)
         }
         return true;
     }
-    if (i->kind == INSTR_NOTHING) {
-        return true;
-    }
     if (!check_numbers(v, i) || !check_operand(v, i, &i->dst, dma) ||
         (instr_reads(i) && !check_operand(v, i, &i->a, dma)) ||
         (two && !check_operand(v, i, &i->b, false))) {
@@ -338,7 +335,6 @@ static bool verify_instr(void *user, const Instr *i)
         return check_positions(v, i);
     case INSTR_DMA:
     case INSTR_MEMSET:
-    case INSTR_NOTHING:
     case INSTR_ALLOC:
     case INSTR_MATMUL:
         break;

@@ -187,15 +187,15 @@ static bool begins(const Walk *w, const Stmt *s)
 
 /* ---- a statement in loops ---- */
 
-static bool visit_in_loop(Walk *w, StmtPlace place, uint32_t number)
+static bool visit_in_loop(Walk *w, const Stmt *s, uint32_t number)
 {
     Decoded *d = w->decoded[number];
     bool first = d == NULL;
     if (first) {
         d = w->decoded[number] = ARENA_NEW(&w->arena, Decoded);
     }
-    if ((first || d->varies) && !instr_decode(w->k, place, w->env, &d->instr, &w->why)) {
-        w->bad = place.body[place.at];
+    if ((first || d->varies) && !instr_decode(w->k, s, w->env, &d->instr, &w->why)) {
+        w->bad = s;
         return false;
     }
     d->varies = instr_moves_partitions(&d->instr);
@@ -207,11 +207,11 @@ static bool visit_in_loop(Walk *w, StmtPlace place, uint32_t number)
     return w->visit(w->user, &d->instr);
 }
 
-static bool visit_once(Walk *w, StmtPlace place, uint32_t number)
+static bool visit_once(Walk *w, const Stmt *s, uint32_t number)
 {
     Instr instr = {0};
-    if (!instr_decode(w->k, place, w->env, &instr, &w->why)) {
-        w->bad = place.body[place.at];
+    if (!instr_decode(w->k, s, w->env, &instr, &w->why)) {
+        w->bad = s;
         return false;
     }
     instr.place = number;
@@ -246,9 +246,8 @@ static bool walk_guarded(Walk *w, const Stmt *s, uint32_t at, uint32_t *place)
     return ok;
 }
 
-static bool walk_stmt(Walk *w, Stmt *const *body, uint32_t n, uint32_t at, uint32_t *place)
+static bool walk_stmt(Walk *w, const Stmt *s, uint32_t *place)
 {
-    const Stmt *s = body[at];
     switch (s->kind) {
     case STMT_FOR:
         return walk_for(w, s, place);
@@ -261,8 +260,7 @@ static bool walk_stmt(Walk *w, Stmt *const *body, uint32_t n, uint32_t at, uint3
     case STMT_ALLOC:
         return !on_chip(w->k, s->buf) || visit_alloc(w, s);
     case STMT_TILE:
-        return w->depth > 0 ? visit_in_loop(w, (StmtPlace){body, n, at}, (*place)++)
-                            : visit_once(w, (StmtPlace){body, n, at}, (*place)++);
+        return w->depth > 0 ? visit_in_loop(w, s, (*place)++) : visit_once(w, s, (*place)++);
     }
     UNREACHABLE();
 }
@@ -270,7 +268,7 @@ static bool walk_stmt(Walk *w, Stmt *const *body, uint32_t n, uint32_t at, uint3
 static bool walk_block(Walk *w, Stmt *const *body, uint32_t n, uint32_t *place)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (!walk_stmt(w, body, n, i, place)) {
+        if (!walk_stmt(w, body[i], place)) {
             return false;
         }
     }
