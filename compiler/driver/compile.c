@@ -312,7 +312,8 @@ static bool pass_complex(Compilation *c)
 /* One of the target's: kernels that it leaves as they are stay verified, and what it copied to look at them is given back. */
 static bool pass_target(Compilation *c, const TargetPass *pass)
 {
-    bool (*verify)(Compilation *, uint32_t, const char *) = stage_info(STAGE_LEGAL)->verify;
+    Stage gives = pass->tiled ? STAGE_LOOP : STAGE_LEGAL;
+    bool (*verify)(Compilation *, uint32_t, const char *) = stage_info(gives)->verify;
     const KernelModule *from = c->stage == STAGE_LEGAL ? c->legal : c->tiled;
     KernelModule *made = ARENA_NEW(c->arena, KernelModule);
     *made = (KernelModule){.arena = c->arena, .source_name = from->source_name};
@@ -327,7 +328,7 @@ static bool pass_target(Compilation *c, const TargetPass *pass)
         }
         vec_push(c->arena, &made->kernels, kernel);
     }
-    c->legal = made;
+    *(pass->tiled ? &c->tiled : &c->legal) = made;
     for (uint32_t k = 0; k < made->kernels.n; k++) {
         if (made->kernels.at[k] != from->kernels.at[k] && !verify(c, k, pass->name)) {
             return false;

@@ -40,7 +40,8 @@ Pass pass_at(const Target *target, uint32_t place)
     Pass pass = rows[PASS_TARGET];
     pass.name = own->name;
     pass.summary = own->summary;
-    pass.from = place == PASS_TARGET ? pass.from : pass.to;
+    pass.to = own->tiled ? STAGE_LOOP : STAGE_LEGAL;
+    pass.from = place == PASS_TARGET || own[-1].tiled ? STAGE_LOOP : STAGE_LEGAL;
     pass.without = own->optional ? WITHOUT_SKIPPED : WITHOUT_NEEDED;
     pass.own = own;
     return pass;

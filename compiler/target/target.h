@@ -198,8 +198,9 @@ typedef struct EmitOptions {
         warn_names; /* of kernels that are not called as in the program: somebody is to link to them */
 } EmitOptions;
 
-/* A step on the way from a TILED kernel to the one that is printed. The first pass of a target takes a TILED kernel and gives a
- * LEGAL one, the others take and give LEGAL ones; what each gives is verified, and can be printed, read back and run. */
+/* A step on the way from a TILED kernel to the one that is printed. The first passes of a target may rewrite TILED kernels; the next one takes
+ * such a kernel and gives a LEGAL one, and the others take and give LEGAL ones. What each gives is verified, and can be printed, read back and
+ * run. */
 typedef struct Target Target;
 typedef struct TargetPass {
     const char *name;
@@ -207,6 +208,7 @@ typedef struct TargetPass {
     bool optional; /* may be left out: results stay right */
     /* A new kernel, the old one is not changed; or the old one, where there is nothing to do. Null: reported as unsupported, with the construct's span. */
     struct Kernel *(*run)(const Target *, Ctx *, Arena *, const struct Kernel *);
+    bool tiled; /* gives TILED kernels */
 } TargetPass;
 
 /* What callers in another language use: a file of its own (--emit=NAME). */

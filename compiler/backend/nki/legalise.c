@@ -296,7 +296,7 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
                              bool descriptors)
 {
     const NkiChip *chip = nki_chip(target->name);
-    k = lower_pair_sums(arena, kernel_sums_apart(ctx, arena, k));
+    k = kernel_sums_apart(ctx, arena, k);
     Lower first = {.ctx = ctx, .arena = arena, .target = target, .chip = chip, .from = k};
     begin(&first, k);
     if (!lower_check(&first)) {

@@ -364,9 +364,6 @@ const Kernel *lower_transposed_operands(Ctx *ctx, Arena *arena, const Kernel *k)
 /* ---- vector_passes.c ---- */
 /* The LEGAL kernel with less for the Vector engine to do, where that makes it quicker, and its cost. */
 Kernel *lower_vector_passes(const Lower *l, Kernel *k, NkiCost *cost);
-/* ---- pair_sums.c ---- */
-/* As `k`, and what is added times a weight is summed with it. */
-const Kernel *lower_pair_sums(Arena *arena, const Kernel *k);
 
 /* masked_folds.c: folds that a mask restricts as loops with windows; the kernel itself where it has none. */
 const Kernel *lower_masked_folds(Ctx *ctx, Arena *arena, const Kernel *k);

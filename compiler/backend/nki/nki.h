@@ -275,6 +275,8 @@ int64_t nki_bytes(DType t);
  * what the user says) is a list of blocks, its parts, after the allocations of what they hand
  * to each other, which is in HBM. */
 struct Kernel *nki_legalise(const Target *, Ctx *, Arena *, const Kernel *);
+/* TILED to TILED, before that (pair_sums.c). */
+struct Kernel *nki_pair_sums(const Target *, Ctx *, Arena *, const Kernel *);
 /* How many parts a kernel has: 1, or as many as there are blocks in that list. */
 uint32_t nki_parts(const Kernel *k);
 /* The same instructions in loops; null where that cannot be. */

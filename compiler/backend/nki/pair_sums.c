@@ -31,9 +31,9 @@ static void make_f32(Kernel *k, Stmt *const *body, uint32_t n, BufRef weight)
         if (stmt_has_body(s)) {
             make_f32(k, s->body, s->n_body, weight);
         } else if (s->kind == STMT_TILE && s->dst == weight) {
-            Expr *value = arena_copy(k->arena, s->value, sizeof *value);
-            value->dtype = DTYPE_F32;
-            s->value = value;
+            bool number = s->value->kind == EXPR_CONST;
+            s->value = number ? expr_const(k->arena, number_cast(s->value->value, DTYPE_F32))
+                              : expr_cast(k->arena, s->value, DTYPE_F32);
         }
     }
     k->bufs.at[weight].dtype = DTYPE_F32;
@@ -83,10 +83,12 @@ static uint32_t put_all(Kernel *k, Stmt **body, uint32_t n, bool *any)
     return kept;
 }
 
-const Kernel *lower_pair_sums(Arena *arena, const Kernel *k)
+Kernel *nki_pair_sums(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
+    (void)target;
+    (void)ctx;
     bool any = false;
     Kernel *to = kernel_changeable(arena, k);
     to->n_body = put_all(to, to->body, to->n_body, &any);
-    return any ? to : k;
+    return any ? kernel_numbered(arena, to) : (Kernel *)(uintptr_t)k;
 }

@@ -5,9 +5,13 @@
 
 extern const Target target_trn1, target_trn2, target_trn3;
 
-/* One: a part of a kernel is rolled before the next one is lowered, so that no two of them are there unrolled. */
+/* A part of a kernel is rolled before the next one is lowered, so that no two of them are there unrolled: one pass makes instructions and
+ * loops. */
 static const TargetPass passes[] = {
-    {"legalise", "instructions of the device, and loops of what repeats", false, nki_legalise},
+    {"pairs", "what a tile of pairs adds, times its weight, goes to the sum at once", true,
+     nki_pair_sums, true},
+    {"legalise", "instructions of the device, and loops of what repeats", false, nki_legalise,
+     false},
     {0},
 };
 

@@ -94,7 +94,7 @@ static bool emit(const Target *target, Ctx *ctx, const KernelModule *m,
 }
 
 static const TargetPass passes[] = {
-    {"legalise", "statements that the printer can print", false, legalise},
+    {"legalise", "statements that the printer can print", false, legalise, false},
     {0},
 };
 
