@@ -165,7 +165,9 @@ static void fold_terms(Walk *w, const Terms *t, char *own, int64_t stride, int64
         n += more;
     }
     tdsl_tree_fold(t->v, w->scratch, n, count);
-    memcpy(out, w->scratch[0].data, (size_t)(count * size));
+    if (count > 0) {
+        memcpy(out, w->scratch[0].data, (size_t)(count * size));
+    }
 }
 
 /* Each rank gets all terms. */
@@ -206,7 +208,7 @@ static tdsl_status reduce_pieces(Walk *w, const Terms *t, int32_t members, char 
         int64_t part = (last - first) * size, theirs = terms_of(w, t, r, w->scratch);
         w->send[r] = (tdsl_dist_bytes){tdsl_walk_take(w, mine * part), mine * part};
         w->receive[r] = (tdsl_dist_bytes){tdsl_walk_take(w, theirs * piece), theirs * piece};
-        for (int64_t k = 0; w->comm != NULL && k < mine; k++) {
+        for (int64_t k = 0; w->comm != NULL && part > 0 && k < mine; k++) {
             memcpy((char *)w->send[r].data + k * part, own + k * bytes + first * size,
                    (size_t)part);
         }
