@@ -128,23 +128,31 @@ typedef struct Terms {
     int64_t most; /* that some rank has */
 } Terms;
 
-static int32_t group_rank(const Walk *w, const Terms *t, int32_t rank)
+/* Ranks below `end` that differ from this one in the axes of the terms only. */
+static int32_t group_size(const Walk *w, const Terms *t, int32_t end)
 {
     int32_t n = 0;
-    for (int32_t r = 0; r < rank; r++) {
-        n += agree_on(w, r, rank, ~t->axes) ? 1 : 0;
+    for (int32_t r = 0; r < end; r++) {
+        n += agree_on(w, r, w->rank, ~t->axes) ? 1 : 0;
     }
     return n;
 }
 
-static int64_t terms_of(Walk *w, const Terms *t, int32_t rank, TreeNode *nodes)
+/* The nodes of a rank, which is number `member` of its group. */
+static int64_t terms_of(const Walk *w, const Terms *t, int32_t rank, int32_t member,
+                        TreeNode *nodes)
 {
     int64_t most = 0;
     if (t->of_arg) {
-        nodes[0] = (TreeNode){group_rank(w, t, rank), 0, NULL};
+        nodes[0] = (TreeNode){member, 0, NULL};
         return 1;
     }
     return tdsl_tree_nodes(&w->setting, t->v, rank, nodes, &most);
+}
+
+static int64_t count_terms(const Walk *w, const Terms *t, int32_t rank)
+{
+    return terms_of(w, t, rank, 0, w->scratch);
 }
 
 /* The nodes of all ranks of the group: those of others lie in what was received from them, own ones at `own`; each is `count` elements
@@ -153,11 +161,11 @@ static void fold_terms(Walk *w, const Terms *t, char *own, int64_t stride, int64
                        int64_t count, char *out, int64_t size)
 {
     int64_t n = 0;
-    for (int32_t r = 0; r < w->setting.ranks; r++) {
+    for (int32_t r = 0, member = 0; r < w->setting.ranks; r++) {
         if (!agree_on(w, r, w->rank, ~t->axes)) {
             continue;
         }
-        int64_t more = terms_of(w, t, r, w->scratch + n);
+        int64_t more = terms_of(w, t, r, member++, w->scratch + n);
         for (int64_t k = 0; k < more; k++) {
             w->scratch[n + k].data =
                 r == w->rank ? own + k * stride : (char *)w->receive[r].data + k * piece;
@@ -173,10 +181,10 @@ static void fold_terms(Walk *w, const Terms *t, char *own, int64_t stride, int64
 /* Each rank gets all terms. */
 static tdsl_status reduce_whole(Walk *w, const Terms *t, char *own, char *out, int64_t size)
 {
-    int64_t bytes = t->count * size, mine = terms_of(w, t, w->rank, w->scratch);
+    int64_t bytes = t->count * size, mine = count_terms(w, t, w->rank);
     for (int32_t r = 0; r < w->setting.ranks; r++) {
         bool other = r != w->rank && agree_on(w, r, w->rank, ~t->axes);
-        int64_t theirs = other ? terms_of(w, t, r, w->scratch) * bytes : 0;
+        int64_t theirs = other ? count_terms(w, t, r) * bytes : 0;
         w->send[r] = (tdsl_dist_bytes){own, other ? mine * bytes : 0};
         w->receive[r] =
             (tdsl_dist_bytes){theirs > 0 ? tdsl_walk_take(w, theirs) : NULL, theirs};
@@ -192,8 +200,8 @@ static tdsl_status reduce_whole(Walk *w, const Terms *t, char *own, char *out, i
 static tdsl_status reduce_pieces(Walk *w, const Terms *t, int32_t members, char *own, char *out,
                                  int64_t size)
 {
-    int64_t bytes = t->count * size, mine = terms_of(w, t, w->rank, w->scratch), lo = 0, hi = 0;
-    tdsl_part_leaves(t->count, members, group_rank(w, t, w->rank), &lo, &hi);
+    int64_t bytes = t->count * size, mine = count_terms(w, t, w->rank), lo = 0, hi = 0;
+    tdsl_part_leaves(t->count, members, group_size(w, t, w->rank), &lo, &hi);
     int64_t piece = (hi - lo) * size;
     for (int32_t r = 0, member = 0; r < w->setting.ranks; r++) {
         int64_t first = 0, last = 0;
@@ -205,7 +213,7 @@ static tdsl_status reduce_pieces(Walk *w, const Terms *t, int32_t members, char 
         if (r == w->rank) {
             continue;
         }
-        int64_t part = (last - first) * size, theirs = terms_of(w, t, r, w->scratch);
+        int64_t part = (last - first) * size, theirs = count_terms(w, t, r);
         w->send[r] = (tdsl_dist_bytes){tdsl_walk_take(w, mine * part), mine * part};
         w->receive[r] = (tdsl_dist_bytes){tdsl_walk_take(w, theirs * piece), theirs * piece};
         for (int64_t k = 0; w->comm != NULL && part > 0 && k < mine; k++) {
@@ -235,11 +243,8 @@ static tdsl_status reduce_pieces(Walk *w, const Terms *t, int32_t members, char 
 static tdsl_status reduce(Walk *w, const Terms *t, char *own, char *out)
 {
     int64_t size = tdsl_dtype_size(t->v->dtype);
-    int32_t members = 0;
+    int32_t members = group_size(w, t, w->setting.ranks);
     size_t mark = w->top;
-    for (int32_t r = 0; r < w->setting.ranks; r++) {
-        members += agree_on(w, r, w->rank, ~t->axes) ? 1 : 0;
-    }
     /* All ranks choose alike, also where blocks of some are smaller. */
     tdsl_status status = members * t->most * size <= WHOLE_BYTES || members == 1
                              ? reduce_whole(w, t, own, out, size)

@@ -20,12 +20,13 @@ kernel aomo(E: f64[n, n, x] shard(x), Co: f64[n, o] shard(n), Cv: f64[n, v]) -> 
 kernel gemm(A: f64[m, k] shard(r(m), c(k)), B: f64[k, n] shard(r(k), c(n))) -> (C: f64[m, n] shard(r(m), c(n))) {
     C[i,j] = A[i,p] * B[p,j];
 }
+kernel add(x: f64[n, m] partial) -> (y: f64[n] shard(n)) { y[i] = sum[j](x[i,j]); }
 """
 
 
 def ranks(tdslc, path, kernel, mesh, *dims):
     options = [word for d in dims for word in ("-D", d)]
-    done = subprocess.run([tdslc, path, f"--kernel={kernel}", "-w", "--mesh", mesh, "--report=json", *options], capture_output=True, text=True, check=True)
+    done = subprocess.run([tdslc, path, f"--kernel={kernel}", "-w", "--mesh", mesh, "--report=json", *options], capture_output=True, text=True, check=True, timeout=100)
     kernels = json.loads(done.stdout)["kernels"]
     assert [k["name"] for k in kernels] == [kernel], "local kernels are no kernels of the program"
     return kernels[0]["ranks"]
@@ -45,6 +46,8 @@ def main():
         assert r["received"] == r["bound"] == 64 * 8 * 8 * 7 // 8, r  # the coefficients, and nothing else
         r = ranks(tdslc, path, "mp2", "p:4", "o=16", "v=32", "x=64")
         assert r["count"] == 4 and r["received"] == 16 * 32 * 64 * 8 * 3 // 4 + 3 * 8, r  # B, and a term of the energy of each other rank
+        r = ranks(tdslc, path, "add", "p:32768", "n=64", "m=64")  # time grows with the ranks, not with their square
+        assert r["count"] == 32768, r
         assert "refused" in ranks(tdslc, path, "gemm", "q:2"), "no such axis"
         bits = set()
         for mesh in ([], ["--ranks=1"], ["--ranks=3"], ["--mesh", "p:5"]):
