@@ -23,11 +23,6 @@ static bool refuse(Reader *r, Span at, const char *what)
     return false;
 }
 
-static Span place(const Cursor *c)
-{
-    return c->at < c->n ? c->term[c->at]->span : c->end;
-}
-
 /* ---- layouts ---- */
 
 static bool axis_number(Reader *r, Span at, Sym name, uint32_t *out)
@@ -73,7 +68,7 @@ static bool read_piece(Reader *r, const Term *t, const struct DistHeadArg *of, D
 /* `@A shard(r(0), c(1)) partial` */
 static bool read_layout(Reader *r, Cursor *c)
 {
-    Span at = place(c);
+    Span at = cursor_place(c);
     const Term *name = cursor_expect(c, TERM_AT, NULL, "an argument");
     DistArg *arg = name == NULL ? NULL : find_arg(r, at, name->text);
     if (arg == NULL) {
@@ -115,7 +110,7 @@ static bool read_count(Reader *r, const Term *t, uint32_t *out)
 /* `@A [64,8]` */
 static bool read_leaves(Reader *r, Cursor *c)
 {
-    Span at = place(c);
+    Span at = cursor_place(c);
     const Term *name = cursor_expect(c, TERM_AT, NULL, "an argument");
     DistArg *arg = name == NULL ? NULL : find_arg(r, at, name->text);
     const Term *list =
@@ -164,7 +159,7 @@ static bool read_cut(Reader *r, Cursor *c)
         cursor_expect(c, TERM_NAME, "over", "'over'") == NULL) {
         return t != NULL ? false : refuse(r, c->end, "an extent is expected here");
     }
-    Span at = place(c);
+    Span at = cursor_place(c);
     Sym axis = cursor_name(c, "an axis");
     if (axis == NULL ||
         !axis_number(r, at, strcmp(axis->text, "_") == 0 ? NULL : axis, &cut.axis) ||

@@ -31,6 +31,12 @@ const Term *cursor_peek(const Cursor *c)
     return c->at < c->n ? c->term[c->at] : NULL;
 }
 
+Span cursor_place(const Cursor *c)
+{
+    const Term *t = cursor_peek(c);
+    return t == NULL ? c->end : t->span;
+}
+
 static bool term_is(const Term *t, TermKind kind, const char *text)
 {
     return t->kind == kind &&

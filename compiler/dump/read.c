@@ -194,7 +194,7 @@ static bool read_sum(DumpReader *r, Cursor *c, DimInfo *info)
         t = cursor_peek(c);
         if (!cursor_take(c, TERM_PUNCT, "+") &&
             (t == NULL || t->kind != TERM_PUNCT || strcmp(t->text->text, "-") != 0)) {
-            return refuse(r, t == NULL ? c->end : t->span, "a number ends the sum");
+            return refuse(r, cursor_place(c), "a number ends the sum");
         }
     }
     info->n_terms = term.n;
@@ -357,7 +357,7 @@ bool read_type(DumpReader *r, Cursor *c, DType *dtype, uint32_t *rank, const Dim
     }
     if (name == NULL || name->kind != TERM_NAME ||
         !dtype_from_name((Str){name->text->text, name->text->n}, dtype)) {
-        return refuse(r, t == NULL ? c->end : t->span, "expected a type such as f64[3,n] here");
+        return refuse(r, cursor_place(c), "expected a type such as f64[3,n] here");
     }
     if (*rank > RANK_LIMIT) {
         diag_limit(&r->ctx->diags, E_LIMIT_SIZE, t->span,
@@ -469,9 +469,7 @@ bool read_number(Cursor *c, Number *out)
         return true;
     }
     if (!take_real(c, out)) {
-        const Term *t = cursor_peek(c);
-        diag_error(&c->ctx->diags, E_DUMP, t == NULL ? c->end : t->span,
-                   "expected a number here");
+        diag_error(&c->ctx->diags, E_DUMP, cursor_place(c), "expected a number here");
         return false;
     }
     if (out->dtype == DTYPE_I64 && out->i == -INT64_MAX && cursor_is(c, TERM_PUNCT, "-")) {

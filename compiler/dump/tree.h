@@ -73,7 +73,8 @@ typedef struct Cursor {
 Cursor cursor_line(Ctx *ctx, const DumpLine *line);
 Cursor cursor_seq(Ctx *ctx, Term *seq); /* a TERM_SEQ's children, or the one term itself */
 bool cursor_done(const Cursor *c);
-const Term *cursor_peek(const Cursor *c);                         /* null at the end */
+const Term *cursor_peek(const Cursor *c); /* null at the end */
+Span cursor_place(const Cursor *c);       /* of the next term, or of the end */
 bool cursor_is(const Cursor *c, TermKind kind, const char *text); /* text null: any */
 bool cursor_take(Cursor *c, TermKind kind, const char *text);     /* advances if it is */
 const Term *cursor_expect(Cursor *c, TermKind kind, const char *text, const char *what);

@@ -305,7 +305,7 @@ static bool read_type_and_rest(GraphReader *r, Cursor *c, NodeSpec *spec, Span *
     if (cursor_expect(c, TERM_PUNCT, ":", "':' and a type") == NULL) {
         return false;
     }
-    *type_span = cursor_done(c) ? c->end : cursor_peek(c)->span;
+    *type_span = cursor_place(c);
     if (!read_type(r->in, c, &spec->dtype, &rank, &spec->out_shape)) {
         return false;
     }
@@ -350,7 +350,7 @@ static bool read_input(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
 static bool read_constant(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
 {
     Number v;
-    Span type_span, span = cursor_done(c) ? c->end : cursor_peek(c)->span;
+    Span type_span, span = cursor_place(c);
     if (!read_number(c, &v) || !read_type_and_rest(r, c, spec, &type_span) ||
         !number_fit(r->ctx, v, spec->dtype, span, &v)) {
         return false;
@@ -365,8 +365,7 @@ static bool read_extent(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
     Dim d;
     const Term *t = cursor_peek(c);
     if (t == NULL || t->kind == TERM_INT) {
-        return graph_reader_refuse(r, t == NULL ? c->end : t->span,
-                                   "expected the name of a dim here");
+        return graph_reader_refuse(r, cursor_place(c), "expected the name of a dim here");
     }
     c->at++;
     if (!read_dim(r->in, t, &d) || !read_type_and_rest(r, c, spec, &type_span)) {
@@ -551,7 +550,7 @@ static bool read_base(GraphReader *r, Cursor *c, Online *o)
     if (base == NULL || base->kind != TERM_VALUE || !graph_reader_value(r, base, &o->base)) {
         return base != NULL && base->kind == TERM_VALUE
                    ? false
-                   : graph_reader_refuse(r, t == NULL ? c->end : t->span,
+                   : graph_reader_refuse(r, cursor_place(c),
                                          "a value with indices, %7[a], is expected here");
     }
     c->at++;

@@ -58,7 +58,7 @@ static bool read_placed(GraphReader *r, Cursor *c, bool piece, uint32_t *n, Node
     const Term *t = cursor_peek(c);
     const Term *base = t != NULL && t->kind == TERM_INDEX ? t->child[0] : t;
     if (base == NULL || base->kind != TERM_VALUE) {
-        return graph_reader_refuse(r, t == NULL ? c->end : t->span,
+        return graph_reader_refuse(r, cursor_place(c),
                                    "a value with positions is expected here");
     }
     if (!graph_reader_value(r, base, operand)) {

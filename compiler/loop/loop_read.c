@@ -26,12 +26,6 @@ bool reader_refuse_name(LoopReader *r, Span span, const char *what, Sym name)
     return false;
 }
 
-Span reader_place(const Cursor *c)
-{
-    const Term *t = cursor_peek(c);
-    return t == NULL ? c->end : t->span;
-}
-
 /* ---- variables and affine expressions ---- */
 
 bool reader_bind_var(LoopReader *r, const Term *t, VarRef *out)
@@ -62,7 +56,7 @@ bool reader_find_var(LoopReader *r, const Term *t, VarRef *out)
 
 static bool read_affine_term(LoopReader *r, Cursor *c, int64_t sign, Affine *sum)
 {
-    Span span = reader_place(c);
+    Span span = cursor_place(c);
     Affine one = affine_const(1);
     int64_t factor = sign;
     const Term *t = cursor_peek(c);
@@ -81,7 +75,7 @@ static bool read_affine_term(LoopReader *r, Cursor *c, int64_t sign, Affine *sum
                    reader_refuse(r, span, "this index does not fit 64 bits");
         }
         if (t == NULL || (t->kind != TERM_NAME && t->kind != TERM_VAR)) {
-            return reader_refuse(r, reader_place(c),
+            return reader_refuse(r, cursor_place(c),
                                  "expected an index, a loop or a number here");
         }
         VarRef v = 0;
@@ -104,7 +98,7 @@ bool reader_affine(LoopReader *r, Cursor *c, Affine *out)
             return false;
         }
         if (out->n > AFFINE_TERMS_LIMIT) {
-            diag_limit(&r->ctx->diags, E_LIMIT_SIZE, reader_place(c),
+            diag_limit(&r->ctx->diags, E_LIMIT_SIZE, cursor_place(c),
                        "an index of more than %d terms", AFFINE_TERMS_LIMIT);
             return false;
         }
@@ -518,7 +512,7 @@ static bool read_guards(LoopReader *r, Cursor *c, Stmt *s)
         Guard g = {0};
         Range range;
         const Term *t = cursor_expect(c, TERM_VAR, NULL, "a loop variable such as $i");
-        Span span = reader_place(c);
+        Span span = cursor_place(c);
         if (t == NULL || !reader_find_var(r, t, &g.var) ||
             cursor_expect(c, TERM_NAME, "in", "'in'") == NULL || !read_range(r, c, &range)) {
             return false;
@@ -561,7 +555,7 @@ static bool read_stmt(LoopReader *r, const DumpLine *line, Stmt *s)
             return read_tile(r, &c, keyword, s);
         }
     }
-    return reader_refuse(r, reader_place(&c),
+    return reader_refuse(r, cursor_place(&c),
                          "expected a loop, a block, an alloc or a tile statement here");
 }
 

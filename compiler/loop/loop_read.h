@@ -36,7 +36,6 @@ bool reader_space(LoopReader *r, Cursor *c, Space *out);
 bool reader_buffer(LoopReader *r, Span span, const Buffer *b, BufRef *out);
 /* End of a statement, with its place in the program. */
 bool reader_end(LoopReader *r, Cursor *c, Span *span);
-Span reader_place(const Cursor *c);
 
 /* ---- loop_read_value.c ---- */
 /* `wanted` is the type that a plain constant would have in this place; null after a report. Depth is limited by the tree's. */

@@ -21,7 +21,7 @@ static bool read_form(LoopReader *r, Cursor *c)
 static bool read_caller(LoopReader *r, Cursor *c, const Buffer *b, Arg *arg)
 {
     const Dim *extent = NULL;
-    Span span = reader_place(c);
+    Span span = cursor_place(c);
     if (cursor_take(c, TERM_NAME, "of") &&
         !read_type(&r->in, c, &arg->whole, &arg->whole_rank, &extent)) {
         return false;
@@ -54,7 +54,7 @@ static bool read_arg(LoopReader *r, Cursor *c)
         arg.role++;
     }
     if (arg.role > ARG_RESULT) {
-        return reader_refuse(r, reader_place(c), "expected in, inout, scalar or result here");
+        return reader_refuse(r, cursor_place(c), "expected in, inout, scalar or result here");
     }
     b.space = SPACE_ARGUMENT;
     b.param = (int32_t)r->k->args.n;

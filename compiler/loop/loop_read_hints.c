@@ -15,7 +15,7 @@ static bool read_factor(LoopReader *r, Cursor *c, WorthFactor *out)
         out->most = dim != NULL ? t->child[1]->value : 0;
     }
     if (dim == NULL || (least && out->most < 1) || !read_dim(&r->in, dim, &d) || d.sym < 0) {
-        return reader_refuse(r, reader_place(c), "expected an open dim o, or min(o, 16), here");
+        return reader_refuse(r, cursor_place(c), "expected an open dim o, or min(o, 16), here");
     }
     out->dim = d.sym;
     c->at++;
@@ -25,7 +25,7 @@ static bool read_factor(LoopReader *r, Cursor *c, WorthFactor *out)
 static bool read_term(LoopReader *r, Cursor *c, WorthTerm *out)
 {
     VEC(WorthFactor) factors = {0};
-    Span span = reader_place(c);
+    Span span = cursor_place(c);
     Number number = {0};
     if (!read_number(c, &number) || !number_fit(r->ctx, number, DTYPE_F64, span, &number)) {
         return false;

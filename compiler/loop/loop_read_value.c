@@ -15,7 +15,7 @@ static const Expr *read_child(LoopReader *r, const Term *call, uint32_t i, DType
 /* A number, which must be one of `wanted`. */
 static const Expr *read_const(LoopReader *r, Cursor *c, DType wanted)
 {
-    Span span = reader_place(c);
+    Span span = cursor_place(c);
     Number v;
     if (!read_number(c, &v)) {
         return NULL;
