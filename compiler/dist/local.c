@@ -63,15 +63,11 @@ static void need_label(Local *l, NodeRef n, int32_t label)
     }
 }
 
-/* Marks what node n needs; those are all in front of it. */
-static void need(Local *l, NodeRef n, bool *seen)
+/* Marks the dims and cuts that node n needs to be computed here. */
+static void need_node(Local *l, NodeRef n)
 {
     const Graph *g = l->b->from;
     const Node *node = graph_node(g, n);
-    if (seen[n]) {
-        return;
-    }
-    seen[n] = true;
     for (uint32_t i = 0; i < node->n_labels; i++) {
         need_label(l, n, (int32_t)i);
     }
@@ -102,7 +98,8 @@ static void need(Local *l, NodeRef n, bool *seen)
     }
 }
 
-static void mark_needed(Local *l, uint32_t n, const NodeRef *wanted, bool *seen)
+/* Of the nodes `wanted` and all that they read; marks in `computed` which of those are computed here. */
+static void mark_needed(Local *l, uint32_t n, const NodeRef *wanted, bool *computed)
 {
     const Graph *g = l->b->from;
     bool *reached = ARENA_ARRAY(l->b->arena, (size_t)g->nodes.n + 1, bool);
@@ -121,7 +118,8 @@ static void mark_needed(Local *l, uint32_t n, const NodeRef *wanted, bool *seen)
             continue;
         }
         if (node->op != OP_INPUT) {
-            need(l, r, seen);
+            computed[r] = true;
+            need_node(l, r);
         }
         for (uint32_t k = 0; k < node->n_operands; k++) {
             reached[node->operand[k]] = true;
@@ -253,6 +251,16 @@ static uint32_t read_value(LocalBuild *b, uint32_t arg, DistValue v)
     return step.value;
 }
 
+static bool is_param_name(const Graph *g, const char *name)
+{
+    for (uint32_t k = 0; k < g->params.n; k++) {
+        if (strcmp(g->params.at[k].name->text, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The param that is this value of the plan. */
 static NodeRef param_of(Local *l, uint32_t value, const Param *like)
 {
@@ -270,12 +278,8 @@ static NodeRef param_of(Local *l, uint32_t value, const Param *like)
         cut |= v->cut[d] >= 0;
     }
     const char *name = like->name->text;
-    uint32_t count = 2;
-    for (uint32_t k = 0; k < l->to->params.n; k++) {
-        if (strcmp(l->to->params.at[k].name->text, name) == 0) {
-            name = str_format(l->b->arena, "%s_%u", like->name->text, count++);
-            k = UINT32_MAX; /* from the first again */
-        }
+    for (uint32_t count = 2; is_param_name(l->to, name); count++) {
+        name = str_format(l->b->arena, "%s_%u", like->name->text, count);
     }
     p.name = sym_intern(&l->b->ctx->syms, name, strlen(name));
     p.role = v->rank == 0 ? PARAM_SCALAR : PARAM_IN;
@@ -405,11 +409,8 @@ static void add_results(Local *l, uint32_t n, const NodeRef *wanted, const uint3
     for (uint32_t k = 0; k < n; k++) {
         const Node *node = graph_node(l->b->from, wanted[k]);
         const char *name = k == 0 ? "out" : str_format(l->b->arena, "out%u", k);
-        for (uint32_t p = 0; p < l->to->params.n; p++) {
-            if (strcmp(l->to->params.at[p].name->text, name) == 0) {
-                name = str_format(l->b->arena, "%s_", name);
-                p = UINT32_MAX;
-            }
+        while (is_param_name(l->to, name)) {
+            name = str_format(l->b->arena, "%s_", name);
         }
         NodeRef made =
             l->map[wanted[k]] != NODE_NONE ? l->map[wanted[k]] : read_stored(l, wanted[k]);
@@ -468,19 +469,19 @@ void local_build(LocalBuild *b, Module *m, uint32_t n, const NodeRef *wanted,
 {
     const Graph *g = b->from;
     Local l = {.b = b, .to = local_graph(b, local_name(b, m))};
-    bool *seen = ARENA_ARRAY(b->arena, (size_t)g->nodes.n + 1, bool);
+    bool *computed = ARENA_ARRAY(b->arena, (size_t)g->nodes.n + 1, bool);
     l.map = ARENA_ARRAY(b->arena, (size_t)g->nodes.n + 1, NodeRef);
     l.needs = ARENA_ARRAY(b->arena, (size_t)g->dims.list.n + 1, bool);
     l.dim = ARENA_ARRAY(b->arena, (size_t)g->dims.list.n + 1, Dim);
     memset(l.map, 0xff, ((size_t)g->nodes.n + 1) * sizeof *l.map);
-    mark_needed(&l, n, wanted, seen);
+    mark_needed(&l, n, wanted, computed);
     make_dims(&l, over);
     for (NodeRef r = 0; r < g->nodes.n; r++) {
         bool partial = false;
         for (uint32_t k = 0; k < n; k++) {
             partial |= wanted[k] == r && over != 0;
         }
-        if (seen[r]) {
+        if (computed[r]) {
             copy_node(&l, r, partial);
         }
     }
