@@ -28,13 +28,9 @@ static double positions(const Pricing *p, Dim d)
 static double shares(const Pricing *p, NodeRef r)
 {
     double n = 1;
-    uint32_t seen = 0;
     for (uint32_t l = 0; l < graph_node(p->c->g, r)->n_labels; l++) {
-        int32_t cut = choice_cut(p->x, class_of(p->c, r, (int32_t)l));
-        if (cut >= 0 && (seen >> cut & 1) == 0) {
-            seen |= 1u << cut;
-            n *= RANKS;
-        }
+        bool cut = choice_cut(p->x, class_of(p->c, r, (int32_t)l)) >= 0;
+        n *= cut ? RANKS : 1;
     }
     return n;
 }
@@ -63,16 +59,6 @@ static double lacks(const Pricing *p, const DistArg *arg, uint32_t rank, const D
     return bytes * (1 - has);
 }
 
-static const DistArg *arg_named(const DistPlan *plan, Sym name)
-{
-    for (uint32_t k = 0; k < plan->n_args; k++) {
-        if (plan->arg[k].name == name) {
-            return &plan->arg[k];
-        }
-    }
-    UNREACHABLE();
-}
-
 /* Seconds to bring operand k of node n, which is an argument. */
 static double read_time(const Pricing *p, NodeRef r, uint32_t k)
 {
@@ -84,8 +70,7 @@ static double read_time(const Pricing *p, NodeRef r, uint32_t k)
         int32_t cut = root == UINT32_MAX ? -1 : choice_cut(p->x, root);
         want[d] = cut < 0 ? -1 : (int32_t)p->x->axis[cut];
     }
-    return lacks(p, arg_named(p->plan, param->name), param->rank, param->shape, o->dtype,
-                 want) /
+    return lacks(p, &p->plan->arg[o->param], param->rank, param->shape, o->dtype, want) /
            NETWORK;
 }
 
@@ -172,9 +157,8 @@ static bool choice_make(const Classes *c, uint32_t tried, uint32_t n_axes, uint6
     return true;
 }
 
-Choice choose_cuts(Arena *arena, const Classes *c, const DistPlan *plan)
+Choice choose_cuts(const Classes *c, const DistPlan *plan)
 {
-    (void)arena;
     Choice best = {0};
     double least = -1;
     uint32_t tried = c->n_roots < TRIED ? c->n_roots : TRIED;

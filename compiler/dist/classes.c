@@ -211,9 +211,7 @@ uint32_t partial_over(const Classes *c, const Choice *x, NodeRef r)
 {
     const Node *n = graph_node(c->g, r);
     uint32_t over = 0;
-    bool folds =
-        op_info(n->op)->kind == OPKIND_CONTRACT || op_info(n->op)->kind == OPKIND_REDUCE;
-    for (uint32_t l = 0; folds && l < n->n_labels; l++) {
+    for (uint32_t l = 0; is_fold(n) && l < n->n_labels; l++) {
         int32_t cut = choice_cut(x, class_of(c, r, (int32_t)l));
         over |= cut >= 0 && node_reduces(n, (int32_t)l) ? 1u << cut : 0;
     }

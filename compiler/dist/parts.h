@@ -10,6 +10,17 @@
 /* Of a cut over which large results are summed: each leaf makes such a result. */
 #define LEAVES_LARGE 8u
 
+/* The argument of that name; null: there is none. */
+static inline const DistArg *arg_named(const DistPlan *plan, Sym name)
+{
+    for (uint32_t k = 0; k < plan->n_args; k++) {
+        if (plan->arg[k].name == name) {
+            return &plan->arg[k];
+        }
+    }
+    return NULL;
+}
+
 /* Labels of all nodes in classes: labels of one class run over the same positions of the same values. */
 typedef struct Classes {
     const Graph *g;
@@ -45,11 +56,17 @@ static inline int32_t choice_cut(const Choice *x, uint32_t root)
     return -1;
 }
 
+/* Does a node add up, or fold in another way, what it reads? */
+static inline bool is_fold(const Node *n)
+{
+    return op_info(n->op)->kind == OPKIND_CONTRACT || op_info(n->op)->kind == OPKIND_REDUCE;
+}
+
 /* Cuts over which node n is partial, a bit for each. */
 uint32_t partial_over(const Classes *c, const Choice *x, NodeRef n);
 
 /* choose.c: the cheapest cuts for these layouts. */
-Choice choose_cuts(Arena *arena, const Classes *c, const DistPlan *plan);
+Choice choose_cuts(const Classes *c, const DistPlan *plan);
 
 /* local.c: a graph that computes `wanted` from values of the plan. */
 typedef struct LocalBuild {

@@ -18,11 +18,6 @@ typedef struct Plan {
 
 /* ---- sections ---- */
 
-static bool is_sum(const Node *n)
-{
-    return op_info(n->op)->kind == OPKIND_CONTRACT || op_info(n->op)->kind == OPKIND_REDUCE;
-}
-
 static void find_sections(Plan *p)
 {
     const Graph *g = p->b.from;
@@ -47,7 +42,7 @@ static bool *find_kept(Plan *p)
         const Node *n = graph_node(g, r);
         for (uint32_t k = 0; k < n->n_operands; k++) {
             const Node *o = graph_node(g, n->operand[k]);
-            bool worth = is_sum(o) || op_info(o->op)->kind == OPKIND_JOIN;
+            bool worth = is_fold(o) || op_info(o->op)->kind == OPKIND_JOIN;
             kept[n->operand[k]] |= worth && p->section[r] > p->section[n->operand[k]];
         }
     }
@@ -142,16 +137,6 @@ static void add_complete(Plan *p, Module *m, uint32_t section, const bool *kept)
     }
 }
 
-static uint32_t arg_number(const DistPlan *plan, Sym name, bool result)
-{
-    for (uint32_t k = 0; k < plan->n_args; k++) {
-        if (plan->arg[k].name == name && plan->arg[k].result == result) {
-            return k;
-        }
-    }
-    UNREACHABLE();
-}
-
 /* A result that is an argument as it came. */
 static uint32_t passed_value(Plan *p, NodeRef r)
 {
@@ -168,7 +153,7 @@ static void add_results(Plan *p)
         const Result *result = &g->results.at[k];
         bool passed = graph_node(g, result->node)->op == OP_INPUT;
         DistStep step = {.kind = DIST_WRITE,
-                         .arg = arg_number(p->b.plan, result->name, result->param < 0),
+                         .arg = (uint32_t)(arg_named(p->b.plan, result->name) - p->b.plan->arg),
                          .value =
                              passed ? passed_value(p, result->node) : p->stored[result->node]};
         vec_push(p->b.arena, &p->b.plan->steps, step);
@@ -256,7 +241,7 @@ bool dist_plan(Ctx *ctx, Arena *arena, Graph *g, Module *m)
     }
     Plan p = {.b = {.ctx = ctx, .arena = arena, .from = g, .plan = plan}};
     classes_find(arena, g, &p.classes);
-    p.choice = choose_cuts(arena, &p.classes, plan);
+    p.choice = choose_cuts(&p.classes, plan);
     p.section = ARENA_ARRAY(arena, (size_t)g->nodes.n + 1, uint32_t);
     p.over = ARENA_ARRAY(arena, (size_t)g->nodes.n + 1, uint32_t);
     p.stored = ARENA_ARRAY(arena, (size_t)g->nodes.n + 1, uint32_t);

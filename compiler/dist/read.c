@@ -12,9 +12,8 @@ typedef struct Reader {
     const DistHead *head;
     DistPlan *plan;
     VEC(Sym) axes;
-    bool *made;    /* [values] a step before has given it */
-    bool *written; /* [args] */
-    uint32_t n_made;
+    VEC(bool) made; /* [values] a step before has given it */
+    bool *written;  /* [args] */
 } Reader;
 
 static bool refuse(Reader *r, Span at, const char *what)
@@ -43,13 +42,11 @@ static bool axis_number(Reader *r, Span at, Sym name, uint32_t *out)
 
 static DistArg *find_arg(Reader *r, Span at, Sym name)
 {
-    for (uint32_t k = 0; k < r->head->n_args; k++) {
-        if (r->head->arg[k].name == name) {
-            return (DistArg *)&r->plan->arg[k];
-        }
+    const DistArg *arg = arg_named(r->plan, name);
+    if (arg == NULL) {
+        (void)refuse(r, at, "there is no such argument");
     }
-    (void)refuse(r, at, "there is no such argument");
-    return NULL;
+    return (DistArg *)arg;
 }
 
 static bool read_piece(Reader *r, const Term *t, const struct DistHeadArg *of, DistPiece *piece)
@@ -259,6 +256,7 @@ static bool read_value(Reader *r, Cursor *c)
         }
     }
     vec_push(r->in.arena, &r->plan->values, v);
+    vec_push(r->in.arena, &r->made, false);
     return cursor_expect_end(c);
 }
 
@@ -268,13 +266,13 @@ static bool read_value(Reader *r, Cursor *c)
 static bool read_ref(Reader *r, const Term *t, bool made, uint32_t *out)
 {
     if (t == NULL || t->kind != TERM_VALUE || t->value >= (int64_t)r->plan->values.n ||
-        r->made[t->value] != made) {
+        r->made.at[t->value] != made) {
         return t != NULL && refuse(r, t->span,
                                    made ? "a value that is there is expected here"
                                         : "a value that is not there yet is expected here");
     }
     *out = (uint32_t)t->value;
-    r->made[t->value] = true;
+    r->made.at[t->value] = true;
     return true;
 }
 
@@ -392,7 +390,7 @@ static bool read_local_values(Reader *r, const Term *list, DistStep *s)
     for (uint32_t k = 0; k < list->n; k++) {
         const Term *t = list->child[k];
         if (t->kind == TERM_VALUE && t->value < (int64_t)r->plan->values.n &&
-            !r->made[t->value]) {
+            !r->made.at[t->value]) {
             result = true;
         }
         if (!read_ref(r, t, !result, &values[k])) {
@@ -444,16 +442,6 @@ static bool read_local(Reader *r, Cursor *c)
 
 /* ---- lines ---- */
 
-static bool make_room(Reader *r)
-{
-    if (r->n_made < r->plan->values.n) {
-        bool *made = ARENA_ARRAY(r->in.arena, r->plan->values.n, bool);
-        r->made = made;
-        r->n_made = r->plan->values.n;
-    }
-    return true;
-}
-
 static bool read_line(Reader *r, const DumpLine *line)
 {
     Cursor c = cursor_line(r->in.ctx, line);
@@ -471,16 +459,16 @@ static bool read_line(Reader *r, const DumpLine *line)
         return !steps ? read_value(r, &c) : refuse(r, line->span, "values come before steps");
     }
     if (cursor_take(&c, TERM_NAME, "read")) {
-        return make_room(r) && read_transfer(r, &c, false);
+        return read_transfer(r, &c, false);
     }
     if (cursor_take(&c, TERM_NAME, "write")) {
-        return make_room(r) && read_transfer(r, &c, true);
+        return read_transfer(r, &c, true);
     }
     if (cursor_take(&c, TERM_NAME, "reduce")) {
-        return make_room(r) && read_reduce(r, &c);
+        return read_reduce(r, &c);
     }
     if (cursor_take(&c, TERM_NAME, "local")) {
-        return make_room(r) && read_local(r, &c);
+        return read_local(r, &c);
     }
     return read_layout(r, &c);
 }
