@@ -126,6 +126,12 @@ static bool read_leaves(Reader *r, Cursor *c)
     return cursor_expect_end(c);
 }
 
+/* Null for `_`, the axis without a name; one that is called so is written `"_"`. */
+static Sym axis_name(const Term *t)
+{
+    return t->kind == TERM_NAME && strcmp(t->text->text, "_") == 0 ? NULL : t->text;
+}
+
 /* `[r,c]`, or `[_]` */
 static bool read_axes(Reader *r, Cursor *c)
 {
@@ -136,8 +142,7 @@ static bool read_axes(Reader *r, Cursor *c)
         if (t->kind != TERM_NAME && t->kind != TERM_STRING) {
             return refuse(r, t->span, "the name of an axis is expected here");
         }
-        Sym name = strcmp(t->text->text, "_") == 0 ? NULL : t->text;
-        if (!axis_number(r, t->span, name, &number) || number != k) {
+        if (!axis_number(r, t->span, axis_name(t), &number) || number != k) {
             return number == k ? false : refuse(r, t->span, "axes come first, each once");
         }
     }
@@ -157,9 +162,8 @@ static bool read_cut(Reader *r, Cursor *c)
         return t != NULL ? false : refuse(r, c->end, "an extent is expected here");
     }
     Span at = cursor_place(c);
-    Sym axis = cursor_name(c, "an axis");
-    if (axis == NULL ||
-        !axis_number(r, at, strcmp(axis->text, "_") == 0 ? NULL : axis, &cut.axis) ||
+    const Term *axis = cursor_peek(c);
+    if (cursor_name(c, "an axis") == NULL || !axis_number(r, at, axis_name(axis), &cut.axis) ||
         cursor_expect(c, TERM_NAME, "in", "'in'") == NULL) {
         return false;
     }

@@ -78,10 +78,13 @@ static void end_line(Lines *l)
 
 static void put_axis(Text *out, const DistPlan *plan, uint32_t axis)
 {
-    if (plan->axis[axis] == NULL) {
+    Sym name = plan->axis[axis];
+    if (name == NULL) {
         text_char(out, '_');
+    } else if (str_eq_cstr((Str){name->text, name->n}, "_")) {
+        text_put(out, "\"_\""); /* a program may call it so */
     } else {
-        dump_name(out, plan->axis[axis]);
+        dump_name(out, name);
     }
 }
 

@@ -48,6 +48,9 @@ def main():
         assert r["count"] == 4 and r["received"] == 16 * 32 * 64 * 8 * 3 // 4 + 3 * 8, r  # B, and a term of the energy of each other rank
         r = ranks(tdslc, path, "add", "p:32768", "n=64", "m=64")  # time grows with the ranks, not with their square
         assert r["count"] == 32768, r
+        path.write_text(PROGRAM.replace("r(", "_("))  # the name of an axis, which dumps have for one without a name
+        assert ranks(tdslc, path, "gemm", "_:2,c:2", "m=8", "n=8", "k=8")["mesh"] == "_:2,c:2"
+        path.write_text(PROGRAM)
         assert "refused" in ranks(tdslc, path, "gemm", "q:2"), "no such axis"
         bits = set()
         for mesh in ([], ["--ranks=1"], ["--ranks=3"], ["--mesh", "p:5"]):
