@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which labels of a kernel's nodes are one: what a node computes at a position is read at that position. A class is cut as a whole,
  * so that no value between has to move. What is read by position, or along two of its dimensions by one class, stays whole. */
+#include "base/union_find.h"
 #include "dist/parts.h"
 
 static uint32_t find(const Classes *c, uint32_t l)
 {
-    while (c->parent[l] != l) {
-        c->parent[l] = c->parent[c->parent[l]];
-        l = c->parent[l];
-    }
-    return l;
+    return union_find(c->parent, l);
 }
 
 static void join(Classes *c, uint32_t a, uint32_t b)
 {
-    a = find(c, a);
-    b = find(c, b);
-    uint32_t to = a < b ? a : b, from = a < b ? b : a;
-    c->parent[from] = to;
-    c->whole[to] |= c->whole[from];
+    if (union_join(c->parent, &a, &b)) {
+        c->whole[a] |= c->whole[b];
+    }
 }
 
 static void keep_whole(Classes *c, uint32_t l)
@@ -176,13 +171,10 @@ void classes_find(Arena *arena, const Graph *g, Classes *c)
         c->base[r] = c->n;
         c->n += graph_node(g, r)->n_labels;
     }
-    c->parent = ARENA_ARRAY(arena, (size_t)c->n + 1, uint32_t);
+    c->parent = union_new(arena, c->n);
     c->whole = ARENA_ARRAY(arena, (size_t)c->n + 1, bool);
     c->extent = ARENA_ARRAY(arena, (size_t)c->n + 1, Dim);
     c->root = ARENA_ARRAY(arena, (size_t)c->n + 1, uint32_t);
-    for (uint32_t l = 0; l < c->n; l++) {
-        c->parent[l] = l;
-    }
     for (NodeRef r = 0; r < g->nodes.n; r++) {
         const Node *n = graph_node(g, r);
         if (op_info(n->op)->kind == OPKIND_JOIN) {
@@ -201,7 +193,7 @@ void classes_find(Arena *arena, const Graph *g, Classes *c)
     refuse_others(c);
     for (uint32_t l = 0; l < c->n; l++) {
         bool one = dim_is(c->extent[l], 1) || dim_is(c->extent[l], 0);
-        if (c->parent[l] == l && !c->whole[l] && !one) {
+        if (find(c, l) == l && !c->whole[l] && !one) {
             c->root[c->n_roots++] = l;
         }
     }

@@ -3,6 +3,7 @@
  * the other with it: a union-find over (node, label). A class is an axis when it has exactly one label in
  * every node, is never read at a fixed position, and is reduced only by nodes that no node of the set reads, or whose value
  * so far others may follow. */
+#include "base/union_find.h"
 #include "nest/parts.h"
 
 typedef struct Classes {
@@ -14,25 +15,16 @@ typedef struct Classes {
     bool *shifted;    /* [n], at the root: a view joins labels of it */
 } Classes;
 
-static uint32_t find(Classes *c, uint32_t x)
+static uint32_t find(const Classes *c, uint32_t x)
 {
-    while (c->parent[x] != x) {
-        c->parent[x] = c->parent[c->parent[x]];
-        x = c->parent[x];
-    }
-    return x;
+    return union_find(c->parent, x);
 }
 
 static void unite(Classes *c, uint32_t x, uint32_t y)
 {
-    x = find(c, x);
-    y = find(c, y);
-    if (x != y) {
-        uint32_t root = x < y ? x : y;
-        uint32_t leaf = x < y ? y : x;
-        c->parent[leaf] = root;
-        c->broken[root] |= c->broken[leaf];
-        c->shifted[root] |= c->shifted[leaf];
+    if (union_join(c->parent, &x, &y)) {
+        c->broken[x] |= c->broken[y];
+        c->shifted[x] |= c->shifted[y];
     }
 }
 
@@ -188,13 +180,10 @@ uint32_t nest_common_axes(Arena *arena, const NestFacts *f, uint32_t n_nodes,
         c.first[k + 1] = c.first[k] + graph_node(g, nodes[k])->n_labels;
     }
     c.n = c.first[n_nodes];
-    c.parent = ARENA_ARRAY(arena, c.n, uint32_t);
+    c.parent = union_new(arena, c.n);
     c.broken = ARENA_ARRAY(arena, c.n, bool);
     c.online = ARENA_ARRAY(arena, c.n, bool);
     c.shifted = ARENA_ARRAY(arena, c.n, bool);
-    for (uint32_t x = 0; x < c.n; x++) {
-        c.parent[x] = x;
-    }
     bool *is_read = ARENA_ARRAY(arena, n_nodes, bool);
     uint32_t *members = ARENA_ARRAY(arena, c.n, uint32_t);
     join_uses(arena, &c, f, n_nodes, nodes, is_read, online && f->halos);
