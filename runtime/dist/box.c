@@ -76,7 +76,7 @@ void tdsl_box_copy(char *to, const Box *to_box, const char *from, const Box *fro
     int32_t a = whole_from(to_box, region), b = whole_from(from_box, region);
     int32_t inner = a > b ? a : b; /* all of both behind it; and one dimension before in runs */
     inner = inner > 0 ? inner - 1 : 0;
-    int64_t at[RANK_MOST], row = size;
+    int64_t at[TDSL_MAX_RANK], row = size;
     if (tdsl_box_count(region) == 0) {
         return;
     }

@@ -3,8 +3,6 @@
  * rank knows what every other one has. */
 #include "walk.h"
 
-#include "../src/internal.h"
-
 int64_t tdsl_dtype_size(int32_t dtype)
 {
     return (int64_t)tdsl_dtype_bytes(dtype);
@@ -13,6 +11,12 @@ int64_t tdsl_dtype_size(int32_t dtype)
 int64_t tdsl_extent_of(const Setting *s, tdsl_dist_dim d)
 {
     return d.dim < 0 ? d.fixed : s->all[d.dim];
+}
+
+int64_t tdsl_arg_extent(const Setting *s, int32_t arg, int32_t dim)
+{
+    const tdsl_extent *e = &s->dist->kernel->args[arg].extents[dim];
+    return e->dim < 0 ? e->fixed : s->all[e->dim];
 }
 
 void tdsl_place_of(const Setting *s, int32_t rank, int32_t *at)
@@ -59,8 +63,7 @@ void tdsl_arg_box(const Setting *s, int32_t arg, int32_t rank, Box *out)
     tdsl_place_of(s, rank, at);
     out->rank = info->rank;
     for (int32_t d = 0; d < info->rank; d++) {
-        const tdsl_extent *e = &info->extents[d];
-        int64_t n = e->dim < 0 ? e->fixed : s->all[e->dim], parts = 1, part = 0, leaves = 0;
+        int64_t n = tdsl_arg_extent(s, arg, d), parts = 1, part = 0, leaves = 0;
         for (int32_t k = 0; k < layout->n_pieces; k++) {
             const tdsl_dist_piece *piece = &layout->pieces[k];
             if (piece->dim == d) {
@@ -84,6 +87,41 @@ void tdsl_cut_leaves(const Setting *s, int32_t cut, int32_t rank, int64_t *lo, i
     tdsl_place_of(s, rank, at);
     int64_t all = tdsl_leaves_in(tdsl_extent_of(s, c->extent), c->leaves);
     tdsl_part_leaves(all, s->mesh->size[c->axis], at[c->axis], lo, hi);
+}
+
+bool tdsl_leaves_begin(const Setting *s, int32_t n, const int32_t *cuts, int32_t rank,
+                       Leaves *out)
+{
+    bool any = true;
+    out->n = n;
+    for (int32_t k = 0; k < n; k++) {
+        const tdsl_dist_cut *cut = &s->dist->cuts[cuts[k]];
+        tdsl_cut_leaves(s, cuts[k], rank, &out->lo[k], &out->hi[k]);
+        out->all[k] = tdsl_leaves_in(tdsl_extent_of(s, cut->extent), cut->leaves);
+        out->at[k] = out->lo[k];
+        any = any && out->lo[k] < out->hi[k];
+    }
+    return any;
+}
+
+bool tdsl_leaves_next(Leaves *l)
+{
+    for (int32_t k = l->n; k-- > 0;) {
+        if (++l->at[k] < l->hi[k]) {
+            return true;
+        }
+        l->at[k] = l->lo[k];
+    }
+    return false;
+}
+
+int64_t tdsl_leaves_number(const Leaves *l)
+{
+    int64_t number = 0;
+    for (int32_t k = 0; k < l->n; k++) {
+        number = number * l->all[k] + l->at[k];
+    }
+    return number;
 }
 
 void tdsl_value_box(const Setting *s, int32_t value, int32_t rank, Box *out)

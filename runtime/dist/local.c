@@ -4,18 +4,14 @@
 
 #include <string.h>
 
-#define DIMS_MOST 128
-#define ARGS_MOST 128
-
 /* A step as it is called: the leaves at hand. */
 typedef struct Calls {
     Walk *w;
     const tdsl_dist_step *step;
-    int64_t lo[TDSL_DIST_AXES], hi[TDSL_DIST_AXES],
-        at[TDSL_DIST_AXES]; /* leaves of step->over */
-    int64_t dims[DIMS_MOST];
-    void *args[ARGS_MOST];
-    int64_t count[ARGS_MOST]; /* elements of partial results */
+    Leaves leaves; /* of step->over */
+    int64_t dims[TDSL_MAX_DIMS];
+    void *args[TDSL_MAX_ARGS];
+    int64_t count[TDSL_MAX_ARGS]; /* elements of partial results */
 } Calls;
 
 /* The step's cut `cut` among those of its leaves, or -1. */
@@ -38,7 +34,7 @@ static void cut_range(const Calls *c, int32_t cut, int64_t *lo, int64_t *hi)
             b = 0;
     int32_t k = over_of(c, cut);
     if (k >= 0) {
-        a = c->at[k];
+        a = c->leaves.at[k];
         b = a + 1;
     } else {
         tdsl_cut_leaves(s, cut, c->w->rank, &a, &b);
@@ -131,21 +127,10 @@ static void set_results(Calls *c, int64_t n)
     }
 }
 
-static int64_t leaf_number(const Calls *c)
-{
-    int64_t number = 0;
-    for (int32_t k = 0; k < c->step->n_over; k++) {
-        const tdsl_dist_cut *cut = &c->w->setting.dist->cuts[c->step->over[k]];
-        int64_t n = tdsl_extent_of(&c->w->setting, cut->extent);
-        number = number * tdsl_leaves_in(n, cut->leaves) + c->at[k];
-    }
-    return number;
-}
-
 /* Adds the terms of a call to those before; all partial results of a step have the same. */
 static int64_t combine(Calls *c, int64_t n)
 {
-    TreeNode leaf = {leaf_number(c), 0, NULL};
+    TreeNode leaf = {tdsl_leaves_number(&c->leaves), 0, NULL};
     int64_t after = n;
     TreeNode *nodes = c->w->scratch; /* [n] from the calls before */
     for (int32_t k = 0; k < c->step->kernel->n_args; k++) {
@@ -200,24 +185,15 @@ tdsl_status tdsl_walk_local(Walk *w, const tdsl_dist_step *step)
         set_results(&c, 0);
         return call(&c);
     }
-    for (int32_t k = 0; k < step->n_over; k++) {
-        tdsl_cut_leaves(&w->setting, step->over[k], w->rank, &c.lo[k], &c.hi[k]);
-        c.at[k] = c.lo[k];
-        if (c.lo[k] == c.hi[k]) {
-            return TDSL_OK; /* no leaf is this rank's */
-        }
-    }
     int64_t n = 0;
-    for (int32_t k = step->n_over - 1; k >= 0;) {
+    bool any = tdsl_leaves_begin(&w->setting, step->n_over, step->over, w->rank, &c.leaves);
+    for (; any; any = tdsl_leaves_next(&c.leaves)) {
         set_results(&c, n);
         tdsl_status status = call(&c);
         if (status != TDSL_OK) {
             return status;
         }
         n = combine(&c, n);
-        for (k = step->n_over - 1; k >= 0 && ++c.at[k] == c.hi[k]; k--) {
-            c.at[k] = c.lo[k];
-        }
     }
     return TDSL_OK;
 }

@@ -31,28 +31,13 @@ int64_t tdsl_tree_push(const tdsl_dist_value *v, TreeNode *nodes, int64_t n, Tre
 int64_t tdsl_tree_nodes(const Setting *s, const tdsl_dist_value *v, int32_t rank,
                         TreeNode *nodes, int64_t *most)
 {
-    int64_t lo[TDSL_DIST_AXES], hi[TDSL_DIST_AXES], all[TDSL_DIST_AXES], at[TDSL_DIST_AXES],
-        n = 0;
-    *most = 0;
-    for (int32_t k = 0; k < v->n_over; k++) {
-        const tdsl_dist_cut *cut = &s->dist->cuts[v->over[k]];
-        tdsl_cut_leaves(s, v->over[k], rank, &lo[k], &hi[k]);
-        all[k] = tdsl_leaves_in(tdsl_extent_of(s, cut->extent), cut->leaves);
-        at[k] = lo[k];
-        if (lo[k] == hi[k]) {
-            return 0;
-        }
-    }
-    for (int32_t k = v->n_over - 1; k >= 0;) {
-        TreeNode leaf = {0, 0, NULL};
-        for (int32_t i = 0; i < v->n_over; i++) {
-            leaf.first = leaf.first * all[i] + at[i];
-        }
+    Leaves l;
+    int64_t n = 0;
+    bool any = tdsl_leaves_begin(s, v->n_over, v->over, rank, &l);
+    for (*most = 0; any; any = tdsl_leaves_next(&l)) {
+        TreeNode leaf = {tdsl_leaves_number(&l), 0, NULL};
         *most = n + 1 > *most ? n + 1 : *most;
         n = tdsl_tree_push(v, nodes, n, leaf, 0);
-        for (k = v->n_over - 1; k >= 0 && ++at[k] == hi[k]; k--) {
-            at[k] = lo[k];
-        }
     }
     return n;
 }

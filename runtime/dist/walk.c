@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/internal.h"
-
 /* Numbers that all ranks have alike, or one of them is wrong. */
 #define ALIKE 3
 
@@ -22,30 +20,32 @@ static bool mesh_fits(const tdsl_dist_info *dist, const tdsl_mesh *mesh, int32_t
     return ok;
 }
 
-/* Bytes of all extents fit, with room for several of them? */
+/* Bytes with one more extent; false: too many for several such arrays. */
+static bool multiply_bytes(int64_t *bytes, int64_t extent)
+{
+    bool fits = extent <= 0 || *bytes <= INT64_MAX / 1024 / extent;
+    *bytes *= fits && extent > 0 ? extent : 1;
+    return fits;
+}
+
 static bool sizes_fit(const Setting *s)
 {
     const tdsl_kernel_info *k = s->dist->kernel;
     for (int32_t a = 0; a < k->n_args; a++) {
         int64_t bytes = tdsl_dtype_size(k->args[a].dtype);
         for (int32_t d = 0; d < k->args[a].rank; d++) {
-            const tdsl_extent *e = &k->args[a].extents[d];
-            int64_t n = e->dim < 0 ? e->fixed : s->all[e->dim];
-            if (n > 0 && bytes > INT64_MAX / 1024 / n) {
+            if (!multiply_bytes(&bytes, tdsl_arg_extent(s, a, d))) {
                 return false;
             }
-            bytes *= n > 0 ? n : 1;
         }
     }
     for (int32_t v = 0; v < s->dist->n_values; v++) {
         const tdsl_dist_value *value = &s->dist->values[v];
         int64_t bytes = tdsl_dtype_size(value->dtype);
         for (int32_t d = 0; d < value->rank; d++) {
-            int64_t n = tdsl_extent_of(s, value->extents[d]);
-            if (n > 0 && bytes > INT64_MAX / 1024 / n) {
+            if (!multiply_bytes(&bytes, tdsl_extent_of(s, value->extents[d]))) {
                 return false;
             }
-            bytes *= n > 0 ? n : 1;
         }
     }
     return true;

@@ -5,14 +5,13 @@
 
 #include <stdbool.h>
 
+#include "../src/internal.h"
 #include "tdsl/dist.h"
-
-#define RANK_MOST 64
 
 /* Some positions of each dimension. */
 typedef struct Box {
     int32_t rank;
-    int64_t lo[RANK_MOST], hi[RANK_MOST];
+    int64_t lo[TDSL_MAX_RANK], hi[TDSL_MAX_RANK];
 } Box;
 
 int64_t tdsl_box_count(const Box *b);
@@ -33,15 +32,27 @@ typedef struct Setting {
 } Setting;
 
 int64_t tdsl_extent_of(const Setting *s, tdsl_dist_dim d);
+int64_t tdsl_arg_extent(const Setting *s, int32_t arg, int32_t dim);
 void tdsl_place_of(const Setting *s, int32_t rank, int32_t *at); /* [n_axes] */
 int64_t tdsl_leaves_in(int64_t n, int64_t leaves);
 int64_t tdsl_leaf_first(int64_t n, int64_t leaves, int64_t leaf);
-/* Leaves [lo, hi) of a part; positions of that. */
+/* Leaves [lo, hi) of part `part` of `parts`. */
 void tdsl_part_leaves(int64_t leaves, int64_t parts, int64_t part, int64_t *lo, int64_t *hi);
 void tdsl_arg_box(const Setting *s, int32_t arg, int32_t rank, Box *out);
 void tdsl_value_box(const Setting *s, int32_t value, int32_t rank, Box *out);
 /* Which leaves of a cut a rank has. */
 void tdsl_cut_leaves(const Setting *s, int32_t cut, int32_t rank, int64_t *lo, int64_t *hi);
+/* The leaves of some cuts that a rank has, one after the other, of the last cut fastest. */
+typedef struct Leaves {
+    int32_t n;
+    int64_t lo[TDSL_DIST_AXES], hi[TDSL_DIST_AXES], all[TDSL_DIST_AXES];
+    int64_t at[TDSL_DIST_AXES]; /* the leaf at hand */
+} Leaves;
+/* Begins with the first; false: the rank has none. */
+bool tdsl_leaves_begin(const Setting *s, int32_t n, const int32_t *cuts, int32_t rank,
+                       Leaves *out);
+bool tdsl_leaves_next(Leaves *l);            /* false: there are no more */
+int64_t tdsl_leaves_number(const Leaves *l); /* of the leaf at hand, among those of all ranks */
 /* Of which axes the argument, or the value, has different blocks; a bit for each. */
 uint32_t tdsl_arg_axes(const Setting *s, int32_t arg);
 uint32_t tdsl_value_axes(const Setting *s, int32_t value);
