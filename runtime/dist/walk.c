@@ -284,17 +284,21 @@ static tdsl_status check(const Setting *s, const tdsl_comm *comm, void *const *a
     return TDSL_OK;
 }
 
-static tdsl_status take_space(const tdsl_dist_count *count, tdsl_dist_options *o, void **space,
-                              void **own)
+/* The caller's workspace, or one of *own, from its first aligned byte on. */
+static tdsl_status take_space(const tdsl_dist_count *count, const tdsl_dist_options *o,
+                              void **space, void **own)
 {
-    size_t bytes = (size_t)count->workspace + 64;
-    if (o->workspace != NULL) {
-        *space = (char *)o->workspace + (64 - (uintptr_t)o->workspace % 64) % 64;
-        return o->bytes < bytes ? TDSL_E_WORKSPACE : TDSL_OK;
+    size_t need = (size_t)count->workspace;
+    size_t bytes = o->workspace != NULL ? o->bytes : need + WORKSPACE_ALIGNMENT;
+    *own = o->workspace != NULL ? NULL : malloc(bytes);
+    char *memory = o->workspace != NULL ? o->workspace : *own;
+    if (memory == NULL) {
+        return TDSL_E_MEMORY;
     }
-    *own = malloc(bytes);
-    *space = *own == NULL ? NULL : (char *)*own + (64 - (uintptr_t)*own % 64) % 64;
-    return *own == NULL ? TDSL_E_MEMORY : TDSL_OK;
+    size_t past = (uintptr_t)memory % WORKSPACE_ALIGNMENT;
+    size_t left = past == 0 ? 0 : WORKSPACE_ALIGNMENT - past;
+    *space = memory + left;
+    return bytes < left || bytes - left < need ? TDSL_E_WORKSPACE : TDSL_OK;
 }
 
 static tdsl_status run(const Setting *s, const tdsl_comm *comm, void *const *args, void *space,

@@ -151,8 +151,8 @@ static tdsl_status run_rank(void *user, const tdsl_comm *comm)
         }
     }
     tdsl_status status = tdsl_dist_measure(c->dist, &c->mesh, comm->rank, c->dims, &before);
-    size_t bytes = status == TDSL_OK ? (size_t)before.workspace + 64 : 64;
-    char *space = malloc(bytes + GUARD);
+    size_t bytes = status == TDSL_OK ? (size_t)before.workspace : 0; /* not one more */
+    char *space = aligned_alloc(64, (bytes + GUARD + 63) / 64 * 64);
     memset(space, 0x5a, bytes + GUARD);
     tdsl_dist_options o = {.workspace = space, .bytes = bytes, .before = status};
     status = tdsl_dist_call(comm, c->dist, &c->mesh, c->dims, args, &o, &after);

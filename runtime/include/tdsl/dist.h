@@ -54,9 +54,9 @@ TDSL_API TDSL_NODISCARD tdsl_status tdsl_dist_measure(const tdsl_dist_info *dist
                                                       const int64_t *dims,
                                                       tdsl_dist_count *count);
 
-/* `dims` are the open dimensions of the kernel, `args` one pointer for each of its arguments to what this rank has. `workspace` of
- * `bytes`, as tdsl_dist_measure says; null: it is allocated. `threads`: of each call of a local kernel; null: the caller's alone. `count`, which may
- * be null, is what was moved. A failure of one rank before anything has moved is the failure of all: its own status there, TDSL_E_PEER on the
+/* `dims` are the open dimensions of the kernel, `args` one pointer for each of its arguments to what this rank has. `workspace` has
+ * `bytes`, as many as tdsl_dist_measure says, and up to 63 more where it is not aligned to 64; null: it is allocated. `threads`: of each
+ * call of a local kernel; null: the caller's alone. `count`, which may be null, is what was moved. A failure of one rank before anything has moved is the failure of all: its own status there, TDSL_E_PEER on the
  * others, whose `bad_rank` it is. */
 typedef struct tdsl_dist_options {
     void *workspace;
