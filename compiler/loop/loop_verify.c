@@ -18,6 +18,7 @@
 #include "loop/hints.h"
 #include "loop/loop_text.h"
 #include "loop/parallel.h"
+#include "loop/refers.h"
 #include "loop/term.h"
 
 typedef struct Verifier {
@@ -35,10 +36,9 @@ typedef struct Verifier {
     uint32_t n_loops;   /* around this place */
     uint32_t depth;     /* loops and blocks around this place */
     VEC(ParallelLoop *) parallel;
-    const Stmt *at;      /* the statement at hand, or null */
-    uint32_t expr_nodes; /* of the value at hand */
-    uint32_t n_tiles;    /* tile statements so far */
-    uint32_t *alone; /* [vars]: the last statement that has a dimension for this index alone */
+    const Stmt *at;   /* the statement at hand, or null */
+    uint32_t n_tiles; /* tile statements so far */
+    uint32_t *alone;  /* [vars]: the last statement that has a dimension for this index alone */
 } Verifier;
 
 static bool broken(Verifier *v, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -64,154 +64,20 @@ static bool broken(Verifier *v, const char *format, ...)
     return false;
 }
 
-/* ---- references: what must hold before a statement can even be printed ---- */
-
-/* The structure itself is wrong: the statement is not printed. */
+/* The structure itself is wrong (loop/refers.h): the statement is not printed. */
 static bool malformed(Verifier *v, const char *what)
 {
     v->at = NULL;
     return broken(v, "%s", what);
 }
 
-static bool affine_refers(Verifier *v, Affine x)
-{
-    return affine_is_canonical(x, v->k->vars.n, v->k->dims.list.n) ||
-           malformed(v, "an index is not in canonical form");
-}
-
-static bool access_refers(Verifier *v, BufRef buf, const Affine *at)
-{
-    if (buf >= v->k->bufs.n) {
-        return malformed(v, "an access of no buffer");
-    }
-    for (uint32_t d = 0; d < v->k->bufs.at[buf].rank; d++) {
-        if (!affine_refers(v, at[d])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool dim_refers(Verifier *v, Dim d)
-{
-    bool open = d.sym >= 0;
-    if (d.sym < -1 || (open && ((uint32_t)d.sym >= v->k->dims.list.n || d.n != 0))) {
-        return malformed(v, "an extent is no dim of the kernel");
-    }
-    return true;
-}
-
-static bool range_refers(Verifier *v, const Range *r)
-{
-    return affine_refers(v, r->start) && (!r->clipped || dim_refers(v, r->limit));
-}
-
-static bool dtype_known(DType t)
-{
-    return (int)t > DTYPE_NONE && (int)t < DTYPE_COUNT;
-}
-
-static bool expr_refers(Verifier *v, const Expr *e, uint32_t depth)
-{
-    if (depth > EXPR_DEPTH_LIMIT || v->expr_nodes++ > EXPR_SIZE_LIMIT) {
-        return malformed(v, "a value is nested too deeply or has too many parts");
-    }
-    if (!dtype_known(e->dtype)) {
-        return malformed(v, "a part of a value has no type");
-    }
-    switch (e->kind) {
-    case EXPR_CONST:
-        return e->value.dtype == e->dtype || malformed(v, "a constant has two types");
-    case EXPR_EXTENT:
-        return e->dtype == DTYPE_BOOL || e->dim < 0
-                   ? malformed(v, "the extent of no dim, or as bool")
-                   : dim_refers(v, dim_open(e->dim));
-    case EXPR_INDEX:
-        return affine_refers(v, e->at[0]);
-    case EXPR_LOAD:
-        return access_refers(v, e->buf, e->at);
-    case EXPR_OP:
-        break;
-    }
-    bool gathers = e->kind == EXPR_OP && e->op == OP_GATHER;
-    if (gathers && (e->buf >= v->k->bufs.n || v->k->bufs.at[e->buf].rank != e->n_args)) {
-        return malformed(v, "a gather from no buffer, or with other positions than it has");
-    }
-    if (!gathers &&
-        (e->kind != EXPR_OP || (int)e->op < 0 || e->op >= OP_COUNT ||
-         op_info(e->op)->kind != OPKIND_MAP || op_info(e->op)->arity != (int)e->n_args)) {
-        return malformed(v, "an operation that is not elementwise, or of other arity");
-    }
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        if (!expr_refers(v, e->arg[i], depth + 1)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool var_refers(Verifier *v, VarRef var, bool is_loop)
-{
-    return (var < v->k->vars.n && v->k->vars.at[var].is_loop == is_loop) ||
-           malformed(v, "a loop or an index without a variable of its kind");
-}
-
-static bool window_refers(Verifier *v, const Window *w)
-{
-    return w == NULL || (affine_refers(v, w->lo) && affine_refers(v, w->hi));
-}
-
-static bool stmt_refers(Verifier *v, const Stmt *s)
-{
-    switch (s->kind) {
-    case STMT_FOR:
-        return var_refers(v, s->var, true) && range_refers(v, &s->range) &&
-               window_refers(v, s->window);
-    case STMT_BLOCK:
-        for (uint32_t i = 0; i < s->n_guards; i++) {
-            if (!var_refers(v, s->guard[i].var, true) || !affine_refers(v, s->guard[i].from)) {
-                return false;
-            }
-        }
-        return true;
-    case STMT_ALLOC:
-        if (s->prefetch != NULL &&
-            (!access_refers(v, s->prefetch->buf, s->prefetch->at) ||
-             (s->prefetch->past != NULL &&
-              (!var_refers(v, s->prefetch->var, true) ||
-               !access_refers(v, s->prefetch->buf, s->prefetch->past))))) {
-            return false;
-        }
-        return (s->buf < v->k->bufs.n && s->over <= v->k->bufs.n) ||
-               malformed(v, "an alloc without a buffer");
-    case STMT_TILE:
-        for (uint32_t i = 0; i < s->n_index; i++) {
-            if (!var_refers(v, s->index[i].var, false) ||
-                !range_refers(v, &s->index[i].range) || !window_refers(v, s->index[i].window)) {
-                return false;
-            }
-        }
-        if ((int)s->fold < 0 || s->fold >= OP_COUNT ||
-            (s->fold != OP_COPY && op_info(s->fold)->kind != OPKIND_REDUCE)) {
-            return malformed(v, "a fold that is no reduction");
-        }
-        if (s->prefetches > v->k->bufs.n) {
-            return malformed(v, "a prefetch for no buffer");
-        }
-        v->expr_nodes = 0;
-        return access_refers(v, s->dst, s->at) && expr_refers(v, s->value, 0) &&
-               s->sums <= v->k->bufs.n &&
-               (s->sums == 0 || access_refers(v, s->sums - 1, s->sums_at));
-    }
-    return malformed(v, "a statement of no kind");
-}
-
 /* ---- declarations ---- */
 
 static bool verify_dim(Verifier *v, Dim d)
 {
-    if (!dim_refers(v, d)) {
-        return false;
+    const char *wrong = dim_refers(v->k, d);
+    if (wrong != NULL) {
+        return malformed(v, wrong);
     }
     if (d.sym < 0 && (d.n < 0 || d.n > SIZE_LIMIT)) {
         return broken(v, "the extent %lld is out of range", (long long)d.n);
@@ -724,8 +590,9 @@ static bool verify_guarded(Verifier *v, const Stmt *s, uint32_t at)
 
 static bool verify_stmt(Verifier *v, const Stmt *s)
 {
-    if (!stmt_refers(v, s)) {
-        return false;
+    const char *wrong = stmt_refers(v->k, s);
+    if (wrong != NULL) {
+        return malformed(v, wrong);
     }
     v->at = s;
     switch (s->kind) {
