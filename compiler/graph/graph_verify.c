@@ -455,7 +455,19 @@ static bool verify_join(Verifier *v, const Node *n)
            broken(v, "its operands leave a part of it out");
 }
 
-/* A parameter, and a whole number for each of its dimensions. */
+/* Is the position that an index has in dimension d below the extent, whatever open dims are? */
+static bool index_is_inside(Verifier *v, const Node *n, uint32_t d, Dim extent)
+{
+    const Access *a = &n->access[d + 1];
+    if (a->rank != 1 || a->index[0].label < 0 || (uint32_t)a->index[0].label >= n->n_labels) {
+        return false;
+    }
+    const AffineTerm here = {(VarRef)a->index[0].label, 1};
+    return position_problem(&v->scratch, &v->g->dims, n->extent, n->n_labels,
+                            (Affine){0, 1, &here}, extent) == 0;
+}
+
+/* A parameter, and a whole number for each of its dimensions; those of indices are inside. */
 static bool verify_gather(Verifier *v, const Node *n)
 {
     const Node *o = n->operand[0] < v->at ? graph_node(v->g, n->operand[0]) : NULL;
@@ -469,6 +481,9 @@ static bool verify_gather(Verifier *v, const Node *n)
         if (n->access[0].index[d].label != -1 || n->access[0].index[d].offset != 0 ||
             at == NULL || at->dtype != DTYPE_I64) {
             return broken(v, "its position in dimension %u is no whole number", d);
+        }
+        if (at->op == OP_INDEX && !index_is_inside(v, n, d, o->shape[d])) {
+            return broken(v, "its position in dimension %u may be past the end", d);
         }
     }
     Node positions = *n;

@@ -248,6 +248,18 @@ static bool verify_affine(Verifier *v, Affine x)
     return true;
 }
 
+static bool verify_position(Verifier *v, BufRef buf, const Affine *at, uint32_t d)
+{
+    if (!verify_affine(v, at[d])) {
+        return false;
+    }
+    if (!bounds_at_least_zero(&v->bounds, at[d])) {
+        return refuse_access(v, buf, at, d, "may be below 0");
+    }
+    return bounds_below(&v->bounds, at[d], v->k->bufs.at[buf].extent[d]) ||
+           refuse_access(v, buf, at, d, "may be past the end");
+}
+
 static bool verify_access(Verifier *v, BufRef buf, const Affine *at, bool writes)
 {
     const Buffer *b = &v->k->bufs.at[buf];
@@ -258,14 +270,8 @@ static bool verify_access(Verifier *v, BufRef buf, const Affine *at, bool writes
                       b->name->text);
     }
     for (uint32_t d = 0; d < b->rank; d++) {
-        if (!verify_affine(v, at[d])) {
+        if (!verify_position(v, buf, at, d)) {
             return false;
-        }
-        if (!bounds_at_least_zero(&v->bounds, at[d])) {
-            return refuse_access(v, buf, at, d, "may be below 0");
-        }
-        if (!bounds_below(&v->bounds, at[d], b->extent[d])) {
-            return refuse_access(v, buf, at, d, "may be past the end");
         }
     }
     for (uint32_t i = 0; i < v->parallel.n; i++) {
@@ -303,14 +309,17 @@ static bool verify_read(Verifier *v, const Expr *e)
 
 static bool verify_expr(Verifier *v, const Expr *e);
 
-/* From an argument that nothing changes. */
+/* From an argument that nothing changes. Positions that are those of indices are inside of it: back ends test the others alone. */
 static bool verify_gather(Verifier *v, const Expr *e)
 {
     const Buffer *b = &v->k->bufs.at[e->buf];
+    Affine at[RANK_LIMIT] = {{0}};
     bool fine = b->space == SPACE_ARGUMENT && b->param >= 0 &&
                 v->k->args.at[b->param].role == ARG_IN && b->dtype == e->dtype;
     for (uint32_t i = 0; i < e->n_args && fine; i++) {
-        fine = e->arg[i]->dtype == DTYPE_I64 && verify_expr(v, e->arg[i]);
+        at[i] = e->arg[i]->kind == EXPR_INDEX ? e->arg[i]->at[0] : at[i];
+        fine = e->arg[i]->dtype == DTYPE_I64 && verify_expr(v, e->arg[i]) &&
+               (e->arg[i]->kind != EXPR_INDEX || verify_position(v, e->buf, at, i));
     }
     return fine || broken(v, "a gather from '@%.60s', which may change", b->name->text);
 }
