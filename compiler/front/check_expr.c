@@ -424,6 +424,33 @@ bool index_count_fits(Kern *k, const AstNode *n, uint32_t value)
     return false;
 }
 
+bool position_of_axis(Kern *k, uint32_t value, uint32_t axis, AstId id, Affine *out,
+                      bool *whole)
+{
+    const AstNode n = *ast_node(&k->c->program->ast, id);
+    Dim d = k->k->values.at[value].type.dims[axis];
+    *whole = false;
+    if (!position_affine(k, id, out)) {
+        return false;
+    }
+    bool alone = n.kind == AST_NAME && out->n == 1 && !affine_is_dim(out->term[0].var);
+    if (alone && !lone_name_is_index(k, &n, d)) {
+        return false;
+    }
+    const Label *l = alone ? &k->labels.at[out->term[0].var] : NULL;
+    uint32_t how = 0;
+    bool shifted = alone && !l->given && k->uses.at[out->term[0].var].n == 0 &&
+                   map_get(&k->index_names, n.name->id, &how) && (how & INDEX_SHIFTED) != 0 &&
+                   !dim_is(d, 1);
+    *whole = alone && !shifted && (!l->given || dim_eq(l->extent, d));
+    if (*whole) {
+        label_use(k, (int32_t)out->term[0].var, d, n.span, value);
+    } else {
+        position_note(k, value, axis, *out, n.span);
+    }
+    return true;
+}
+
 bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *n_labels,
                   const Affine **at, const SplitShape **split)
 {
@@ -442,31 +469,11 @@ bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *
     uint32_t first = k->late.n;
     bool ok = true, plain = true;
     for (uint32_t a = 0; a < count; a++) {
-        const AstNode i = *ast_node(&k->c->program->ast, n->child[a + 1]);
-        Dim d = k->k->values.at[value].type.dims[a];
-        span[a] = i.span;
-        if (!position_affine(k, n->child[a + 1], &position[a])) {
-            ok = false;
-            continue;
-        }
-        bool alone =
-            i.kind == AST_NAME && position[a].n == 1 && !affine_is_dim(position[a].term[0].var);
-        if (alone && !lone_name_is_index(k, &i, d)) {
-            ok = false;
-            continue;
-        }
-        const Label *l = alone ? &k->labels.at[position[a].term[0].var] : NULL;
-        uint32_t how = 0;
-        bool shifted = alone && !l->given && k->uses.at[position[a].term[0].var].n == 0 &&
-                       map_get(&k->index_names, i.name->id, &how) &&
-                       (how & INDEX_SHIFTED) != 0 && !dim_is(d, 1);
-        if (alone && !shifted && (!l->given || dim_eq(l->extent, d))) {
-            label[a] = (int32_t)position[a].term[0].var;
-            label_use(k, label[a], d, i.span, value);
-            continue;
-        }
-        plain = false;
-        position_note(k, value, a, position[a], i.span);
+        bool whole = false;
+        span[a] = ast_node(&k->c->program->ast, n->child[a + 1])->span;
+        ok = position_of_axis(k, value, a, n->child[a + 1], &position[a], &whole) && ok;
+        label[a] = whole ? (int32_t)position[a].term[0].var : -1;
+        plain = plain && whole;
     }
     if (ok && !plain) {
         *at = position;

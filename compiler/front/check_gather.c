@@ -100,28 +100,20 @@ static CheckedExpr *as_position(Kern *k, CheckedExpr *e)
 /* The position in one dimension of the value. */
 static CheckedExpr *position_check(Kern *k, uint32_t value, uint32_t axis, AstId id)
 {
-    const AstNode n = *node(k, id);
-    Dim extent = k->k->values.at[value].type.dims[axis];
+    int32_t label[RANK_LIMIT];
+    uint32_t first = k->late.n;
+    bool whole = false;
     Affine x;
     if (position_is_value(k, id)) {
         return as_position(k, number_check(k, id));
     }
-    if (!position_affine(k, id, &x)) {
-        return expr_poison(k, id, n.span);
+    if (!position_of_axis(k, value, axis, id, &x, &whole)) {
+        return expr_poison(k, id, node(k, id)->span);
     }
-    bool alone = n.kind == AST_NAME && x.n == 1 && !affine_is_dim(x.term[0].var);
-    if (alone && !lone_name_is_index(k, &n, extent)) {
-        return expr_poison(k, id, n.span);
-    }
-    if (alone) {
-        label_use(k, (int32_t)x.term[0].var, extent, n.span, value);
-    } else {
-        uint32_t first = k->late.n;
-        int32_t label[RANK_LIMIT];
-        position_note(k, value, axis, x, n.span);
+    if (!whole) {
         positions_are_of(k, first, label, positions_labels(&x, 1, label));
     }
-    return as_position(k, position_number(k, id, n.span, x));
+    return as_position(k, position_number(k, id, node(k, id)->span, x));
 }
 
 CheckedExpr *gather_check(Kern *k, AstId ast, uint32_t value)

@@ -276,6 +276,10 @@ bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *
 void chain_add(Kern *k, CheckedExpr *chain, Op link, CheckedExpr *arg);
 CheckedExpr *chain_type(Kern *k, CheckedExpr *chain); /* once all arguments are there */
 
+/* The position *out that is read in a dimension of the value, which is noted; *whole: an index alone, which runs over all of it.
+ * False after a report. */
+bool position_of_axis(Kern *k, uint32_t value, uint32_t axis, AstId id, Affine *out,
+                      bool *whole);
 /* Are there as many indices as the value has dimensions? False after a report. */
 bool index_count_fits(Kern *k, const AstNode *n, uint32_t value);
 

@@ -62,6 +62,8 @@ def cases(n, m, k):
     yield "masked", {"x": x, "b": b, "v": v}, {"s": (x * v * b).sum(1), "c": ((x > 0) & ~b).sum(1), "a": np.where(b | (x > 1), x, -np.inf).max(1)}
     a, col, row, y = small(random, n), random.integers(0, m, n), random.integers(0, m, n), np.zeros(m)
     np.add.at(y, row, a * v[col])
+    wide, w = small(random, m, 9), small(random, 4)
+    yield "ranges", {"T": wide, "p": col, "w": w}, {"y": wide[col, :3].sum(1), "z": (wide[col, :4] * wide[col, 2:6] * w).sum(1)}
     yield "triples", {"a": a, "col": col, "row": row, "x": v}, {"y": y}
 
 
