@@ -70,7 +70,7 @@ CheckedExpr *unknown_function(Kern *k, AstId ast, const AstNode *n)
     return expr_poison(k, ast, n->span);
 }
 
-static bool arguments(Kern *k, const AstNode *n, uint32_t wanted)
+bool arguments_fit(Kern *k, const AstNode *n, uint32_t wanted)
 {
     if (n->n == wanted) {
         return true;
@@ -84,7 +84,7 @@ static bool arguments(Kern *k, const AstNode *n, uint32_t wanted)
 
 static CheckedExpr *check_cast(Kern *k, AstId ast, const AstNode *n, DType to)
 {
-    if (!arguments(k, n, 1)) {
+    if (!arguments_fit(k, n, 1)) {
         return expr_poison(k, ast, n->span);
     }
     CheckedExpr *arg = expr_check(k, n->child[0]);
@@ -113,17 +113,15 @@ static CheckedExpr *check_cast(Kern *k, AstId ast, const AstNode *n, DType to)
     if (arg->dtype == to && !dtype_is_half(to)) {
         return arg;
     }
-    CheckedExpr *e = expr_new(k, CHECKED_MAP, ast, n->span);
-    e->op = OP_CAST;
-    e->dtype = to;
-    e->n = 1;
-    e->arg = arena_copy(k->c->arena, &arg, sizeof arg);
+    CheckedExpr *e = expr_cast_to(k, arg, to, false);
+    e->ast = ast;
+    e->span = n->span;
     return e;
 }
 
 static CheckedExpr *check_extent(Kern *k, AstId ast, const AstNode *n)
 {
-    if (!arguments(k, n, 1)) {
+    if (!arguments_fit(k, n, 1)) {
         return expr_poison(k, ast, n->span);
     }
     const AstNode *d = ast_node(&k->c->program->ast, n->child[0]);
@@ -164,7 +162,7 @@ static CheckedExpr *check_extent(Kern *k, AstId ast, const AstNode *n)
 static CheckedExpr *check_index(Kern *k, AstId ast, const AstNode *n)
 {
     Affine x;
-    if (!arguments(k, n, 1)) {
+    if (!arguments_fit(k, n, 1)) {
         return expr_poison(k, ast, n->span);
     }
     if (k->k == NULL) {
@@ -213,7 +211,7 @@ CheckedExpr *call_check(Kern *k, AstId ast)
     if (is_later(n.name) || !function_named(n.name, &op)) {
         return unknown_function(k, ast, &n);
     }
-    if (!arguments(k, &n, (uint32_t)op_info(op)->arity)) {
+    if (!arguments_fit(k, &n, (uint32_t)op_info(op)->arity)) {
         return expr_poison(k, ast, n.span);
     }
     CheckedExpr *arg[3] = {NULL, NULL, NULL};

@@ -16,13 +16,7 @@ static CheckedExpr *cast_to(Kern *k, CheckedExpr *e, DType t)
     if (e->dtype == t || e->dtype == DTYPE_NONE) {
         return e;
     }
-    CheckedExpr *cast = expr_new(k, CHECKED_MAP, e->ast, e->span);
-    cast->op = OP_CAST;
-    cast->dtype = t;
-    cast->implicit = true;
-    cast->n = 1;
-    cast->arg = arena_copy(k->c->arena, &e, sizeof e);
-    return cast;
+    return expr_cast_to(k, e, t, true);
 }
 
 /* An undeclared value of a 16-bit type: it holds f32 as long as some reader computes with it. */

@@ -30,19 +30,9 @@ static CheckedExpr *map_two(const Call *c, Op op, CheckedExpr *x, CheckedExpr *y
     return expr_map(c->k, op, c->ast, c->n->span, c->n->at, two, 2);
 }
 
-/* x + y, x - y, x * y, x / y, x || y. */
 static CheckedExpr *chain_two(const Call *c, Op link, CheckedExpr *x, CheckedExpr *y)
 {
-    CheckedExpr *chain = expr_new(c->k, CHECKED_CHAIN, c->ast, c->n->span);
-    chain->op = link == OP_SUB ? OP_ADD : link == OP_DIV ? OP_MUL : link;
-    chain_add(c->k, chain, chain->op, x);
-    chain_add(c->k, chain, link, y);
-    return chain_type(c->k, chain);
-}
-
-static bool is_poison(const CheckedExpr *e)
-{
-    return e->kind == CHECKED_POISON || (e->weak == WEAK_NO && e->dtype == DTYPE_NONE);
+    return chain_of_two(c->k, link, c->ast, c->n->span, x, y);
 }
 
 static CheckedExpr *argument(const Call *c, uint32_t a)
@@ -63,7 +53,7 @@ static CheckedExpr *square(const Call *c, CheckedExpr *x, CheckedExpr *again)
 
 static CheckedExpr *of_kind(const Call *c, CheckedExpr *x, bool fits, const char *help)
 {
-    if (is_poison(x) || fits) {
+    if (expr_is_poison(x) || fits) {
         return x;
     }
     Diagnostic *d =
@@ -93,8 +83,8 @@ static CheckedExpr *position_of(Kern *k, AstId ast, const AstNode *n, const Chec
     }
     Op op = strcmp(n->name->text, "argmax") == 0 ? OP_RMAX : OP_RMIN;
     CheckedExpr *x = argument(&c, 0);
-    CheckedExpr *most = is_poison(x) ? x : fold_again(k, ast, n, op, fold_plain, NULL);
-    if (is_poison(most)) {
+    CheckedExpr *most = expr_is_poison(x) ? x : fold_again(k, ast, n, op, fold_plain, NULL);
+    if (expr_is_poison(most)) {
         return most;
     }
     CheckedExpr *is = map_two(&c, OP_EQ, x, most);
@@ -104,7 +94,7 @@ static CheckedExpr *position_of(Kern *k, AstId ast, const AstNode *n, const Chec
     const AffineTerm here = {(VarRef)fold->label[0], 1};
     CheckedExpr *at = position_number(k, ast, n->span, (Affine){0, 1, &here});
     k->labels.at[fold->label[0]].valued = true;
-    return is_poison(is) ? is : fold_where(k, OP_RMIN, at, is);
+    return expr_is_poison(is) ? is : fold_where(k, OP_RMIN, at, is);
 }
 
 static CheckedExpr *expand_position(const Call *c)
@@ -142,17 +132,12 @@ static CheckedExpr *mean_by(const Call *c, FoldBody *body, bool again)
     CheckedExpr *sum = again ? fold_again(c->k, c->ast, c->n, OP_SUM, body, &when)
                              : fold_check(c->k, c->ast, c->n, OP_SUM, body, &when);
     sum = of_kind(c, sum, is_broken(sum), "a cast makes it a float: f64(...)");
-    if (is_poison(sum)) {
+    if (expr_is_poison(sum)) {
         return sum;
     }
     CheckedExpr *count = count_of(c, sum, when);
     if (dtype_is_complex(sum->dtype)) {
-        CheckedExpr *wide = expr_new(c->k, CHECKED_MAP, c->ast, c->n->span);
-        wide->op = OP_CAST;
-        wide->dtype = sum->dtype;
-        wide->n = 1;
-        wide->arg = arena_copy(c->k->c->arena, &count, sizeof count);
-        count = wide;
+        count = expr_cast_to(c->k, count, sum->dtype, false);
     }
     return chain_two(c, OP_DIV, sum, count);
 }
@@ -165,8 +150,8 @@ static CheckedExpr *expand_mean(const Call *c)
 static CheckedExpr *deviation(const Call *c)
 {
     CheckedExpr *x = argument(c, 0);
-    CheckedExpr *mean = is_poison(x) ? x : mean_by(c, fold_plain, true);
-    return is_poison(mean) ? mean : chain_two(c, OP_SUB, x, mean);
+    CheckedExpr *mean = expr_is_poison(x) ? x : mean_by(c, fold_plain, true);
+    return expr_is_poison(mean) ? mean : chain_two(c, OP_SUB, x, mean);
 }
 
 static CheckedExpr *deviation_square(Kern *k, AstId ast, const AstNode *n,
@@ -175,7 +160,7 @@ static CheckedExpr *deviation_square(Kern *k, AstId ast, const AstNode *n,
     (void)fold;
     const Call c = {k, ast, n};
     CheckedExpr *x = deviation(&c);
-    return is_poison(x) ? x : square(&c, x, deviation(&c));
+    return expr_is_poison(x) ? x : square(&c, x, deviation(&c));
 }
 
 static CheckedExpr *expand_var(const Call *c)
@@ -188,14 +173,14 @@ static CheckedExpr *plain_square(Kern *k, AstId ast, const AstNode *n, const Che
     (void)fold;
     const Call c = {k, ast, n};
     CheckedExpr *x = argument(&c, 0);
-    return is_poison(x) ? x : square(&c, x, argument(&c, 0));
+    return expr_is_poison(x) ? x : square(&c, x, argument(&c, 0));
 }
 
 static CheckedExpr *expand_norm(const Call *c)
 {
     CheckedExpr *sum = fold_check(c->k, c->ast, c->n, OP_SUM, plain_square, NULL);
     sum = of_kind(c, sum, is_broken(sum), "a cast makes it a float: f64(...)");
-    return is_poison(sum) ? sum : map(c, OP_SQRT, sum);
+    return expr_is_poison(sum) ? sum : map(c, OP_SQRT, sum);
 }
 
 static CheckedExpr *as_number(Kern *k, AstId ast, const AstNode *n, const CheckedExpr *fold)
@@ -205,15 +190,7 @@ static CheckedExpr *as_number(Kern *k, AstId ast, const AstNode *n, const Checke
     CheckedExpr *x = argument(&c, 0);
     x = of_kind(&c, x, x->weak == WEAK_NO && x->dtype == DTYPE_BOOL,
                 "it counts where a condition holds: count[i](x[i] != 0)");
-    if (is_poison(x)) {
-        return x;
-    }
-    CheckedExpr *e = expr_new(k, CHECKED_MAP, ast, n->span);
-    e->op = OP_CAST;
-    e->dtype = DTYPE_I64;
-    e->n = 1;
-    e->arg = arena_copy(k->c->arena, &x, sizeof x);
-    return e;
+    return expr_is_poison(x) ? x : expr_cast_to(k, x, DTYPE_I64, false);
 }
 
 static CheckedExpr *expand_count(const Call *c)
@@ -229,8 +206,9 @@ static CheckedExpr *relative_exp(Kern *k, AstId ast, const AstNode *n, const Che
     (void)fold;
     const Call c = {k, ast, n};
     CheckedExpr *x = argument(&c, 0);
-    CheckedExpr *most = is_poison(x) ? x : fold_again(k, ast, n, OP_RMAX, fold_plain, NULL);
-    return is_poison(most)
+    CheckedExpr *most =
+        expr_is_poison(x) ? x : fold_again(k, ast, n, OP_RMAX, fold_plain, NULL);
+    return expr_is_poison(most)
                ? most
                : map(&c, OP_EXP, chain_two(&c, OP_SUB, x, map(&c, OP_FINITE, most)));
 }
@@ -240,12 +218,13 @@ static CheckedExpr *expand_logsumexp(const Call *c)
     CheckedExpr *most = fold_check(c->k, c->ast, c->n, OP_RMAX, fold_plain, NULL);
     most = of_kind(c, most, is_broken(most) && !dtype_is_complex(most->dtype),
                    "a cast makes it a float: f64(...)");
-    if (is_poison(most)) {
+    if (expr_is_poison(most)) {
         return most;
     }
     CheckedExpr *sum = fold_check(c->k, c->ast, c->n, OP_SUM, relative_exp, NULL);
-    return is_poison(sum) ? sum
-                          : chain_two(c, OP_ADD, map(c, OP_FINITE, most), map(c, OP_LOG, sum));
+    return expr_is_poison(sum)
+               ? sum
+               : chain_two(c, OP_ADD, map(c, OP_FINITE, most), map(c, OP_LOG, sum));
 }
 
 /* ---- permutations ---- */
@@ -345,7 +324,7 @@ static CheckedExpr *expand_permutations(const Call *c)
             map_put(&k->label_by_name, g.name[i].name->id, g.label[from]);
         }
         CheckedExpr *term = argument(c, 0);
-        ok = !is_poison(term);
+        ok = !expr_is_poison(term);
         chain_add(k, sum, odd ? OP_SUB : OP_ADD, term);
     }
     k->terms = around;
@@ -362,17 +341,17 @@ static CheckedExpr *expand_permutations(const Call *c)
 static CheckedExpr *expand_abs2(const Call *c)
 {
     CheckedExpr *x = argument(c, 0);
-    return is_poison(x) ? x : square(c, x, argument(c, 0));
+    return expr_is_poison(x) ? x : square(c, x, argument(c, 0));
 }
 
 static CheckedExpr *expand_arg(const Call *c)
 {
     CheckedExpr *z = argument(c, 0);
-    if (is_poison(z)) {
+    if (expr_is_poison(z)) {
         return z;
     }
     CheckedExpr *im = map(c, OP_IM, z);
-    return is_poison(im) ? im : map_two(c, OP_ATAN2, im, map(c, OP_RE, argument(c, 0)));
+    return expr_is_poison(im) ? im : map_two(c, OP_ATAN2, im, map(c, OP_RE, argument(c, 0)));
 }
 
 /* ---- the table ---- */
@@ -422,9 +401,7 @@ bool expansion_folds(Sym name)
 CheckedExpr *expansion_check(Kern *k, AstId ast, const AstNode *n)
 {
     const Call c = {k, ast, n};
-    if (!expansion_named(n->name)->folds && n->n != 1) {
-        diag_error(&k->c->ctx->diags, E_ARGUMENTS, n->span, "'%s' takes 1 argument, not %u",
-                   n->name->text, n->n);
+    if (!expansion_named(n->name)->folds && !arguments_fit(k, n, 1)) {
         return expr_poison(k, ast, n->span);
     }
     if (k->nested == NESTED) {
@@ -435,5 +412,5 @@ CheckedExpr *expansion_check(Kern *k, AstId ast, const AstNode *n)
     k->nested++;
     CheckedExpr *e = expansion_named(n->name)->expand(&c);
     k->nested--;
-    return is_poison(e) ? expr_poison(k, ast, n->span) : e;
+    return expr_is_poison(e) ? expr_poison(k, ast, n->span) : e;
 }

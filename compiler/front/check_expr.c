@@ -6,11 +6,6 @@
 
 #include "front/check_parts.h"
 
-static bool is_poison(const CheckedExpr *e)
-{
-    return e->weak == WEAK_NO && e->dtype == DTYPE_NONE;
-}
-
 /* ---- types of operations ---- */
 
 static void mismatch(Kern *k, const CheckedExpr *a, const CheckedExpr *b)
@@ -39,15 +34,7 @@ static void become_complex(Kern *k, CheckedExpr *e, DType t)
         e->dtype = t;
         return;
     }
-    CheckedExpr *inner = arena_copy(k->c->arena, e, sizeof *e);
-    *e = (CheckedExpr){.kind = CHECKED_MAP,
-                       .op = OP_CAST,
-                       .dtype = t,
-                       .ast = inner->ast,
-                       .span = inner->span,
-                       .implicit = true,
-                       .n = 1,
-                       .arg = arena_copy(k->c->arena, &inner, sizeof inner)};
+    *e = *expr_cast_to(k, arena_copy(k->c->arena, e, sizeof *e), t, true);
 }
 
 /* Do all arguments have one type, that of those that have one? Those without keep waiting for the type in which the
@@ -60,7 +47,7 @@ static bool unify(Kern *k, CheckedExpr *const *arg, uint32_t n, DType *type, Wea
     *type = DTYPE_NONE;
     *weak = WEAK_NO;
     for (uint32_t a = 0; a < n; a++) {
-        if (is_poison(arg[a])) {
+        if (expr_is_poison(arg[a])) {
             return false;
         }
         if (arg[a]->weak != WEAK_NO) {
@@ -142,7 +129,7 @@ CheckedExpr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, CheckedExpr
     uint32_t first = op == OP_SELECT ? 1 : 0; /* the condition has a type of its own */
     Weak weak = WEAK_NO;
     DType type = DTYPE_NONE;
-    if (is_poison(arg[0]) || !unify(k, arg + first, n - first, &type, &weak)) {
+    if (expr_is_poison(arg[0]) || !unify(k, arg + first, n - first, &type, &weak)) {
         return expr_poison(k, ast, span);
     }
     CheckedExpr *folded = weak_fold(k, op, ast, span, arg, n);
@@ -224,6 +211,16 @@ CheckedExpr *chain_type(Kern *k, CheckedExpr *e)
     }
     e->dtype = t;
     return e;
+}
+
+CheckedExpr *chain_of_two(Kern *k, Op link, AstId ast, Span span, CheckedExpr *x,
+                          CheckedExpr *y)
+{
+    CheckedExpr *chain = expr_new(k, CHECKED_CHAIN, ast, span);
+    chain->op = link == OP_SUB ? OP_ADD : link == OP_DIV ? OP_MUL : link;
+    chain_add(k, chain, chain->op, x);
+    chain_add(k, chain, link, y);
+    return chain_type(k, chain);
 }
 
 static CheckedExpr *check_chain(Kern *k, AstId ast, uint32_t from, uint32_t to)

@@ -53,15 +53,8 @@ static int32_t reduction_label(Kern *k, AstId id, uint32_t *before)
 
 static void join_condition(Kern *k, AstId id, CheckedExpr *condition, CheckedExpr **when)
 {
-    if (*when != NULL) {
-        CheckedExpr *both =
-            expr_new(k, CHECKED_CHAIN, id, ast_node(&k->c->program->ast, id)->span);
-        both->op = OP_AND;
-        chain_add(k, both, OP_AND, *when);
-        chain_add(k, both, OP_AND, condition);
-        condition = chain_type(k, both);
-    }
-    *when = condition;
+    Span span = ast_node(&k->c->program->ast, id)->span;
+    *when = *when == NULL ? condition : chain_of_two(k, OP_AND, id, span, *when, condition);
 }
 
 /* `i < n`, `j <= i`, `k < n[b]` in the list: perhaps a new index, and what the others must be for an element to take part.

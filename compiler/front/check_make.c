@@ -50,6 +50,17 @@ CheckedExpr *expr_new(Kern *k, CheckedKind kind, AstId ast, Span span)
     return e;
 }
 
+CheckedExpr *expr_cast_to(Kern *k, CheckedExpr *e, DType t, bool implicit)
+{
+    CheckedExpr *cast = expr_new(k, CHECKED_MAP, e->ast, e->span);
+    cast->op = OP_CAST;
+    cast->dtype = t;
+    cast->implicit = implicit;
+    cast->n = 1;
+    cast->arg = arena_copy(k->c->arena, &e, sizeof e);
+    return cast;
+}
+
 CheckedExpr *expr_poison(Kern *k, AstId ast, Span span)
 {
     k->poisoned = true;

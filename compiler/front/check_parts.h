@@ -154,6 +154,12 @@ typedef struct Kern {
 /* ---- check_make.c ---- */
 CheckedExpr *expr_new(Kern *k, CheckedKind kind, AstId ast, Span span);
 CheckedExpr *expr_poison(Kern *k, AstId ast, Span span);
+static inline bool expr_is_poison(const CheckedExpr *e)
+{
+    return e->weak == WEAK_NO && e->dtype == DTYPE_NONE;
+}
+/* A cast, at the place of what it takes. `implicit`: nobody wrote it. */
+CheckedExpr *expr_cast_to(Kern *k, CheckedExpr *e, DType t, bool implicit);
 uint32_t value_new(Kern *k, Value v);
 void statement_add(Kern *k, CheckedStatement s);
 int32_t label_new(Kern *k, Sym name, Span span, bool left);
@@ -275,6 +281,9 @@ bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *
                   const Affine **at, const SplitShape **split);
 void chain_add(Kern *k, CheckedExpr *chain, Op link, CheckedExpr *arg);
 CheckedExpr *chain_type(Kern *k, CheckedExpr *chain); /* once all arguments are there */
+/* x link y, for OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_AND and OP_OR. */
+CheckedExpr *chain_of_two(Kern *k, Op link, AstId ast, Span span, CheckedExpr *x,
+                          CheckedExpr *y);
 
 /* The position *out that is read in a dimension of the value, which is noted; *whole: an index alone, which runs over all of it.
  * False after a report. */
@@ -294,6 +303,8 @@ CheckedExpr *gather_check(Kern *k, AstId ast, uint32_t value);
 
 /* ---- check_call.c ---- */
 CheckedExpr *call_check(Kern *k, AstId ast);
+/* Has the call so many arguments? False after a report. */
+bool arguments_fit(Kern *k, const AstNode *n, uint32_t wanted);
 /* An elementwise function of the op table. */
 bool function_named(Sym name, Op *op);
 /* Reports a call, or a reduction, of a name that stands for none. */

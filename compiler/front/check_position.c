@@ -324,11 +324,8 @@ static CheckedExpr *variable_number(Kern *k, AstId ast, Span span, VarRef v)
 {
     if (is_product_var(v)) {
         IndexProduct p = k->products.at[v - PRODUCT_VAR];
-        CheckedExpr *product = expr_new(k, CHECKED_CHAIN, ast, span);
-        product->op = OP_MUL;
-        chain_add(k, product, OP_MUL, variable_number(k, ast, span, p.label));
-        chain_add(k, product, OP_MUL, variable_number(k, ast, span, affine_dim(p.factor.sym)));
-        return chain_type(k, product);
+        return chain_of_two(k, OP_MUL, ast, span, variable_number(k, ast, span, p.label),
+                            variable_number(k, ast, span, affine_dim(p.factor.sym)));
     }
     CheckedExpr *e = expr_new(k, affine_is_dim(v) ? CHECKED_EXTENT : CHECKED_INDEX, ast, span);
     e->weak = WEAK_INT;
@@ -348,12 +345,8 @@ CheckedExpr *position_number(Kern *k, AstId ast, Span span, Affine x)
     for (uint32_t i = 0; i < x.n; i++) {
         CheckedExpr *e = variable_number(k, ast, span, x.term[i].var);
         if (x.term[i].coef != 1) {
-            CheckedExpr *product = expr_new(k, CHECKED_CHAIN, ast, span);
-            product->op = OP_MUL;
-            chain_add(k, product, OP_MUL,
-                      weak_const(k, ast, span, WEAK_INT, x.term[i].coef, 0));
-            chain_add(k, product, OP_MUL, e);
-            e = chain_type(k, product);
+            CheckedExpr *by = weak_const(k, ast, span, WEAK_INT, x.term[i].coef, 0);
+            e = chain_of_two(k, OP_MUL, ast, span, by, e);
         }
         if (sum == NULL && x.n == 1 && x.base == 0) {
             return e;

@@ -104,19 +104,11 @@ static DType settled_type(const CheckedExpr *e, DType t)
 /* `e` computed in the type `in`, then cast. */
 static bool settle_apart(Kern *k, CheckedExpr *e, DType in, DType t)
 {
-    CheckedExpr *inner = expr_new(k, e->kind, e->ast, e->span);
-    *inner = *e;
+    CheckedExpr *inner = arena_copy(k->c->arena, e, sizeof *e);
     if (!weak_settle(k, inner, in, (Span){0})) {
         return false;
     }
-    *e = (CheckedExpr){.kind = CHECKED_MAP,
-                       .op = OP_CAST,
-                       .dtype = t,
-                       .ast = e->ast,
-                       .span = e->span,
-                       .implicit = true,
-                       .n = 1,
-                       .arg = arena_copy(k->c->arena, &inner, sizeof inner)};
+    *e = *expr_cast_to(k, inner, t, true);
     return true;
 }
 
