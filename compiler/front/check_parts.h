@@ -55,7 +55,6 @@ typedef struct SilentSum {
 
 /* An index that one of several terms sums silently. */
 typedef struct TermSum {
-    CheckedExpr *sum; /* the reduction that does it */
     uint32_t label;
     uint32_t count; /* occurrences in the term */
     Span at;        /* the latest of them */

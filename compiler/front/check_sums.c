@@ -155,12 +155,11 @@ static void check_counts(Sums *s, const Label *l, uint32_t k)
 }
 
 /* The sum goes around the product and inside what divides it: `sum[k](A[k] * B[k]) / z`. */
-static CheckedExpr *wrap(Kern *k, CheckedExpr *e, int32_t *summed, uint32_t n,
-                         CheckedExpr **made)
+static CheckedExpr *wrap(Kern *k, CheckedExpr *e, int32_t *summed, uint32_t n)
 {
     Arena *arena = k->c->arena;
     if (e->kind == CHECKED_MAP) { /* a minus */
-        e->arg[0] = wrap(k, e->arg[0], summed, n, made);
+        e->arg[0] = wrap(k, e->arg[0], summed, n);
         return e;
     }
     if (is_product(e) && divides(e)) {
@@ -175,7 +174,7 @@ static CheckedExpr *wrap(Kern *k, CheckedExpr *e, int32_t *summed, uint32_t n,
             chain_add(k, inner, OP_MUL, e->arg[a]);
         }
         CheckedExpr *body = inner->n == 1 ? inner->arg[0] : inner;
-        chain_add(k, outer, OP_MUL, wrap(k, body, summed, n, made));
+        chain_add(k, outer, OP_MUL, wrap(k, body, summed, n));
         for (; a < e->n; a++) {
             chain_add(k, outer, (Op)e->link[a], e->arg[a]);
         }
@@ -188,7 +187,6 @@ static CheckedExpr *wrap(Kern *k, CheckedExpr *e, int32_t *summed, uint32_t n,
     sum->arg = arena_copy(arena, &e, sizeof e);
     sum->rank = n;
     sum->label = summed;
-    *made = sum;
     return sum;
 }
 
@@ -218,49 +216,16 @@ CheckedExpr *sums_explicit(Kern *k, CheckedExpr *term, uint32_t first_label, boo
     if (n_summed == 0) {
         return term;
     }
-    CheckedExpr *sum = NULL;
-    term = wrap(k, term, summed, n_summed, &sum);
+    term = wrap(k, term, summed, n_summed);
     for (uint32_t j = 0; j < n && !lone; j++) {
         if (s.count[j] > 0) {
-            vec_push(arena, &k->sums, ((TermSum){sum, first_label + j, s.count[j], s.at[j]}));
+            vec_push(arena, &k->sums, ((TermSum){first_label + j, s.count[j], s.at[j]}));
         }
     }
     return term;
 }
 
 /* ---- extents of 1 stretch to those of other terms ---- */
-
-/* `sum` as many times as the extent says: it does not depend on the index. None of it where the extent is 0, whatever it
- * holds. */
-static void repeat_sum(Kern *k, CheckedExpr *sum, Dim extent)
-{
-    bool open = extent.sym >= 0;
-    int64_t half = INT64_C(1) << 31; /* integers wrap, so their count may */
-    int64_t n = sum->dtype == DTYPE_I32 ? (extent.n + half) % (2 * half) - half : extent.n;
-    CheckedExpr *count = weak_const(k, sum->ast, sum->span, WEAK_INT, n, 0);
-    if (open) {
-        count->kind = CHECKED_EXTENT;
-        count->dim = extent.sym;
-    }
-    CheckedExpr *once = expr_new(k, CHECKED_REDUCE, sum->ast, sum->span);
-    *once = *sum;
-    CheckedExpr *product = expr_new(k, CHECKED_CHAIN, sum->ast, sum->span);
-    product->op = OP_MUL;
-    chain_add(k, product, OP_MUL, count);
-    chain_add(k, product, OP_MUL, once);
-    product = chain_type(k, product);
-    if (open || extent.n == 0) {
-        CheckedExpr *limit = weak_const(k, sum->ast, sum->span, WEAK_INT, 0, 0);
-        CheckedExpr *size = arena_copy(k->c->arena, count, sizeof *count);
-        size->weak = WEAK_INT;
-        CheckedExpr *two[2] = {size, limit};
-        CheckedExpr *some = expr_map(k, OP_GT, sum->ast, sum->span, sum->span, two, 2);
-        CheckedExpr *none = weak_const(k, sum->ast, sum->span, WEAK_INT, 0, 0);
-        CheckedExpr *three[3] = {some, product, none};
-        product = expr_map(k, OP_SELECT, sum->ast, sum->span, sum->span, three, 3);
-    }
-    *sum = *product;
-}
 
 /* What the terms say of an index that several of them sum: places among the sums, +1; 0: none. */
 typedef struct Agreed {
@@ -310,7 +275,7 @@ bool sums_agree(Kern *k)
     bool ok = true;
     for (uint32_t j = 0; j < k->sums.n && !k->poisoned; j++) {
         const TermSum *s = &k->sums.at[j];
-        const Label *l = &k->labels.at[s->label];
+        Label *l = &k->labels.at[s->label];
         if (!dim_is(l->extent, 1) || agreed[j]->long_one == 0) {
             continue;
         }
@@ -321,7 +286,8 @@ bool sums_agree(Kern *k)
             ok = false;
         } else {
             uint32_t place = agreed[j]->long_one - 1;
-            repeat_sum(k, s->sum, k->labels.at[k->sums.at[place].label].extent);
+            l->extent = k->labels.at[k->sums.at[place].label].extent;
+            l->counted = true;
         }
     }
     return ok && !k->poisoned;
