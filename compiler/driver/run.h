@@ -10,6 +10,10 @@
 #include "driver/options.h"
 #include "driver/tool.h"
 
+/* Seconds that a rank waits for the others: ranks compile and compute at their own pace. */
+#define RUN_TIMEOUT      600
+#define RUN_TIMEOUT_MOST 1000000
+
 /* All of it, between reading the command line and writing files. */
 bool run_tool(ToolRun *t);
 

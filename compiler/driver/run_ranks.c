@@ -293,6 +293,12 @@ static bool report(CLibrary *b, const Ranks *r, tdsl_status status)
         return fail(b, str_format(b->arena, "rank %d of %d failed", (int)r->bad_rank[r->rank],
                                   (int)r->n));
     }
+    if (status == TDSL_E_TIMEOUT) {
+        return fail(b, str_format(b->arena,
+                                  "rank %d of %d: another one did not come within the "
+                                  "--timeout",
+                                  (int)r->rank, (int)r->n));
+    }
     for (int32_t k = 0; k < r->n; k++) {
         if (r->status[k] != TDSL_OK && r->status[k] != TDSL_E_PEER) {
             return fail(b, str_format(b->arena, "rank %d of %d: %s", (int)k, (int)r->n,
@@ -318,6 +324,9 @@ bool run_ranks(CLibrary *b, const tdsl_comm *comm, const Head *h, const char *sy
 {
     Ranks r = {0};
     if (!set_up(b, symbol, wish, &r) || !place_results(b, h, dims, args, results, &r)) {
+        if (comm != NULL) { /* the others wait */
+            tdsl_dist_refuse(comm, TDSL_E_ARGUMENT);
+        }
         return false;
     }
     const tdsl_kernel_info *kernel = r.dist->kernel;

@@ -16,8 +16,6 @@
 
 #include <tdsl/dist.h>
 
-/* That a call may have. */
-
 typedef struct Run {
     ToolRun *t;
     Input in;
@@ -390,9 +388,11 @@ static bool run_input(ToolRun *t, Run *r)
     }
     int64_t repeat = option_given(&t->options, OPT_TIME) ? 1 : 0;
     int64_t threads = c_threads(THREADS_MOST);
+    int64_t seconds = RUN_TIMEOUT;
     MeshWish mesh = {0};
     if (!option_number(&t->options, OPT_REPEAT, 1, 1000000, &repeat, &t->usage) ||
         !option_number(&t->options, OPT_THREADS, 1, THREADS_MOST, &threads, &t->usage) ||
+        !option_number(&t->options, OPT_TIMEOUT, 1, RUN_TIMEOUT_MOST, &seconds, &t->usage) ||
         !mesh_wish(&t->options, THREADS_MOST, &t->usage, &mesh) || !mesh_of_comm(t, &mesh) ||
         !read_input(r)) {
         return false;

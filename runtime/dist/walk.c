@@ -301,25 +301,6 @@ static tdsl_status take_space(const tdsl_dist_count *count, const tdsl_dist_opti
     return bytes < left || bytes - left < need ? TDSL_E_WORKSPACE : TDSL_OK;
 }
 
-static tdsl_status run(const Setting *s, const tdsl_comm *comm, void *const *args, void *space,
-                       const tdsl_threads *threads, tdsl_dist_count *count, tdsl_status *local)
-{
-    Walk w;
-    tdsl_status status = walk_make(&w, s, comm->rank);
-    w.comm = comm;
-    w.args = args;
-    w.base = space;
-    w.threads = threads;
-    if (status == TDSL_OK) {
-        status = take_steps(&w, local);
-        count->received = w.count.received;
-        count->sent = w.count.sent;
-        count->calls = w.count.calls;
-        walk_free(&w);
-    }
-    return status;
-}
-
 tdsl_status tdsl_dist_call(const tdsl_comm *comm, const tdsl_dist_info *dist,
                            const tdsl_mesh *mesh, const int64_t *dims, void *const *args,
                            tdsl_dist_options *options, tdsl_dist_count *count)
@@ -329,22 +310,33 @@ tdsl_status tdsl_dist_call(const tdsl_comm *comm, const tdsl_dist_info *dist,
     tdsl_dist_count counted = {0};
     int64_t all[TDSL_MAX_DIMS];
     Setting s = {0};
+    Walk w = {0};
     void *own = NULL, *space = NULL;
-    tdsl_status status = setting_make(dist, mesh, dims, all, &s);
+    tdsl_status status = setting_make(dist, mesh, dims, all, &s), local = TDSL_OK;
     int64_t alike = status == TDSL_OK ? digest(&s) : 0;
     status = status == TDSL_OK ? check(&s, comm, args) : status;
     status = status == TDSL_OK ? o->before : status;
     status = status == TDSL_OK ? measure(&s, comm->rank, &counted) : status;
     status = status == TDSL_OK ? take_space(&counted, o, &space, &own) : status;
+    status = status == TDSL_OK ? walk_make(&w, &s, comm->rank) : status;
     status = agree(comm, status, alike, &o->bad_rank);
     if (status == TDSL_OK) {
-        tdsl_status local = TDSL_OK;
-        status = run(&s, comm, args, space, o->threads != NULL ? o->threads : &one, &counted,
-                     &local);
-        if (status == TDSL_OK) { /* else the communicator is lost */
+        w.comm = comm;
+        w.args = args;
+        w.base = space;
+        w.threads = o->threads != NULL ? o->threads : &one;
+        status = take_steps(&w, &local);
+        counted.received = w.count.received;
+        counted.sent = w.count.sent;
+        counted.calls = w.count.calls;
+        if (status == TDSL_OK) {
             status = agree(comm, local, alike, &o->bad_rank);
+        } else {
+            own =
+                NULL; /* the communicator is lost, and may write to it when a late rank comes */
         }
     }
+    walk_free(&w);
     free(own);
     if (count != NULL) {
         *count = counted;

@@ -11,6 +11,9 @@
 #define PIECE ((int64_t)1 << 30)
 #define TAG   1
 
+/* Numbers of an agreement, at most. */
+#define NUMBERS 16
+
 typedef struct State {
     MPI_Comm comm;
     int32_t size;
@@ -18,6 +21,8 @@ typedef struct State {
     bool lost;
     MPI_Request *request;
     int64_t n, room;
+    int64_t own[NUMBERS],
+        least[NUMBERS]; /* here, since MPI may write them long after a wait was given up */
 } State;
 
 static int64_t now_ms(void)
@@ -46,16 +51,19 @@ static MPI_Request *next_request(State *s)
 static tdsl_status wait_all(State *s)
 {
     int64_t begin = now_ms();
-    for (int done = 0; done == 0;) {
-        if (MPI_Testall((int)s->n, s->request, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS) {
+    for (int64_t k = 0; k < s->n;) {
+        int done = 0;
+        if (MPI_Test(&s->request[k], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
             s->lost = true;
             return TDSL_E_PEER;
         }
-        if (done == 0) {
-            (void)sched_yield(); /* there may be more ranks than cores */
+        if (done != 0) {
+            k++;
+            continue;
         }
-        if (done == 0 && s->timeout_ms > 0 && now_ms() - begin > s->timeout_ms) {
-            s->lost = true;
+        (void)sched_yield(); /* there may be more ranks than cores */
+        if (s->timeout_ms > 0 && now_ms() - begin > s->timeout_ms) {
+            s->lost = true; /* its requests stay: MPI-3 cannot take back all of them */
             return TDSL_E_TIMEOUT;
         }
     }
@@ -85,7 +93,10 @@ static tdsl_status exchange(void *state, const tdsl_dist_bytes *send,
                             const tdsl_dist_bytes *receive)
 {
     State *s = state;
-    tdsl_status status = s->lost ? TDSL_E_PEER : TDSL_OK;
+    tdsl_status status = TDSL_OK;
+    if (s->lost) {
+        return TDSL_E_PEER;
+    }
     s->n = 0;
     for (int32_t r = 0; status == TDSL_OK && r < s->size; r++) {
         status = post(s, r, &receive[r], false);
@@ -100,45 +111,84 @@ static tdsl_status exchange(void *state, const tdsl_dist_bytes *send,
 static tdsl_status agree(void *state, int64_t *numbers, int32_t n)
 {
     State *s = state;
-    int64_t least[16];
+    if (s->lost) {
+        return TDSL_E_PEER;
+    }
     s->n = 0;
-    MPI_Request *r = s->lost || n > 16 ? NULL : next_request(s);
+    MPI_Request *r = n > NUMBERS ? NULL : next_request(s);
+    for (int32_t k = 0; r != NULL && k < n; k++) {
+        s->own[k] = numbers[k];
+    }
     if (r == NULL ||
-        MPI_Iallreduce(numbers, least, n, MPI_INT64_T, MPI_MIN, s->comm, r) != MPI_SUCCESS) {
+        MPI_Iallreduce(s->own, s->least, n, MPI_INT64_T, MPI_MIN, s->comm, r) != MPI_SUCCESS) {
         s->lost = true;
         return TDSL_E_PEER;
     }
     tdsl_status status = wait_all(s);
     for (int32_t k = 0; status == TDSL_OK && k < n; k++) {
-        numbers[k] = least[k];
+        numbers[k] = s->least[k];
     }
     return status;
 }
 
-tdsl_status tdsl_comm_from_mpi(MPI_Comm comm, int32_t timeout_ms, tdsl_comm *out)
+/* A duplicate of the communicator, unless some rank does not ask for one in time. */
+static tdsl_status duplicate(State *s, MPI_Comm comm)
+{
+    MPI_Request *r = next_request(s);
+    if (r == NULL) {
+        return TDSL_E_MEMORY;
+    }
+    if (MPI_Comm_idup(comm, &s->comm, r) != MPI_SUCCESS) {
+        return TDSL_E_PEER;
+    }
+    return wait_all(s);
+}
+
+static tdsl_status describe(State *s, tdsl_comm *out)
 {
     int rank = 0, size = 0;
-    State *s = calloc(1, sizeof *s);
-    if (s == NULL || out == NULL) {
-        free(s);
-        return s == NULL ? TDSL_E_MEMORY : TDSL_E_ARGUMENT;
-    }
-    if (MPI_Comm_dup(comm, &s->comm) != MPI_SUCCESS ||
-        MPI_Comm_set_errhandler(s->comm, MPI_ERRORS_RETURN) != MPI_SUCCESS ||
+    if (MPI_Comm_set_errhandler(s->comm, MPI_ERRORS_RETURN) != MPI_SUCCESS ||
         MPI_Comm_rank(s->comm, &rank) != MPI_SUCCESS ||
         MPI_Comm_size(s->comm, &size) != MPI_SUCCESS) {
-        free(s);
         return TDSL_E_PEER;
     }
     s->size = size;
-    s->timeout_ms = timeout_ms;
     *out = (tdsl_comm){s, rank, size, exchange, agree};
     return TDSL_OK;
+}
+
+static void release(State *s)
+{
+    if (!s->lost) { /* else requests, which MPI may still serve, are in it */
+        free(s->request);
+        free(s);
+    }
+}
+
+tdsl_status tdsl_comm_from_mpi(MPI_Comm comm, int32_t timeout_ms, tdsl_comm *out)
+{
+    State *s = out == NULL ? NULL : calloc(1, sizeof *s);
+    if (s == NULL) {
+        return out == NULL ? TDSL_E_ARGUMENT : TDSL_E_MEMORY;
+    }
+    s->timeout_ms = timeout_ms;
+    tdsl_status status = duplicate(s, comm);
+    status = status == TDSL_OK ? describe(s, out) : status;
+    if (status != TDSL_OK) {
+        release(s);
+    }
+    return status;
 }
 
 tdsl_status tdsl_comm_from_fortran(MPI_Fint comm, int32_t timeout_ms, tdsl_comm *out)
 {
     return tdsl_comm_from_mpi(MPI_Comm_f2c(comm), timeout_ms, out);
+}
+
+int tdsl_comm_is_lost(const tdsl_comm *comm)
+{
+    const State *s = comm->state;
+    return s != NULL && s->lost;
 }
 
 void tdsl_comm_free_mpi(tdsl_comm *comm)
@@ -148,8 +198,7 @@ void tdsl_comm_free_mpi(tdsl_comm *comm)
         if (!s->lost) {
             (void)MPI_Comm_free(&s->comm);
         }
-        free(s->request);
-        free(s);
+        release(s);
     }
     comm->state = NULL;
 }

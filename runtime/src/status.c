@@ -30,7 +30,7 @@ static const StatusRow status_rows[] = {
     {TDSL_E_NO_LIBRARY, "TDSL_E_NO_LIBRARY", "device library is absent"},
     {TDSL_E_NO_SYMBOL, "TDSL_E_NO_SYMBOL", "symbol is missing in the device library"},
     {TDSL_E_DEVICE, "TDSL_E_DEVICE", "device reported an error"},
-    {TDSL_E_TIMEOUT, "TDSL_E_TIMEOUT", "device did not answer in time"},
+    {TDSL_E_TIMEOUT, "TDSL_E_TIMEOUT", "device or rank did not answer in time"},
     {TDSL_E_DEVICE_LOST, "TDSL_E_DEVICE_LOST", "device is lost"},
     {TDSL_E_NUMERICAL, "TDSL_E_NUMERICAL", "device finished with a numerical error"},
     {TDSL_E_NEFF, "TDSL_E_NEFF", "NEFF is missing, damaged, or of another kernel"},

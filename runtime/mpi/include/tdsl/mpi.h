@@ -10,13 +10,16 @@
 
 TDSL_BEGIN
 
-/* A duplicate of the communicator; all of its ranks call this. A wait of more than `timeout_ms` (0: none is too long) is TDSL_E_TIMEOUT, and the
- * communicator is lost: later calls fail at once. It is the program that calls MPI_Abort, if it wants to. */
+/* A duplicate of the communicator; all of its ranks call this. A wait of more than `timeout_ms` (0: none is too long), here or in a call, is
+ * TDSL_E_TIMEOUT, and the communicator is lost: later calls fail at once with TDSL_E_PEER. What was moving is not taken back, so a workspace that was given to the
+ * call stays in use. MPI_Finalize may wait for the rank that did not come: it is the program that calls MPI_Abort. */
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_comm_from_mpi(MPI_Comm comm, int32_t timeout_ms,
                                                        tdsl_comm *out);
 /* The same from a handle of Fortran, as mpi4py gives by py2f(). */
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_comm_from_fortran(MPI_Fint comm, int32_t timeout_ms,
                                                            tdsl_comm *out);
+/* Not 0: a call has failed in a way that leaves ranks at different places. */
+TDSL_API int tdsl_comm_is_lost(const tdsl_comm *comm);
 TDSL_API void tdsl_comm_free_mpi(tdsl_comm *comm);
 
 TDSL_END
