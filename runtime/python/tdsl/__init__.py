@@ -7,12 +7,14 @@ package imports neither NumPy nor its own parts, which come when they are first 
 __version__ = "0.1.0"
 _PARTS = {
     "_cache": ["cache_clear", "cache_info"],
+    "_comm": ["ThreadComm", "thread_ranks"],
     "_contract": ["contract", "tensordot", "transpose"],
     "_einsum": ["Expression", "einsum", "expression"],
     "_errors": ["ArgumentError", "CCompilerError", "CallError", "CompileError", "CompileWarning", "CopyWarning", "DtypeError", "Error",
-                "FileError", "OverlapError", "ShapeError", "SlowWarning", "WorkspaceError"],
+                "FileError", "OverlapError", "PeerError", "RankTimeoutError", "ShapeError", "SlowWarning", "WorkspaceError"],
     "_path": ["Path", "path"],
     "_program": ["Kernel", "Program", "compile", "load"],
+    "_ranks": ["Blocks", "gather", "scatter"],
 }
 _PART_OF = {name: part for part, names in _PARTS.items() for name in names}
 __all__ = sorted(_PART_OF)
@@ -21,14 +23,16 @@ _MODULES = "cotengra", "jax", "nki", "opt_einsum", "pyscf", "torch", "trntensor"
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._cache import cache_clear as cache_clear, cache_info as cache_info
+    from ._comm import ThreadComm as ThreadComm, thread_ranks as thread_ranks
     from ._contract import contract as contract, tensordot as tensordot, transpose as transpose
     from ._einsum import Expression as Expression, einsum as einsum, expression as expression
     from ._errors import (ArgumentError as ArgumentError, CCompilerError as CCompilerError, CallError as CallError, CompileError as CompileError,
                           CompileWarning as CompileWarning, CopyWarning as CopyWarning, DtypeError as DtypeError, Error as Error,
-                          FileError as FileError, OverlapError as OverlapError, ShapeError as ShapeError, SlowWarning as SlowWarning,
-                          WorkspaceError as WorkspaceError)
+                          FileError as FileError, OverlapError as OverlapError, PeerError as PeerError, RankTimeoutError as RankTimeoutError,
+                          ShapeError as ShapeError, SlowWarning as SlowWarning, WorkspaceError as WorkspaceError)
     from ._path import Path as Path, path as path
     from ._program import Kernel as Kernel, Program as Program, compile as compile, load as load
+    from ._ranks import Blocks as Blocks, gather as gather, scatter as scatter
 else:
     def __getattr__(name: str):
         from importlib import import_module

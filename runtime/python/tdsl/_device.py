@@ -2,7 +2,6 @@
 """Tensors in the memory of a Neuron device, by libtdsl and its library of the device (docs/runtime.md)."""
 import ctypes
 import functools
-import os
 
 from . import _tools
 from ._arrays import NAMES, dtype_of, name_of, plain, pointer
@@ -26,15 +25,10 @@ class _Report(ctypes.Structure):
 
 
 def _library():
-    said = os.environ.get("TDSL_LIBRARY")
-    places = [said] if said else [os.path.join(_tools.HERE, "lib", "libtdsl.so"),
-                                  os.path.join(_tools.HERE, "..", "..", "..", "build", "runtime", "libtdsl.so"), "libtdsl.so"]
-    for place in places:
-        try:
-            return ctypes.CDLL(place)
-        except OSError as error:
-            cause = error
-    raise DeviceError(f"libtdsl cannot be loaded: {cause}")
+    try:
+        return _tools.libtdsl()
+    except Error as error:
+        raise DeviceError(str(error)) from None
 
 
 class _Context:

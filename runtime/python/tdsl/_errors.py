@@ -60,6 +60,18 @@ class CCompilerError(Error, RuntimeError):
     """There is no C compiler where one is required, or it failed."""
 
 
+class PeerError(Error, RuntimeError):
+    """Another rank of a call failed. `rank`: its number; `status`: why, a number of tdsl/abi.h."""
+
+    def __init__(self, message: str, rank: int, status: int) -> None:
+        super().__init__(message)
+        self.rank, self.status = rank, status
+
+
+class RankTimeoutError(Error, TimeoutError):
+    """Another rank did not come; its communicator cannot be used again."""
+
+
 class CopyWarning(UserWarning):
     """An array was copied, as kernels take C order only."""
 

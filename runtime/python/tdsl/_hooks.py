@@ -15,12 +15,14 @@ class _After:
         from importlib.util import find_spec
         sys.meta_path.remove(self)
         spec = find_spec(name)
+        sys.meta_path.insert(0, self)  # who asked may import it later, or install it first
         if spec is None or spec.loader is None:
-            sys.meta_path.insert(0, self)  # not there yet: it may be installed later
             return spec
         run = spec.loader.exec_module
 
         def exec_module(module):
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
             run(module)
             self.then()
         spec.loader.exec_module = exec_module

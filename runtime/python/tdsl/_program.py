@@ -162,7 +162,7 @@ def _result(name, fields, values):
     return result_type(name, fields)(*values)
 
 
-_OPTIONS = "out", "dims", "threads"
+_OPTIONS = "out", "dims", "threads", "comm", "mesh", "timeout"
 
 
 class Kernel(Calls):
@@ -174,9 +174,14 @@ class Kernel(Calls):
 
     out: an array for the result, or a dict of arrays by name. dims: open extents that no array gives, by name.
     threads: how many may compute where that is worth it (default OMP_NUM_THREADS, else all CPUs that the process may use); results are the
-    same bits for any number. A kernel with a parameter of one of these names has that by its name, and the option as `out_`, `dims_`, `threads_`.
+    same bits for any number.
+    comm: of a kernel with `shard`, a communicator of mpi4py, or of tdsl.thread_ranks: all its ranks call the kernel, each with its own blocks of the arrays, and
+    get theirs of results, the same bits on any number of ranks; `cut` says which, tdsl.scatter and tdsl.gather cut and join whole arrays. mesh: ranks of each
+    axis, {"r": 2, "c": 3} (default: as nearly equal as can be). timeout: seconds that a rank waits for the others (default 600).
+    A kernel with a parameter of one of these names has that by its name, and the option as `out_`, `dims_` and so on.
 
-    Raises ShapeError, DtypeError, OverlapError, ArgumentError, WorkspaceError, all of which name the argument. Lists and other
+    Raises ShapeError, DtypeError, OverlapError, ArgumentError, WorkspaceError, all of which name the argument; on ranks all fail where one does, the others with
+    PeerError, and RankTimeoutError says that one did not come. Lists and other
     things that are no arrays are converted; arrays of another element type are refused.
     """
 
@@ -212,15 +217,14 @@ class Kernel(Calls):
         options = [self._renamed.get(option, option) for option in _OPTIONS]
         return Signature([*parameters, *[Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in options if name not in {a.name for a in self._in}]])
 
-    def _sort(self, out, dims, threads, named):
+    def _sort(self, options, named):
         """What was given by the names of options, as options and arguments: parameters called so come first."""
-        given = {"out": out, "dims": dims, "threads": threads}
         for option, other in self._renamed.items():
-            value = given[option]
-            given[option] = named.pop(other, None)
+            value = options[option]
+            options[option] = named.pop(other, None)
             if value is not None:
                 named[option] = value
-        return given["out"], given["dims"], given["threads"], named
+        return *options.values(), named
 
     def _by_name(self, given, named):
         if len(given) > len(self._in):
@@ -270,10 +274,15 @@ class Kernel(Calls):
                 raise ArgumentError(f"result {name!r} of {self.name} is read-only", name)
         return out
 
-    def _slow(self, /, *given, out=None, dims=None, threads=None, **named):
+    def _slow(self, /, *given, out=None, dims=None, threads=None, comm=None, mesh=None, timeout=None, **named):
         key = None
         if self._renamed:
-            out, dims, threads, named = self._sort(out, dims, threads, named)
+            options = {"out": out, "dims": dims, "threads": threads, "comm": comm, "mesh": mesh, "timeout": timeout}
+            out, dims, threads, comm, mesh, timeout, named = self._sort(options, named)
+        if comm is not None:
+            return self._call_on_ranks(given, named, out, dims, threads, comm, mesh, timeout)
+        if mesh is not None or timeout is not None:
+            raise ArgumentError(f"{self.name}: {'mesh' if mesh is not None else 'timeout'} without comm", "comm")
         if fast is None and out is None and dims is None and not named and self._reads_arrays:
             try:
                 key = (threads, *key_of(given))
@@ -289,10 +298,24 @@ class Kernel(Calls):
         made = [a if a.shape else a[()] for a in made]
         return None if not made else made[0] if self._tuple is None else self._tuple(*made)
 
+    def _arguments(self, given, named):
+        """Arrays by name, as they were given, and as arrays of NumPy."""
+        values = self._by_name(given, named)
+        return values, {arg.name: self._read(arg, values[arg.name]) for arg in self._in}
+
+    def _call_on_ranks(self, given, named, out, dims, threads, comm, mesh, timeout):
+        from . import _ranks
+        results = _ranks.call(self, _ranks.Link(comm, timeout), lambda: self._arguments(given, named)[1], lambda: self._outputs(out), dims, threads, mesh)
+        return None if not results else results[0] if self._tuple is None else self._tuple(*results)
+
+    def cut(self, name: str, comm: Any, dims: dict[str, int], mesh: Any = None) -> tuple[slice, ...]:
+        """Which part of argument `name` a rank of `comm` has, as slices of the whole array. dims: all open extents, by name."""
+        from . import _ranks
+        return _ranks.cut(self, name, comm, dims, mesh)
+
     def _call(self, key, given, named, out, dims, threads):
         import numpy as np
-        values = self._by_name(given, named)
-        arrays = {arg.name: self._read(arg, values[arg.name]) for arg in self._in}
+        values, arrays = self._arguments(given, named)
         outputs = self._outputs(out)
         asked, threads = threads, threads_of(threads)
         kernel = self._source.kernels(threads)[self.name]

@@ -35,6 +35,19 @@ def _find(name, variable):
     return found
 
 
+def libtdsl():
+    """The library: TDSL_LIBRARY says it, else it is in the package, in the build tree of a checkout, or where the system looks."""
+    import ctypes
+    said = os.environ.get("TDSL_LIBRARY")
+    places = [said] if said else [os.path.join(HERE, "lib", "libtdsl.so"), os.path.join(HERE, "..", "..", "..", "build", "runtime", "libtdsl.so"), "libtdsl.so"]
+    for place in places:
+        try:
+            return ctypes.CDLL(place)
+        except OSError as error:
+            cause = error
+    raise Error(f"libtdsl cannot be loaded: {cause}")
+
+
 def tdslc():
     """The path of tdslc."""
     return _find("tdslc", "TDSL_TDSLC")

@@ -62,7 +62,7 @@ class NkiKernel(Kernel):
 
     def explain(self, /, *given: Any, dims: dict[str, int] | None = None, **named: Any) -> Report:
         """The Report of a call with these arguments, which is not made."""
-        _, dims, _, named = self._sort(None, dims, None, named)
+        _, dims, *_, named = self._sort({**dict.fromkeys(_OPTIONS), "dims": dims}, named)
         values = self._by_name(given, named)
         arrays = {arg.name: self._read(arg, values[arg.name]) for arg in self._in}
         return self._dispatch.choose(bind(self._dispatch, arrays, dims), tell=False)[2]
@@ -71,7 +71,9 @@ class NkiKernel(Kernel):
         for x in (*given, *named.values()):
             device = found.owner(x)
             if device is not None:
-                out, dims, _, named = self._sort(*[named.pop(option, None) for option in _OPTIONS], named)
+                out, dims, _, comm, _, _, named = self._sort({option: named.pop(option, None) for option in _OPTIONS}, named)
+                if comm is not None:
+                    raise ArgumentError(f"{self.name}: ranks have arrays of the host, and an argument is on the device", "comm")
                 return self._resident(device, self._by_name(given, named), out, dims)
         return super().__call__(*given, **named)
 
