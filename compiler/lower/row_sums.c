@@ -101,7 +101,7 @@ static bool is_sum(const RowSums *x, const Stmt *s, const Stmt *t)
     DType type = x->from->bufs.at[s->dst].dtype;
     return t->fold == OP_SUM && t->scan == 0 && t->schedule == NULL &&
            x->from->bufs.at[t->dst].dtype == type && t->value->kind == EXPR_LOAD &&
-           expr_load_of(s->value, t->dst) == NULL && reads_as_made(x, s, t);
+           !expr_reads(s->value, t->dst) && reads_as_made(x, s, t);
 }
 
 static bool is_narrower(const RowSums *x, const Stmt *s, const Stmt *t)
@@ -109,7 +109,7 @@ static bool is_narrower(const RowSums *x, const Stmt *s, const Stmt *t)
     DType type = x->from->bufs.at[t->dst].dtype;
     return t->fold == OP_COPY && t->sums == 0 && dtype_is_float(type) &&
            dtype_bytes(type) < dtype_bytes(x->from->bufs.at[s->dst].dtype) &&
-           expr_load_of(s->value, t->dst) == NULL && reads_as_made(x, s, t);
+           !expr_reads(s->value, t->dst) && reads_as_made(x, s, t);
 }
 
 static uint32_t count_readers(const Kernel *k, BufRef buf)
@@ -117,22 +117,18 @@ static uint32_t count_readers(const Kernel *k, BufRef buf)
     StmtWalk w;
     uint32_t n = 0;
     for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
-        n += expr_load_of(s->value, buf) != NULL;
+        n += expr_reads(s->value, buf);
     }
     return n;
-}
-
-static bool reads(const Stmt *s, BufRef buf)
-{
-    return expr_load_of(s->value, buf) != NULL;
 }
 
 /* Must they stay in their order? */
 static bool in_order(const Stmt *s, const Stmt *t)
 {
-    bool order = reads(s, t->dst) || reads(t, s->dst) || tile_sets(s, t->dst);
-    order |= s->sums > 0 && (reads(t, s->sums - 1) || tile_sets(t, s->sums - 1));
-    return order || (t->sums > 0 && reads(s, t->sums - 1));
+    bool order =
+        expr_reads(s->value, t->dst) || expr_reads(t->value, s->dst) || tile_sets(s, t->dst);
+    order |= s->sums > 0 && (expr_reads(t->value, s->sums - 1) || tile_sets(t, s->sums - 1));
+    return order || (t->sums > 0 && expr_reads(s->value, t->sums - 1));
 }
 
 /* Statements beside a function, places in its block (0: there is none), and which of those between must stand before it. */
@@ -163,7 +159,7 @@ static bool may_join(Stmt *const *body, uint32_t at, uint32_t to, Beside *b)
         if (tile_sets(u, s->dst)) {
             return false;
         }
-        b->before[i] = tile_sets(u, t->dst) || reads(u, t->dst);
+        b->before[i] = tile_sets(u, t->dst) || expr_reads(u->value, t->dst);
         if (b->before[i] && !may_precede(body, at, i, b)) {
             return false;
         }
@@ -223,7 +219,7 @@ static bool is_used(Stmt *const *body, uint32_t n, const Beside *b, const Stmt *
 {
     bool used = tile_sets(map, buf);
     for (uint32_t i = 0; i < n; i++) {
-        used |= b->before[i] && (tile_sets(body[i], buf) || reads(body[i], buf));
+        used |= b->before[i] && (tile_sets(body[i], buf) || expr_reads(body[i]->value, buf));
     }
     return used;
 }

@@ -201,11 +201,6 @@ static void blocks_leave(Lower *l, Livings *living, uint32_t at)
     living->list.n = kept;
 }
 
-/* What stands beside a function: the sum of its rows, and the copy of its values in a narrower type; places in its body, or 0. */
-typedef struct Beside {
-    uint32_t sum, narrow;
-} Beside;
-
 /* Lowers the function at `at` with the sum of its rows right behind it, and with a copy in a narrower type behind that, where nothing else
  * reads the function: the last statement that was lowered, or `at`: none was. */
 static uint32_t row_sums(Lower *l, Livings *living, Stmt *const *body, uint32_t n, uint32_t at)

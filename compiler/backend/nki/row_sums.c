@@ -3,40 +3,19 @@
  * the values may be a narrower type alone. */
 #include "backend/nki/statement.h"
 
-/* Positions in indices of `reader`, as positions in those of `s` in the same order. */
-static const Affine *in_indices_of(Lower *l, const Stmt *s, const Stmt *reader,
-                                   const Affine *at, uint32_t rank)
+/* Does the statement read what `s` makes where that sets it, with the same indices, as kernel_sums_apart leaves a map and its sums? */
+static bool reads_as_made(const Lower *l, const Stmt *s, const Stmt *reader)
 {
-    Affine *out = ARENA_ARRAY(l->arena, rank + 1, Affine);
-    for (uint32_t d = 0; d < rank; d++) {
-        out[d] = at[d];
-        for (uint32_t i = 0; i < s->n_index; i++) {
-            out[d] = affine_subst(l->arena, out[d], reader->index[i].var,
-                                  affine_var(l->arena, s->index[i].var));
-        }
+    const Expr *load = expr_uncast(reader->value);
+    bool same = load->kind == EXPR_LOAD && load->buf == s->dst && s->n_index == reader->n_index;
+    for (uint32_t d = 0; same && d < l->from->bufs.at[s->dst].rank; d++) {
+        same = affine_eq(s->at[d], load->at[d]);
     }
-    return out;
-}
-
-/* Does the load, of a statement with the same ranges, have the positions at which `s` sets its buffer? */
-static bool reads_as_made(Lower *l, const Stmt *s, const Stmt *reader, const Expr *load)
-{
-    if (load->kind != EXPR_LOAD || load->buf != s->dst || s->n_index != reader->n_index) {
-        return false;
+    for (uint32_t i = 0; same && i < s->n_index; i++) {
+        const TileIndex *x = &s->index[i], *y = &reader->index[i];
+        same = x->var == y->var && range_eq(&x->range, &y->range);
     }
-    uint32_t rank = l->from->bufs.at[s->dst].rank;
-    const Affine *at = in_indices_of(l, s, reader, load->at, rank);
-    for (uint32_t d = 0; d < rank; d++) {
-        if (!affine_eq(s->at[d], at[d])) {
-            return false;
-        }
-    }
-    for (uint32_t i = 0; i < s->n_index; i++) {
-        if (!range_eq(&s->index[i].range, &reader->index[i].range)) {
-            return false;
-        }
-    }
-    return true;
+    return same;
 }
 
 /* Is the fold the sum of the rows that the statement makes, each by itself? */
@@ -46,8 +25,7 @@ static bool sums_rows(Lower *l, const Stmt *s, const Stmt *fold)
     return s->fold == OP_COPY && fold->fold == OP_SUM &&
            l->from->bufs.at[s->dst].dtype == DTYPE_F32 && fn->kind == EXPR_OP &&
            fn->n_args == 1 && l->home[s->dst].on_chip &&
-           l->from->bufs.at[fold->dst].dtype == DTYPE_F32 &&
-           reads_as_made(l, s, fold, expr_uncast(fold->value));
+           l->from->bufs.at[fold->dst].dtype == DTYPE_F32 && reads_as_made(l, s, fold);
 }
 
 bool lower_narrows(Lower *l, const Stmt *s, const Stmt *copy)
@@ -55,7 +33,7 @@ bool lower_narrows(Lower *l, const Stmt *s, const Stmt *copy)
     const Buffer *b = &l->from->bufs.at[copy->dst];
     return copy->fold == OP_COPY && dtype_is_float(b->dtype) && dtype_bytes(b->dtype) < 4 &&
            l->home[copy->dst].on_chip && evaluate_is_function(expr_uncast(s->value)->op) &&
-           reads_as_made(l, s, copy, expr_uncast(copy->value));
+           reads_as_made(l, s, copy);
 }
 
 /* What was evaluated over a box. */
@@ -159,12 +137,11 @@ bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *narrow, const Stmt *fol
     if (narrow != NULL) {
         const Buffer *b = &l->from->bufs.at[narrow->dst];
         r.as.dst = narrow->dst;
-        r.as.at = in_indices_of(l, s, narrow, narrow->at, b->rank);
+        r.as.at = narrow->at;
         r.as.value = expr_cast(l->arena, s->value, b->dtype);
     }
-    const Affine *to = in_indices_of(l, s, fold, fold->at, l->from->bufs.at[fold->dst].rank);
     r.dst = place_of(l, r.as.dst, r.as.at);
-    r.sums = place_of(l, fold->dst, to);
+    r.sums = place_of(l, fold->dst, fold->at);
     r.shape = statement_shape(l, &r.dst, r.as.value, l->now.n_labels);
     bool rows = !statement_turns(l, s, &r.shape);
     Labels batch = {0}; /* rows that lie beside each other */
