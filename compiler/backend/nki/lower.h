@@ -446,7 +446,7 @@ TileView view_in_loops(Lower *l, const Place *x, Labels p, Labels f, const Box *
 /* How the elements of a block on chip move along its free axis with the loops that stay; or null. */
 const Affine *block_moves(const Lower *l, const Place *x);
 /* How far the element moves on the free axis of a block with a label; of rows, with whole chunks of them. */
-int64_t block_stride(const Lower *l, const Place *x, uint32_t dim, uint32_t label);
+int64_t block_stride(const Lower *l, const Place *x, uint32_t label);
 /* ---- view_gather.c ---- */
 /* The label along which the place lies contiguous in HBM, or LABELS. */
 uint32_t view_unit(const Lower *l, const Place *x);

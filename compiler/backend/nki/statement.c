@@ -3,6 +3,7 @@
  * many of them it fills, what lies contiguous in HBM and how blocks on chip already lie; reduced labels go last on the free
  * axis. */
 #include "backend/nki/statement.h"
+#include "backend/nki/view.h"
 
 static void add_label(Labels *x, uint32_t label)
 {
@@ -25,24 +26,10 @@ bool statement_target(Lower *l, const Place *dst, const Shape *s, const Box *box
     if (dst->rank > 0 && dst->label[h->pdim] != (int32_t)s->p.at[0]) {
         return false;
     }
-    int64_t count = 1, p0 = 0, f0 = 0;
-    for (uint32_t d = 0; d < dst->rank; d++) {
-        int64_t at = place_start(dst, d, box);
-        p0 = d == h->pdim ? at % NKI_PARTITIONS : p0;
-        f0 += d == h->pdim ? at / NKI_PARTITIONS * h->chunk_stride : at * h->stride[d];
-    }
-    for (uint32_t i = s->keep.n; i-- > 0;) {
-        int64_t stride = 0;
-        for (uint32_t d = 0; d < dst->rank; d++) {
-            stride += block_stride(l, dst, d, s->keep.at[i]);
-        }
-        if (box->n[s->keep.at[i]] > 1 && stride != count) {
-            return false;
-        }
-        count *= box->n[s->keep.at[i]];
-    }
-    *out = (TileView){h->buf, 0, labels_count(s->p, box), f0, count, 1, block_moves(l, dst)};
-    return p0 == 0;
+    *out = (TileView){
+        .buf = h->buf, .np = labels_count(s->p, box), .step = 1, .moves = block_moves(l, dst)};
+    view_block_start(l, dst, box, &out->p0, &out->f0);
+    return out->p0 == 0 && view_block_run(l, dst, s->keep, box, out) && out->step == 1;
 }
 
 /* Evaluates a value whose shared subexpressions are remembered for this box only. */

@@ -242,7 +242,7 @@ static bool has_unit(Lower *l, const Place *x, Labels list, const Box *box)
     return false;
 }
 
-bool view_all_there(const Place *x, Labels list, const Box *box)
+static bool all_there(const Place *x, Labels list, const Box *box)
 {
     for (uint32_t i = 0; i < list.n; i++) {
         if (box->n[list.at[i]] > 1 && !place_has(x, list.at[i])) {
@@ -265,9 +265,8 @@ bool view_is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *box
         unit |= box->n[p.at[i]] > 1 && pair_is_unit(l, x, p.at[i]);
     }
     int64_t all = labels_count(p, &l->now.full); /* a remainder goes the way of the rest */
-    return (all > np ? all : np) * nf > 1024 && np > 1 && view_all_there(x, p, box) &&
-           view_all_there(x, f, box) && unit &&
-           labels_count(labels_varying(x, f, box), box) > 1 &&
+    return (all > np ? all : np) * nf > 1024 && np > 1 && all_there(x, p, box) &&
+           all_there(x, f, box) && unit && labels_count(labels_varying(x, f, box), box) > 1 &&
            l->from->bufs.at[x->buf].dtype != DTYPE_BOOL;
 }
 
@@ -382,8 +381,8 @@ static bool strided_view(Lower *l, const Place *x, Labels p, Labels f, const Box
     int32_t unit = loose_unit(l, x, box);
     Labels moving = labels_varying(x, f, box);
     bool pair = l->pair[x->buf];
-    if (unit < 0 || (labels_count(p, box) == 1 && !pair) || !view_all_there(x, p, box) ||
-        !view_all_there(x, f, box)) {
+    if (unit < 0 || (labels_count(p, box) == 1 && !pair) || !all_there(x, p, box) ||
+        !all_there(x, f, box)) {
         return false;
     }
     Labels order = as_they_lie(x, f, (uint32_t)unit);
@@ -422,7 +421,7 @@ static bool stepped_view(Lower *l, const Place *x, Labels p, Labels f, const Box
                          TileView *out)
 {
     uint32_t d = x->rank - 1, j = LABELS;
-    if (x->n_terms == 0 || l->now.flat > 0 || l->pair[x->buf] || !view_all_there(x, f, box)) {
+    if (x->n_terms == 0 || l->now.flat > 0 || l->pair[x->buf] || !all_there(x, f, box)) {
         return false;
     }
     for (uint32_t label = 0; label < l->now.n_labels; label++) {
@@ -480,7 +479,7 @@ static TileView hbm_view(Lower *l, const Place *x, Labels p, Labels f, const Box
         view_gathered(l, x, p, f, box, &out)) {
         return out;
     }
-    if (!view_all_there(x, f, &l->now.full) || !widen(l, x, f, box, &wide)) {
+    if (!all_there(x, f, &l->now.full) || !widen(l, x, f, box, &wide)) {
         return load_view(l, x, p, f, box);
     }
     TileView slab = view_of(l, x, p, f, &wide);
@@ -496,12 +495,9 @@ bool view_block_run(const Lower *l, const Place *x, Labels f, const Box *box, Ti
     int64_t expect = 0, count = 1;
     for (uint32_t i = f.n; i-- > 0;) {
         uint32_t label = f.at[i];
-        int64_t n = box->n[label], s = 0;
+        int64_t n = box->n[label], s = block_stride(l, x, label);
         if (n == 1) {
             continue;
-        }
-        for (uint32_t d = 0; d < x->rank; d++) {
-            s += block_stride(l, x, d, label);
         }
         if (s == 0 || (expect != 0 && s != expect)) {
             return false;
@@ -533,13 +529,17 @@ const Affine *block_moves(const Lower *l, const Place *x)
     return moves == NULL || moves->n == 0 ? NULL : moves;
 }
 
-int64_t block_stride(const Lower *l, const Place *x, uint32_t dim, uint32_t label)
+int64_t block_stride(const Lower *l, const Place *x, uint32_t label)
 {
     const Home *h = &l->home[x->buf];
-    int64_t coef = place_coef(x, dim, label);
-    return dim != h->pdim               ? coef * h->stride[dim]
-           : coef % NKI_PARTITIONS == 0 ? coef / NKI_PARTITIONS * h->chunk_stride
-                                        : 0;
+    int64_t stride = 0;
+    for (uint32_t d = 0; d < x->rank; d++) {
+        int64_t coef = place_coef(x, d, label);
+        stride += d != h->pdim                 ? coef * h->stride[d]
+                  : coef % NKI_PARTITIONS == 0 ? coef / NKI_PARTITIONS * h->chunk_stride
+                                               : 0;
+    }
+    return stride;
 }
 
 /* First element of the box in a block: partition and free position. */
@@ -586,7 +586,7 @@ static void gather_rows(Lower *l, const Place *x, Labels f, const Box *box, Tile
 }
 
 /* Is the label on partitions also in another dimension of the access? */
-bool view_is_diagonal(const Place *x, uint32_t pdim)
+static bool is_diagonal(const Place *x, uint32_t pdim)
 {
     for (uint32_t d = 0; d < x->rank; d++) {
         if (d != pdim && x->label[pdim] >= 0 &&
@@ -597,6 +597,23 @@ bool view_is_diagonal(const Place *x, uint32_t pdim)
     return false;
 }
 
+bool view_block_lies(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
+                     TileView *out)
+{
+    const Home *h = &l->home[x->buf];
+    int32_t lp = x->rank == 0 ? -1 : x->label[h->pdim];
+    int64_t rows = lp < 0 ? 1 : box->n[lp];
+    *out = (TileView){.buf = h->buf,
+                      .np = labels_count(p, box),
+                      .nf = labels_count(f, box),
+                      .step = 1,
+                      .moves = block_moves(l, x)};
+    view_block_start(l, x, box, &out->p0, &out->f0);
+    return out->np == rows && (rows == 1 || labels_have(p, (uint32_t)lp)) &&
+           all_there(x, p, box) && all_there(x, f, box) &&
+           !(rows > 1 && is_diagonal(x, h->pdim)) && out->p0 == 0 && rows <= NKI_PARTITIONS;
+}
+
 static TileView block_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     const Home *h = &l->home[x->buf];
@@ -604,14 +621,12 @@ static TileView block_view(Lower *l, const Place *x, Labels p, Labels f, const B
     int64_t np = labels_count(p, box), nf = labels_count(f, box);
     int64_t rows = lp < 0 ? 1 : box->n[lp];
     DType t = l->from->bufs.at[x->buf].dtype;
-    TileView v = {.buf = h->buf, .np = np, .step = 1, .moves = block_moves(l, x)};
-    view_block_start(l, x, box, &v.p0, &v.f0);
+    TileView v;
+    bool as_it_lies = view_block_lies(l, x, p, f, box, &v) && view_block_run(l, x, f, box, &v);
     bool on_p = rows == 1 || labels_have(p, (uint32_t)lp), straight = np == rows && on_p;
-    bool misses = !view_all_there(x, p, box) || !view_all_there(x, f, box);
+    bool misses = !all_there(x, p, box) || !all_there(x, f, box);
     bool across =
-        rows > 1 && (view_is_diagonal(x, h->pdim) || (on_p && v.p0 + rows > NKI_PARTITIONS));
-    bool as_it_lies =
-        straight && !misses && !across && v.p0 == 0 && view_block_run(l, x, f, box, &v);
+        rows > 1 && (is_diagonal(x, h->pdim) || (on_p && v.p0 + rows > NKI_PARTITIONS));
     if (psum_has(l, x->buf) && !(as_it_lies && psum_takes(l, v))) {
         psum_refuse(l, x->buf);
     }
@@ -621,10 +636,10 @@ static TileView block_view(Lower *l, const Place *x, Labels p, Labels f, const B
     TileView tile = tile_new(l, l->from->bufs.at[x->buf].name->text, t, SPACE_TILE, np, nf);
     if (misses || across || (!straight && (t == DTYPE_BOOL || (rows > 1 && on_p)))) {
         l->tried.away[x->buf] = l->tried.again = l->tried.failed = true; /* any DMA does it */
-        AwayKind kind = rows > 1 && view_is_diagonal(x, h->pdim) ? AWAY_DIAGONAL
-                        : across && !misses                      ? AWAY_ACROSS
-                        : t == DTYPE_BOOL && !misses             ? AWAY_BOOL
-                                                                 : AWAY_OTHER;
+        AwayKind kind = rows > 1 && is_diagonal(x, h->pdim) ? AWAY_DIAGONAL
+                        : across && !misses                 ? AWAY_ACROSS
+                        : t == DTYPE_BOOL && !misses        ? AWAY_BOOL
+                                                            : AWAY_OTHER;
         l->tried.why[x->buf] = (Away){kind, l->now.stmt};
     } else if (straight) {
         gather_rows(l, x, f, box, tile, rows);

@@ -17,10 +17,9 @@ Labels view_rows_turned(Lower *l, const Place *x, Labels f, const Box *box);
 /* view_gather.c: a view of a slab of HBM whose labels lie in another order; false, and nothing done: none is gained. */
 bool view_gathered(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView *out);
 
-/* view.c: does the access move with each label of the list that varies? */
-bool view_all_there(const Place *x, Labels list, const Box *box);
-/* Is the label on partitions also in another dimension of the access? */
-bool view_is_diagonal(const Place *x, uint32_t pdim);
+/* view.c: do rows of a block on chip lie on the partitions of the view, in any order of its other labels? *out: where the first one begins. */
+bool view_block_lies(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
+                     TileView *out);
 /* Is what is loaded transposed then? */
 bool view_is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
 /* A view of memory, in that tile. */

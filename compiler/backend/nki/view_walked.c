@@ -3,24 +3,6 @@
  * in which they lie, and windows of these. */
 #include "backend/nki/view.h"
 
-/* Do rows of the block lie as the view wants them, on the same partitions? `v`: where the first one begins. */
-static bool block_lies(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
-                       TileView *v)
-{
-    const Home *h = &l->home[x->buf];
-    int32_t lp = x->rank == 0 ? -1 : x->label[h->pdim];
-    int64_t rows = lp < 0 ? 1 : box->n[lp];
-    *v = (TileView){.buf = h->buf,
-                    .np = labels_count(p, box),
-                    .nf = labels_count(f, box),
-                    .step = 1,
-                    .moves = block_moves(l, x)};
-    view_block_start(l, x, box, &v->p0, &v->f0);
-    return v->np == rows && (rows == 1 || labels_have(p, (uint32_t)lp)) &&
-           view_all_there(x, p, box) && view_all_there(x, f, box) &&
-           !(rows > 1 && view_is_diagonal(x, h->pdim)) && v->p0 == 0 && rows <= NKI_PARTITIONS;
-}
-
 /* Dimensions of labels with these steps. */
 static uint32_t walked_dims(Labels f, const Box *box, const int64_t *step)
 {
@@ -155,12 +137,9 @@ bool view_walked(Lower *l, const Place *x, Labels p, Labels f, const Box *box, u
                  TileView *out, int64_t *step)
 {
     bool here = l->home[x->buf].on_chip && !l->turn[x->buf].is &&
-                block_lies(l, x, p, f, box, out) && nki_bank(l->to, out->buf) == 0;
+                view_block_lies(l, x, p, f, box, out) && nki_bank(l->to, out->buf) == 0;
     for (uint32_t i = 0; i < f.n && here; i++) {
-        step[i] = 0;
-        for (uint32_t d = 0; d < x->rank; d++) {
-            step[i] += block_stride(l, x, d, f.at[i]);
-        }
+        step[i] = block_stride(l, x, f.at[i]);
         here = step[i] > 0;
     }
     here = (here && walked_dims(f, box, step) <= most) ||
