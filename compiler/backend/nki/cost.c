@@ -375,9 +375,7 @@ static bool count_instr(void *user, const Instr *i)
     Count *c = user;
     NkiCost *o = c->out;
     if (i->kind == INSTR_ALLOC) {
-        if (i->kind == INSTR_ALLOC) {
-            end_life(c, i->dst.buf);
-        }
+        end_life(c, i->dst.buf);
         return true;
     }
     o->instructions += i->times;

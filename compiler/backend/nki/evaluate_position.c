@@ -85,15 +85,11 @@ static const Val *select_by_position(Evaluation *ev, const Expr *e)
     }
     const Val *x = eval(ev, e->arg[1], NULL);
     x = eval_out_of_psum(ev, eval_force(ev, x, DTYPE_F32, NULL));
-    bool walked = x->kind == VAL_TILE && x->hp && view_dtype(l, x->v) == DTYPE_F32;
-    TileView src = walked ? x->v : eval_full_tile(ev, x, DTYPE_F32, NULL);
+    if (x->kind != VAL_TILE || !x->hp || view_dtype(l, x->v) != DTYPE_F32) {
+        x = val_tile(ev, eval_full_tile(ev, x, DTYPE_F32, NULL), true, ev->f);
+    }
     TileView dst = tile_new(l, "t", DTYPE_F32, SPACE_TILE, eval_partitions(ev),
                             labels_count(ev->f, ev->box));
-    const Val *own = val_tile(ev, dst, true, ev->f);
-    int64_t step[LABELS];
-    for (uint32_t i = 0; i < ev->f.n; i++) {
-        step[i] = walked ? eval_step(x, ev->f.at[i]) : own->step[i] * src.step;
-    }
     for (uint32_t i = 0; i < n; i++) {
         IndexSum w;
         int64_t lo, hi;
@@ -102,11 +98,14 @@ static const Val *select_by_position(Evaluation *ev, const Expr *e)
         if (lo <= -INT32_MAX / 2 || hi >= INT32_MAX / 2) {
             lower_refuse(l, l->now.stmt->span, "positions beyond 2^30");
         }
-        whole_select(l, dst, src, i == 0 ? step : own->step, &w, at[i]->op, number, ev->p,
-                     ev->f, ev->box);
-        src = dst;
+        int64_t step[LABELS];
+        for (uint32_t k = 0; k < ev->f.n; k++) {
+            step[k] = eval_step(x, ev->f.at[k]);
+        }
+        whole_select(l, dst, x->v, step, &w, at[i]->op, number, ev->p, ev->f, ev->box);
+        x = val_tile(ev, dst, eval_partitions(ev) > 1, ev->f);
     }
-    return val_tile(ev, dst, eval_partitions(ev) > 1, ev->f);
+    return x;
 }
 
 /* What is made of positions in ways of its own, or null. */

@@ -70,12 +70,21 @@ const Expr *view_load(Lower *l, TileView v, DType as)
     return load_at(l, v, at_of(l, v, l->p, l->f), as);
 }
 
-static const Affine *column_of(Lower *l, TileView v)
+/* Where a view is walked along labels of such steps; along none, its first column. */
+static const Affine *walked_at(Lower *l, TileView v, uint32_t n, const int64_t *step)
 {
     Affine *at = ARENA_ARRAY(l->arena, 2, Affine);
     at[0] = line(l, v.p0, l->p, 1);
     at[1] = start_of(l, v);
+    for (uint32_t i = 0; i < n; i++) {
+        at[1] = affine_add(l->arena, at[1], step[i], affine_var(l->arena, l->q[i]));
+    }
     return at;
+}
+
+static const Affine *column_of(Lower *l, TileView v)
+{
+    return walked_at(l, v, 0, NULL);
 }
 
 const Expr *view_column(Lower *l, TileView v, DType as)
@@ -113,18 +122,6 @@ static Stmt *make_2d(Lower *l, TileView dst)
 {
     TileIndex index[2] = {index_of(l->p, dst.np), index_of(l->f, dst.nf)};
     return make(l, dst.buf, at_of(l, dst, l->p, l->f), 2, index);
-}
-
-/* Where a view is walked along labels of such steps. */
-static const Affine *walked_at(Lower *l, TileView v, uint32_t n, const int64_t *step)
-{
-    Affine *at = ARENA_ARRAY(l->arena, 2, Affine);
-    at[0] = line(l, v.p0, l->p, 1);
-    at[1] = start_of(l, v);
-    for (uint32_t i = 0; i < n; i++) {
-        at[1] = affine_add(l->arena, at[1], step[i], affine_var(l->arena, l->q[i]));
-    }
-    return at;
 }
 
 const Expr *view_walked_load(Lower *l, TileView v, uint32_t n, const int64_t *step, DType as)
@@ -268,12 +265,11 @@ void make_reduce(Lower *l, TileView dst, Op fold, TileView src)
 
 bool make_row_sums(Lower *l, TileView dst, TileView src, bool first)
 {
-    bool added = adds_up(l, dst, src, first);
-    if (!added && first && view_dtype(l, src) == DTYPE_F32) {
+    if (first && view_dtype(l, src) == DTYPE_F32) {
         make_reduce(l, dst, OP_SUM, src);
-        added = true;
+        return true;
     }
-    return added;
+    return adds_up(l, dst, src, first);
 }
 
 void make_reduce_each(Lower *l, TileView dst, Op fold, TileView src, uint32_t n, uint32_t kept,

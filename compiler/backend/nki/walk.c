@@ -185,7 +185,16 @@ static bool begins(const Walk *w, const Stmt *s)
     return all;
 }
 
-/* ---- a statement in loops ---- */
+/* ---- a statement ---- */
+
+static bool visit_instr(Walk *w, Instr *i, uint32_t number)
+{
+    i->place = number;
+    i->env = w->env;
+    i->times = w->times;
+    i->begins = begins(w, i->stmt);
+    return w->visit(w->user, i);
+}
 
 static bool visit_in_loop(Walk *w, const Stmt *s, uint32_t number)
 {
@@ -200,11 +209,7 @@ static bool visit_in_loop(Walk *w, const Stmt *s, uint32_t number)
     }
     d->varies = instr_moves_partitions(&d->instr);
     instr_move(&d->instr, w->env);
-    d->instr.place = number;
-    d->instr.env = w->env;
-    d->instr.times = w->times;
-    d->instr.begins = begins(w, d->instr.stmt);
-    return w->visit(w->user, &d->instr);
+    return visit_instr(w, &d->instr, number);
 }
 
 static bool visit_once(Walk *w, const Stmt *s, uint32_t number)
@@ -214,11 +219,7 @@ static bool visit_once(Walk *w, const Stmt *s, uint32_t number)
         w->bad = s;
         return false;
     }
-    instr.place = number;
-    instr.env = w->env;
-    instr.times = w->times;
-    instr.begins = begins(w, instr.stmt);
-    return w->visit(w->user, &instr);
+    return visit_instr(w, &instr, number);
 }
 
 static bool visit_alloc(Walk *w, const Stmt *s)

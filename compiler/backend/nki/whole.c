@@ -371,13 +371,16 @@ static Positions positions_of(const IndexSum *x, Labels f, const int64_t *step, 
         uint32_t label = f.at[i];
         int64_t n = box->n[label], coef = x->coef[label];
         uint32_t d = w->n;
-        bool on = n == 1 || (d > 0 && coef == w->along[d - 1] * w->count[d - 1] &&
-                             r.step[i] == w->src[d - 1] * w->count[d - 1]);
+        bool on = d > 0 && coef == w->along[d - 1] * w->count[d - 1] &&
+                  r.step[i] == w->src[d - 1] * w->count[d - 1];
+        if (n == 1) {
+            continue;
+        }
         if (r.outer.n > 0 || (!on && d == NKI_FREE_DIMS)) {
             r.outer.at[r.outer.n++] = (uint8_t)label;
             r.part.n[label] = 1;
         } else if (on) {
-            w->count[d - 1] *= n == 1 ? 1 : n;
+            w->count[d - 1] *= n;
         } else {
             w->count[d] = n;
             w->along[d] = coef;
