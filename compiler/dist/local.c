@@ -434,6 +434,61 @@ static void add_results(Local *l, uint32_t n, const NodeRef *wanted, const uint3
     }
 }
 
+/* Positions that must lie inside are looked at by the first kernel that a rank computes: those of parameters element by element, and whole
+ * where a parameter is such positions itself. */
+static bool has_requirements(const Local *l)
+{
+    bool first = l->b->from->required.n > 0;
+    for (uint32_t s = 0; s < l->b->plan->steps.n && first; s++) {
+        first = l->b->plan->steps.at[s].kind != DIST_LOCAL;
+    }
+    return first;
+}
+
+/* The nodes wanted, and behind them those that requirements are of. */
+static const NodeRef *with_required(Local *l, uint32_t *n, const NodeRef *wanted)
+{
+    const Graph *g = l->b->from;
+    NodeRef *all = ARENA_ARRAY(l->b->arena, (size_t)*n + g->required.n, NodeRef);
+    for (uint32_t k = 0; k < *n; k++) {
+        all[k] = wanted[k];
+    }
+    for (uint32_t k = 0; k < g->required.n; k++) {
+        const Required *r = &g->required.at[k];
+        const Node *node = graph_node(g, r->node);
+        for (uint32_t d = 0; node->op == OP_INPUT && d < node->rank; d++) {
+            need_dim(l, node->shape[d]);
+        }
+        need_dim(l, r->what.below);
+        all[(*n)++] = r->node;
+    }
+    return all;
+}
+
+static NodeRef read_whole(Local *l, const Param *p, uint32_t arg)
+{
+    int32_t *cut = ARENA_ARRAY(l->b->arena, p->rank, int32_t);
+    for (uint32_t d = 0; d < p->rank; d++) {
+        cut[d] = -1;
+    }
+    DistValue v = {
+        .dtype = p->dtype, .rank = p->rank, .shape = p->shape, .cut = cut, .fold = OP_COPY};
+    return param_of(l, read_value(l->b, arg, v), p);
+}
+
+static void add_required(Local *l)
+{
+    const Graph *g = l->b->from;
+    for (uint32_t k = 0; k < g->required.n; k++) {
+        Required r = g->required.at[k];
+        const Node *node = graph_node(g, r.node);
+        r.node = node->op == OP_INPUT ? read_whole(l, &g->params.at[node->param], node->param)
+                                      : l->map[r.node];
+        r.what.below = map_dim(l, r.what.below);
+        vec_push(l->to->arena, &l->to->required, r);
+    }
+}
+
 static Sym local_name(LocalBuild *b, const Module *m)
 {
     for (;; b->n_locals++) {
@@ -474,7 +529,10 @@ void local_build(LocalBuild *b, Module *m, uint32_t n, const NodeRef *wanted,
     l.needs = ARENA_ARRAY(b->arena, (size_t)g->dims.list.n + 1, bool);
     l.dim = ARENA_ARRAY(b->arena, (size_t)g->dims.list.n + 1, Dim);
     memset(l.map, 0xff, ((size_t)g->nodes.n + 1) * sizeof *l.map);
-    mark_needed(&l, n, wanted, computed);
+    bool required = has_requirements(&l);
+    uint32_t n_all = n;
+    const NodeRef *all = required ? with_required(&l, &n_all, wanted) : wanted;
+    mark_needed(&l, n_all, all, computed);
     make_dims(&l, over);
     for (NodeRef r = 0; r < g->nodes.n; r++) {
         bool partial = false;
@@ -484,6 +542,9 @@ void local_build(LocalBuild *b, Module *m, uint32_t n, const NodeRef *wanted,
         if (computed[r]) {
             copy_node(&l, r, partial);
         }
+    }
+    if (required) {
+        add_required(&l);
     }
     add_results(&l, n, wanted, values);
     uint32_t *loops = ARENA_ARRAY(b->arena, DIST_AXES, uint32_t);

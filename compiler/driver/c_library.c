@@ -9,6 +9,7 @@
 #include <tdsl/abi.h>
 
 #include "driver/c_library.h"
+#include "driver/positions.h"
 #include "driver/scratch.h"
 #include "driver/targets.h"
 #include "driver/tool.h"
@@ -182,6 +183,20 @@ static void reset_inout(const CCall *call)
     }
 }
 
+/* The position at fault, in words. */
+static bool fail_outside(const CCall *call)
+{
+    CLibrary *b = call->library;
+    tdsl_outside o = {0};
+    if (call->info->outside(call->dims, call->pointers, &o) == 0) {
+        return fail(b, "the kernel returned a failure", "positions changed while it ran");
+    }
+    const Outside outside = {
+        o.array,    o.text,   o.indices, (uint32_t)o.dimension, (uint32_t)o.n_indices,
+        o.position, o.extent, o.index};
+    return positions_report(b->ctx, (Span){0}, &outside);
+}
+
 bool c_call_run(CCall *call, int64_t times, double *seconds)
 {
     const tdsl_threads threads = {.count = call->threads};
@@ -193,6 +208,9 @@ bool c_call_run(CCall *call, int64_t times, double *seconds)
                                           call->bytes, &threads);
     }
     *seconds = tool_clock() - start;
+    if (status == TDSL_E_INDEX) {
+        return fail_outside(call);
+    }
     return status == TDSL_OK ||
            fail(call->library, "the kernel returned a failure",
                 str_format(call->library->arena, "status %d", (int)status));

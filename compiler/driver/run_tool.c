@@ -2,6 +2,7 @@
 /* tdsl-run and tdsl-run-mpi: runs one kernel of a file, or an equation, on arrays and words, and shows what came out. */
 #include <string.h>
 
+#include "driver/positions.h"
 #include "driver/c_library.h"
 #include "driver/compile.h"
 #include "driver/decisions.h"
@@ -194,7 +195,13 @@ static bool interpret(Run *r)
         return false;
     }
     double start = tool_clock();
-    bool ok = stage_info(stage)->eval(&r->c, 0, r->args.dims, r->args.args, r->results);
+    const KernelModule *m = stage == STAGE_LEGAL ? r->c.legal : r->c.tiled;
+    bool ok = stage_form(stage) == FORM_KERNEL
+                  ? kernel_positions_hold(&r->t->ctx, &r->t->arena, m->kernels.at[0],
+                                          r->args.dims, r->args.args)
+                  : graph_positions_hold(&r->t->ctx, &r->t->arena, r->c.module->graphs.at[0],
+                                         r->args.dims, r->args.args);
+    ok = ok && stage_info(stage)->eval(&r->c, 0, r->args.dims, r->args.args, r->results);
     r->timing.median = r->timing.least = tool_clock() - start;
     r->timing.multiply_adds = count_work(r);
     return ok;

@@ -506,3 +506,39 @@ bool number_fit(Ctx *ctx, Number v, DType dtype, Span span, Number *out)
     *out = to;
     return true;
 }
+
+bool read_requirement(DumpReader *r, Cursor *c, Requirement *out)
+{
+    const Term *text = cursor_expect(c, TERM_STRING, NULL, "the position as a string");
+    const Term *indices = NULL, *of = NULL, *dimension = NULL;
+    *out = (Requirement){.indices = ""};
+    if (cursor_take(c, TERM_NAME, "at")) {
+        indices = cursor_expect(c, TERM_STRING, NULL, "names of indices as a string");
+        if (indices == NULL) {
+            return false;
+        }
+        out->indices = indices->text->text;
+    }
+    if (text == NULL || cursor_expect(c, TERM_NAME, "of", "'of'") == NULL ||
+        (of = cursor_expect(c, TERM_AT, NULL, "a name such as @A")) == NULL ||
+        (dimension = cursor_expect(c, TERM_INT, NULL, "a dimension")) == NULL ||
+        cursor_expect(c, TERM_NAME, "below", "'below'") == NULL) {
+        return false;
+    }
+    if (cursor_done(c) || dimension->value < 0 || dimension->value >= RANK_LIMIT) {
+        diag_error(&c->ctx->diags, E_DUMP, dimension->span,
+                   "a dimension, and behind 'below' its extent, are expected here");
+        return false;
+    }
+    if (!read_dim(r, c->term[c->at++], &out->below)) {
+        return false;
+    }
+    out->guarded = cursor_take(c, TERM_NAME, "guarded");
+    out->array = of->text;
+    out->dimension = (uint32_t)dimension->value;
+    out->text = text->text->text;
+    if (cursor_take(c, TERM_NAME, "at") && !read_span(r, c, &out->span)) {
+        return false;
+    }
+    return cursor_expect_end(c);
+}

@@ -6,6 +6,7 @@
 
 #include "dump/tree.h"
 #include "op/number.h"
+#include "op/required.h"
 #include "op/symmetry.h"
 
 /* ---- printing (write.c) ---- */
@@ -20,6 +21,9 @@ void dump_dim_test(Text *out, const DimTable *dims, const DimTest *test); /* whe
 void dump_number(Text *out, Number v);
 void dump_value(Text *out, uint32_t value);      /* %4 */
 void dump_dims(Text *out, const DimTable *dims); /* a line `dim o ~ 16` for each */
+/* ` "tok[n]" at "n" of @W 0 below v guarded at 2:16`, and the end of the line. */
+void dump_requirement(Text *out, const DimTable *dims, Sources *sources, uint32_t home,
+                      const Requirement *r);
 /* `tdsl-dump STAGE 1`, the source's name (null: none), and the pass that left it where others of the stage follow (null: none
  * do). */
 void dump_head(Text *out, const char *stage, const char *source_name, const char *after);
@@ -71,6 +75,8 @@ bool read_shape_after(DumpReader *r, Cursor *c, const char *word, uint32_t *rank
 /* What dump_symmetry prints, of a tensor of this type; *classes is null when there is none. */
 bool read_symmetry(DumpReader *r, Cursor *c, DType dtype, uint32_t rank, const Dim *shape,
                    const int32_t **classes);
+/* What dump_requirement prints. */
+bool read_requirement(DumpReader *r, Cursor *c, Requirement *out);
 /* A number; int, float, bool and complex as I64, F64, BOOL and C128. */
 bool read_number(Cursor *c, Number *out);
 /* The number as a `dtype`; false (reported) when it is none. */

@@ -185,3 +185,21 @@ void dump_value(Text *out, uint32_t value)
 {
     text_printf(out, "%%%u", value);
 }
+
+void dump_requirement(Text *out, const DimTable *dims, Sources *sources, uint32_t home,
+                      const Requirement *r)
+{
+    text_char(out, ' ');
+    text_quoted(out, str_from(r->text));
+    if (r->indices[0] != '\0') {
+        text_put(out, " at ");
+        text_quoted(out, str_from(r->indices));
+    }
+    text_put(out, " of @");
+    dump_name(out, r->array);
+    text_printf(out, " %u below ", r->dimension);
+    dump_dim(out, dims, r->below);
+    text_put(out, r->guarded ? " guarded" : "");
+    dump_span(out, sources, r->span, home);
+    text_char(out, '\n');
+}

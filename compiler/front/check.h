@@ -178,5 +178,8 @@ void layout_put(Text *out, const Value *value, bool named);
 
 /* The statements of a kernel as program_dump writes them, each on one line, cut where it is long: for comments. */
 SourceStatements statement_texts(Ctx *ctx, Arena *arena, const CheckedKernel *k);
+/* Likewise a position that is a value. */
+const char *position_text(Ctx *ctx, Arena *arena, const CheckedKernel *k,
+                          const CheckedStatement *s, const CheckedExpr *position);
 
 #endif

@@ -12,7 +12,7 @@ typedef struct Show {
     Text *out;
     Sym *label;     /* name of each label of the statement */
     uint32_t temps; /* of the kernel, so far */
-    Sym *value;     /* name of each value */
+    Sym *value;     /* name of each value; null: that of the program */
     bool comment;   /* for people: it need not read back */
 } Show;
 
@@ -54,6 +54,12 @@ static void name_values(Show *w)
                 ? name
                 : sym_cstr(&w->ctx->syms, str_format(&w->ctx->arena, "einsum_%u", w->temps++));
     }
+}
+
+static const char *value_name(const Show *w, uint32_t v)
+{
+    Sym name = w->k->values.at[v].name;
+    return w->value != NULL ? w->value[v]->text : name != NULL ? name->text : "einsum";
 }
 
 /* ---- expressions ---- */
@@ -269,7 +275,7 @@ static void show_bare(Show *w, const CheckedExpr *e)
         text_printf(w->out, "index(%s)", w->label[e->label[0]]->text);
         break;
     case CHECKED_READ:
-        text_put(w->out, w->value[e->read]->text);
+        text_put(w->out, value_name(w, e->read));
         if (e->at != NULL) {
             show_positions(w, e->read, e->at, e->split);
         } else if (e->rank > 0) {
@@ -279,7 +285,7 @@ static void show_bare(Show *w, const CheckedExpr *e)
         }
         break;
     case CHECKED_GATHER:
-        text_put(w->out, w->value[e->read]->text);
+        text_put(w->out, value_name(w, e->read));
         for (uint32_t a = 0; a < e->n; a++) {
             const CheckedExpr *at = as_written(e->arg[a]);
             text_put(w->out, a == 0 ? "[" : ", ");
@@ -481,4 +487,17 @@ SourceStatements statement_texts(Ctx *ctx, Arena *arena, const CheckedKernel *k)
         }
     }
     return (SourceStatements){all.n, all.at};
+}
+
+const char *position_text(Ctx *ctx, Arena *arena, const CheckedKernel *k,
+                          const CheckedStatement *s, const CheckedExpr *position)
+{
+    Show w = {.ctx = ctx, .k = k, .s = s, .comment = true};
+    Text text;
+    text_init(&text, arena);
+    w.out = &text;
+    name_labels(&w);
+    text_char(&text, '['); /* as it stands in brackets */
+    show_place(&w, position);
+    return tidy(&text) + 1;
 }

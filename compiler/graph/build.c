@@ -195,7 +195,13 @@ static View build_map(Build *b, const CheckedExpr *e, DType want, const Root *ro
     View v[3];
     CHECK(e->n >= 1 && e->n <= 3);
     for (uint32_t a = 0; a < e->n; a++) {
+        bool chosen = e->op == OP_SELECT && a > 0; /* only where the condition says so */
+        if (chosen) {
+            Condition here = {v[0], a == 2};
+            vec_push(b->arena, &b->conditions, here);
+        }
         v[a] = expr_build(b, e->arg[a], e->arg[a]->dtype, NULL);
+        b->conditions.n -= chosen ? 1 : 0;
     }
     if (e->op == OP_CAST &&
         v[0].dtype == e->dtype) { /* f32(x) of an x that is computed in f32 */
@@ -236,6 +242,9 @@ static View build_gather(Build *b, const CheckedExpr *e)
             stretched
                 ? build_view(b, graph_const(b->g, number_int(DTYPE_I64, 0), e->span), NULL, 0)
                 : expr_build(b, at, DTYPE_I64, NULL);
+        if (at->kind != CHECKED_INDEX) {
+            require_position(b, e->read, d, at, v[d + 1]);
+        }
     }
     v[0] = (View){table, n.rank, whole, n.dtype};
     OutLabels out = out_labels(b, v + 1, e->n, NULL, 0);
@@ -511,6 +520,7 @@ static Graph *build_kernel(Ctx *ctx, Arena *arena, const CheckedKernel *written)
     Build b = {.ctx = ctx, .arena = arena, .g = g, .k = k, .written = written};
     b.pieces = ARENA_ARRAY(arena, k->values.n, BuildPieces);
     b.current = ARENA_ARRAY(arena, k->values.n, NodeRef);
+    map_init(&b.required, arena);
     memset(b.current, 0xff, k->values.n * sizeof *b.current);
     build_params(&b);
     for (uint32_t s = 0; s < k->statements.n; s++) {

@@ -30,6 +30,12 @@ typedef struct BuildPieces {
     VEC(Affine) at;
 } BuildPieces;
 
+/* What holds where an expression is read: it stands in a selection. */
+typedef struct Condition {
+    View value;
+    bool negated;
+} Condition;
+
 typedef struct Build {
     BuildPieces *pieces; /* [values] */
     Ctx *ctx;
@@ -43,7 +49,9 @@ typedef struct Build {
     uint32_t *order; /* of each label: position on the left, from 1; 0: not there */
     uint32_t *stamp; /* of each label, against `serial` */
     uint32_t serial;
-    LabelNames names; /* of the statement's labels */
+    LabelNames names;          /* of the statement's labels */
+    VEC(Condition) conditions; /* of what is built now, outermost first */
+    Map required;              /* hash -> place in the graph's list */
     bool too_many, limited;
 } Build;
 
@@ -54,6 +62,14 @@ View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const Out
               Span span, const Root *root);
 View map_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, Span span,
              const Root *root);
+
+/* ---- build_required.c ---- */
+
+/* Dimension d of value `read` is read at `position`, the value of `at`: it must lie inside. */
+void require_position(Build *b, uint32_t read, uint32_t d, const CheckedExpr *at,
+                      View position);
+
+/* ---- build_split.c ---- */
 
 /* The kernel with the dimensions that graphs have, where some count as several; null after a report. */
 const CheckedKernel *kernel_split(Ctx *ctx, Arena *arena, const CheckedKernel *k);

@@ -79,5 +79,8 @@ const char *graph_digest(Arena *arena, const Graph *g)
         h = hash_mix(add_name(hash_mix(h, r->node), r->name->text),
                      (uint64_t)(int64_t)r->param);
     }
+    for (uint32_t k = 0; k < g->required.n; k++) {
+        h = hash_mix(add_name(h, "require"), g->required.at[k].node);
+    }
     return str_format(arena, "%016llx", (unsigned long long)add_promises(h, g));
 }

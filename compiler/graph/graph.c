@@ -563,6 +563,7 @@ void graph_copy_results(Graph *to, const Graph *from, const NodeRef *map)
         r.shape = dims_copy(to->arena, r.shape, r.rank);
         vec_push(to->arena, &to->results, r);
     }
+    graph_copy_required(to, from, map);
 }
 
 Graph *graph_prune(Arena *arena, const Graph *g)
@@ -572,6 +573,9 @@ Graph *graph_prune(Arena *arena, const Graph *g)
     uint8_t *needed = ARENA_ARRAY(arena, g->nodes.n, uint8_t);
     for (uint32_t k = 0; k < g->results.n; k++) {
         needed[g->results.at[k].node] = 1;
+    }
+    for (uint32_t k = 0; k < g->required.n; k++) {
+        needed[g->required.at[k].node] = 1;
     }
     for (uint32_t r = g->nodes.n; r-- > 0;) {
         const Node *n = graph_node(g, r);
@@ -618,6 +622,9 @@ uint32_t *graph_readers(Arena *arena, const Graph *g)
     }
     for (uint32_t k = 0; k < g->results.n; k++) {
         readers[g->results.at[k].node]++;
+    }
+    for (uint32_t k = 0; k < g->required.n; k++) {
+        readers[g->required.at[k].node]++;
     }
     return readers;
 }

@@ -34,6 +34,7 @@
 #include "op/affine.h"
 #include "op/op.h"
 #include "op/pieces.h"
+#include "op/required.h"
 
 typedef uint32_t NodeRef;
 #define NODE_NONE UINT32_MAX
@@ -133,6 +134,13 @@ typedef struct Result {
     const Dim *shape;
 } Result;
 
+/* `node`, a whole number, is a position that must lie inside. It is made of parameters element by element (required.c), so that a call
+ * finds those outside before it writes anything. */
+typedef struct Required {
+    NodeRef node;
+    Requirement what;
+} Required;
+
 /* A sum that may run over the same axis as a maximum that it needs, in one pass: `node` sums over t
  * what has the factor exp(-scale * y)^power, y the `base`, a maximum over t too (found by opt/online.c).
  * Then node * exp(scale * power * (y_old - y_new)) is the sum so far of what y_new makes: the factors
@@ -173,6 +181,7 @@ typedef struct Graph {
     DimTable dims; /* open dimensions of this kernel, in the order of first use in its head */
     VEC(Param) params;
     VEC(Result) results;
+    VEC(Required) required;
     VEC(Node) nodes; /* topological order */
     Map consed;      /* hash -> first node of the chain */
     VEC(uint32_t) next_consed;
@@ -268,18 +277,18 @@ const Online *graph_online(const Graph *g, NodeRef node, NodeRef base);
 /* The hash and equality of hash-consing: all but span, names, allow_spill, keep and symmetry. */
 uint64_t node_hash(const Node *n);
 bool node_equal(const Node *a, const Node *b);
-/* Copies the results of `from`, nodes given by `map[old] = new`. */
+/* Copies the results and the requirements of `from`, nodes given by `map[old] = new`. */
 void graph_copy_results(Graph *to, const Graph *from, const NodeRef *map);
 /* Copies `node` of `from` into `to`, operands given by `map[old] = new`. Returns the new node. */
 NodeRef graph_clone_node(Graph *to, const Graph *from, NodeRef node, const NodeRef *map);
-/* [nodes]: how many operands of nodes, and results, a value is. */
+/* [nodes]: how many operands of nodes, results and requirements a value is. */
 uint32_t *graph_readers(Arena *arena, const Graph *g);
 /* Are the same positions read, of values of one rank? */
 bool access_eq(Access x, Access y);
 /* Indices of `inner` (given in some node's labels) rewritten in the labels of its reader, which reads that node at
  * `outer`: label out[d] of the node becomes outer.index[d]. */
 Access access_compose(Arena *arena, const Node *node, Access inner, Access outer);
-/* Nodes no result needs are dropped (inputs stay only if used). */
+/* Nodes that no result and no requirement needs are dropped (inputs stay only if used). */
 Graph *graph_prune(Arena *arena, const Graph *g);
 /* The same with each open dim as the number that is planned for; to be priced, not to be added to. */
 Graph *graph_typical(Arena *arena, const Graph *g);
@@ -288,6 +297,17 @@ bool node_reduces(const Node *n, int32_t label);
 /* Multiply-adds of the node for these values of the open dims (saturating): the product of all its label extents for
  * CONTRACT with two or more operands, else 0. */
 int64_t node_multiply_adds(const Node *n, const int64_t *dims);
+
+/* ---- required.c ---- */
+
+/* Is the value made of parameters element by element? */
+bool graph_is_known_at_call(Arena *scratch, const Graph *g, NodeRef n);
+/* The requirements, nodes given by `map[old] = new`. */
+void graph_copy_required(Graph *to, const Graph *from, const NodeRef *map);
+/* A kernel of the same parameters whose results are the positions that requirements are of; null where there is none. */
+Graph *graph_positions(Ctx *ctx, Arena *arena, const Graph *g);
+/* What is wrong with the requirement, or null. */
+const char *graph_required_problem(Arena *scratch, const Graph *g, const Required *r);
 
 /* ---- names.c ---- */
 /* [nodes][n_labels]: what to call the labels of each node when people read it; different in one node. A label that has no name

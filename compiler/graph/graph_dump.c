@@ -221,6 +221,12 @@ void graph_dump(const Graph *g, Text *out)
         dump_span(out, g->sources, result->span, g->span.source);
         text_char(out, '\n');
     }
+    for (uint32_t k = 0; k < g->required.n; k++) {
+        const Required *r = &g->required.at[k];
+        text_put(out, "require ");
+        dump_value(out, r->node);
+        dump_requirement(out, &g->dims, g->sources, g->span.source, &r->what);
+    }
     out->indent--;
     text_put(out, "}\n");
 }

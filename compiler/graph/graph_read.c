@@ -542,6 +542,19 @@ static bool read_result(GraphReader *r, Cursor *c, bool update)
     return true;
 }
 
+/* After `require`: `%2 "tok[n]" at "n" of @W 0 below v`. */
+static bool read_required(GraphReader *r, Cursor *c)
+{
+    Required required;
+    const Term *value = cursor_expect(c, TERM_VALUE, NULL, "a value such as %4");
+    if (value == NULL || !graph_reader_value(r, value, &required.node) ||
+        !read_requirement(r->in, c, &required.what)) {
+        return false;
+    }
+    vec_push(r->g->arena, &r->g->required, required);
+    return true;
+}
+
 /* After `by`: `%7[a,b]`, in labels of the node as they are printed. */
 static bool read_base(GraphReader *r, Cursor *c, Online *o)
 {
@@ -620,14 +633,17 @@ static bool read_line(GraphReader *r, const DumpLine *line)
     if (cursor_take(&c, TERM_NAME, "online")) {
         return read_online(r, &c);
     }
+    if (cursor_take(&c, TERM_NAME, "require")) {
+        return read_required(r, &c);
+    }
     if (cursor_is(&c, TERM_NAME, "result") || cursor_is(&c, TERM_NAME, "update")) {
         bool update = cursor_is(&c, TERM_NAME, "update");
         c.at++;
         return read_result(r, &c, update);
     }
-    return graph_reader_refuse(
-        r, line->term[0]->span,
-        "a line of a graph is program, form, dim, param, a value, online, result or update");
+    return graph_reader_refuse(r, line->term[0]->span,
+                               "a line of a graph is program, form, dim, param, a value, "
+                               "online, result, update or require");
 }
 
 Graph *graph_read(DumpReader *in, Arena *scratch, const DumpLine *line)

@@ -577,6 +577,18 @@ static bool verify_online(Verifier *v)
     return problem == NULL || broken(v, "online rule %u %s", at, problem);
 }
 
+static bool verify_required(Verifier *v)
+{
+    v->at = NODE_NONE;
+    for (uint32_t k = 0; k < v->g->required.n; k++) {
+        const char *problem = graph_required_problem(&v->scratch, v->g, &v->g->required.at[k]);
+        if (problem != NULL) {
+            return broken(v, "requirement %u %s", k, problem);
+        }
+    }
+    return true;
+}
+
 bool graph_verify_at(Ctx *ctx, const Graph *g, const char *stage, const Span *place)
 {
     Verifier v = {.ctx = ctx, .g = g, .stage = stage, .place = place, .at = NODE_NONE};
@@ -585,7 +597,8 @@ bool graph_verify_at(Ctx *ctx, const Graph *g, const char *stage, const Span *pl
     map_init(&seen, &v.scratch);
     bool ok = g->name != NULL && g->name->n > 0;
     ok = ok ? verify_dims(&v) && verify_params(&v, &seen) && verify_nodes(&v) &&
-                  verify_online(&v) && verify_results(&v, &seen) && verify_symmetry(&v)
+                  verify_online(&v) && verify_results(&v, &seen) && verify_symmetry(&v) &&
+                  verify_required(&v)
             : broken(&v, "the kernel has no name");
     arena_release(&v.scratch);
     return ok;

@@ -256,6 +256,11 @@ typedef struct Kernel {
     VEC(Arg) args;
     Stmt **body;
     uint32_t n_body;
+    /* Positions that must lie inside, before anything else is done: the results of a kernel of the same parameters, whose statements
+     * compute one each of parameters alone. */
+    uint32_t n_required;
+    const Requirement *required;    /* [n_required] */
+    const struct Kernel *positions; /* null where none is required */
     /* Multiply-adds as a sum of products of extents: one term per contraction. */
     uint32_t n_work;
     const struct WorkTerm {
@@ -263,6 +268,12 @@ typedef struct Kernel {
         const Dim *factor;
     } * work;
 } Kernel;
+
+/* The statement that computes the k-th position. */
+static inline const Stmt *kernel_position(const Kernel *k, uint32_t at)
+{
+    return k->positions->body[at];
+}
 
 typedef struct KernelModule {
     Arena *arena;

@@ -526,6 +526,15 @@ void kernel_dump(const Kernel *k, Text *out)
                      &(KernelHead){k->name, k->span, k->signature, k->statements, k->ranks});
     put_head(k, out);
     put_block(k, k->body, k->n_body, 0, out);
+    for (uint32_t r = 0; r < k->n_required; r++) {
+        text_put(out, "require");
+        dump_requirement(out, &k->dims, k->sources, k->span.source, &k->required[r]);
+    }
+    if (k->positions != NULL) {
+        Kernel positions = *k->positions;
+        positions.sources = k->sources;
+        kernel_dump(&positions, out);
+    }
     out->indent--;
     text_put(out, "}\n");
 }

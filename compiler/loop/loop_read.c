@@ -573,6 +573,46 @@ static bool read_block(LoopReader *r, DumpLine *const *line, uint32_t n, StmtLis
 
 /* ---- kernels ---- */
 
+static bool begins_with(const DumpLine *line, const char *word)
+{
+    const Term *t = line->term[0];
+    return t->kind == TERM_NAME && strcmp(t->text->text, word) == 0;
+}
+
+static Kernel *read_kernel(LoopReader *r, const DumpLine *line);
+
+/* `require ...` lines, and the kernel whose results they are about: the last lines of a kernel. */
+static bool read_required(LoopReader *r, const DumpLine *line, uint32_t at)
+{
+    Kernel *k = r->k;
+    VEC(Requirement) required = {0};
+    for (; at < line->n_body && begins_with(line->body[at], "require"); at++) {
+        Cursor c = cursor_line(r->ctx, line->body[at]);
+        Requirement one;
+        c.at++;
+        if (!read_requirement(&r->in, &c, &one)) {
+            return false;
+        }
+        vec_push(r->arena, &required, one);
+    }
+    if (at + 1 != line->n_body || !begins_with(line->body[at], "kernel")) {
+        return reader_refuse(r, line->body[at < line->n_body ? at : at - 1]->span,
+                             "after requirements the kernel of their positions is expected");
+    }
+    LoopReader inner = {.ctx = r->ctx, .arena = r->arena, .in = r->in};
+    k->required = required.at;
+    k->n_required = required.n;
+    k->positions = read_kernel(&inner, line->body[at]);
+    r->in = inner.in;
+    if (k->positions == NULL) {
+        return false;
+    }
+    if (k->positions->n_required > 0) {
+        return reader_refuse(r, line->body[at]->span, "positions have no requirements");
+    }
+    return true;
+}
+
 static Kernel *read_kernel(LoopReader *r, const DumpLine *line)
 {
     uint32_t at = 0;
@@ -599,7 +639,11 @@ static Kernel *read_kernel(LoopReader *r, const DumpLine *line)
         }
     }
     StmtList body = {0};
-    if (!read_block(r, line->body + at, line->n_body - at, &body)) {
+    uint32_t end = at;
+    while (end < line->n_body && !begins_with(line->body[end], "require")) {
+        end++;
+    }
+    if (!read_block(r, line->body + at, end - at, &body)) {
         return NULL;
     }
     for (uint32_t i = 0; i < r->k->bufs.n; i++) {
@@ -610,7 +654,7 @@ static Kernel *read_kernel(LoopReader *r, const DumpLine *line)
     }
     r->k->body = body.list.at;
     r->k->n_body = body.list.n;
-    return r->k;
+    return end == line->n_body || read_required(r, line, end) ? r->k : NULL;
 }
 
 Kernel *kernel_read(DumpReader *in, const DumpLine *line)

@@ -659,6 +659,18 @@ static bool verify_block(Verifier *v, Stmt *const *body, uint32_t n)
     return ok;
 }
 
+/* Positions require nothing themselves. */
+static bool verify_required(Verifier *v)
+{
+    const Kernel *p = v->k->positions;
+    v->at = NULL;
+    if (p != NULL && p->positions == NULL && !loop_verify(v->ctx, p, v->stage)) {
+        return false;
+    }
+    const char *problem = required_problem(&v->scratch, v->k);
+    return problem == NULL || broken(v, "%s", problem);
+}
+
 bool loop_verify(Ctx *ctx, const Kernel *k, const char *stage)
 {
     Verifier v = {.ctx = ctx, .k = k, .stage = stage};
@@ -669,7 +681,7 @@ bool loop_verify(Ctx *ctx, const Kernel *k, const char *stage)
     v.block_of = ARENA_ARRAY(&v.scratch, k->bufs.n, uint32_t);
     v.alone = ARENA_ARRAY(&v.scratch, k->vars.n, uint32_t);
     v.loops_at = ARENA_ARRAY(&v.scratch, k->bufs.n, uint32_t);
-    bool ok = verify_head(&v) && verify_block(&v, k->body, k->n_body);
+    bool ok = verify_head(&v) && verify_block(&v, k->body, k->n_body) && verify_required(&v);
     arena_release(&v.scratch);
     return ok && cascades_verify(ctx, k, stage) && hints_verify(ctx, k, stage);
 }

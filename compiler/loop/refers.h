@@ -11,5 +11,7 @@ bool dtype_known(DType t);
 const char *dim_refers(const Kernel *k, Dim d);
 /* Of the statement itself, not of those in its body. */
 const char *stmt_refers(const Kernel *k, const Stmt *s);
+/* What is wrong with what the kernel requires (loop/required.c), whose kernel of positions has been verified by itself. */
+const char *required_problem(Arena *scratch, const Kernel *k);
 
 #endif

@@ -759,26 +759,77 @@ static void build_sizes(Builder *b, Block *to, const Nest *nest)
     }
 }
 
+static Kernel *kernel_of_graph(Arena *arena, const Graph *g)
+{
+    Kernel *k = kernel_new(arena, g->name);
+    k->span = g->span;
+    k->sources = g->sources;
+    k->signature = g->signature;
+    k->statements = g->statements;
+    k->ranks = g->ranks;
+    for (uint32_t d = 0; d < g->dims.list.n; d++) {
+        vec_push(arena, &k->dims.list, g->dims.list.at[d]);
+    }
+    return k;
+}
+
+static void begin_builder(Builder *b)
+{
+    const Graph *g = b->g;
+    map_init(&b->locals, b->arena);
+    b->storage = ARENA_ARRAY(b->arena, g->nodes.n, Place);
+    b->accumulator = ARENA_ARRAY(b->arena, g->nodes.n, Place);
+    b->running = ARENA_ARRAY(b->arena, g->nodes.n, Place);
+    b->factor = ARENA_ARRAY(b->arena, g->online.n + 1, Place);
+    b->result = ARENA_ARRAY(b->arena, g->results.n, BufRef);
+    build_args(b);
+}
+
+static Kernel *end_builder(Builder *b, const Block *body)
+{
+    b->k->body = body->list.at;
+    b->k->n_body = body->list.n;
+    Kernel *k = kernel_numbered(b->arena, b->k);
+    kernel_name_vars(k, &b->ctx->syms);
+    return k;
+}
+
+/* A statement for each position, which has all expressions in it. */
+static void build_required(Ctx *ctx, Arena *arena, const Graph *g, Kernel *k)
+{
+    const Graph *at = graph_positions(ctx, arena, g);
+    if (at == NULL) {
+        return;
+    }
+    NestValue *values = ARENA_ARRAY(arena, at->nodes.n, NestValue);
+    for (NodeRef n = 0; n < at->nodes.n; n++) {
+        bool input = graph_node(at, n)->op == OP_INPUT;
+        values[n] =
+            (NestValue){.residence = input ? RESIDE_ARGUMENT : RESIDE_INLINE, .result = -1};
+    }
+    Nest nest = {.graph = at, .values = values};
+    Builder b = {.ctx = ctx, .arena = arena, .g = at, .nest = &nest};
+    Block body = {0};
+    Requirement *required = ARENA_ARRAY(arena, g->required.n, Requirement);
+    b.k = kernel_of_graph(arena, at);
+    b.names = has_names(at) ? graph_names(arena, at) : NULL;
+    begin_builder(&b);
+    build_inputs(&b);
+    build_late_results(&b, &body);
+    for (uint32_t r = 0; r < g->required.n; r++) {
+        required[r] = g->required.at[r].what;
+    }
+    k->positions = end_builder(&b, &body);
+    k->n_required = g->required.n;
+    k->required = required;
+}
+
 Kernel *nest_lower(Ctx *ctx, Arena *arena, const Nest *nest)
 {
     const Graph *g = nest->graph;
     Builder b = {.ctx = ctx, .arena = arena, .g = g, .nest = nest};
-    b.k = kernel_new(arena, g->name);
-    b.k->span = g->span;
-    b.k->sources = g->sources;
-    b.k->signature = g->signature;
-    b.k->statements = g->statements;
-    b.k->ranks = g->ranks;
-    for (uint32_t d = 0; d < g->dims.list.n; d++) {
-        vec_push(arena, &b.k->dims.list, g->dims.list.at[d]);
-    }
-    map_init(&b.locals, arena);
-    b.storage = ARENA_ARRAY(arena, g->nodes.n, Place);
-    b.accumulator = ARENA_ARRAY(arena, g->nodes.n, Place);
-    b.running = ARENA_ARRAY(arena, g->nodes.n, Place);
-    b.factor = ARENA_ARRAY(arena, g->online.n + 1, Place);
-    b.result = ARENA_ARRAY(arena, g->results.n, BufRef);
-    build_args(&b);
+    b.k = kernel_of_graph(arena, g);
+    begin_builder(&b);
     Block body = {0};
     if (nest->n_sizes == 0) {
         build_nest(&b, &body, nest);
@@ -787,9 +838,6 @@ Kernel *nest_lower(Ctx *ctx, Arena *arena, const Nest *nest)
     }
     b.nest = nest;
     build_work(&b);
-    b.k->body = body.list.at;
-    b.k->n_body = body.list.n;
-    Kernel *k = kernel_numbered(arena, b.k);
-    kernel_name_vars(k, &ctx->syms);
-    return k;
+    build_required(ctx, arena, g, b.k);
+    return end_builder(&b, &body);
 }

@@ -106,7 +106,7 @@ static void part_updates(Collapse *c)
     }
 }
 
-/* Slices are of single labels, and so is what is declared of symmetry; a view's labels stand in sums. */
+/* Slices are of single labels, and so is what is declared of symmetry; a view's labels stand in sums; and requirements tell places. */
 static bool may_join(const Graph *g, NodeRef at)
 {
     const Node *n = graph_node(g, at);
@@ -114,6 +114,9 @@ static bool may_join(const Graph *g, NodeRef at)
                 (n->op != OP_INPUT || g->params.at[n->param].symmetry == NULL);
     for (uint32_t r = 0; r < g->results.n; r++) {
         fine &= g->results.at[r].node != at || g->results.at[r].symmetry == NULL;
+    }
+    for (uint32_t r = 0; r < g->required.n; r++) {
+        fine &= g->required.at[r].node != at;
     }
     return fine;
 }
@@ -294,6 +297,7 @@ static void collapse_results(Collapse *c, const NodeRef *map)
         result.shape = same ? NULL : arena_copy(c->to->arena, shape, rank * sizeof *shape);
         vec_push(c->to->arena, &c->to->results, result);
     }
+    graph_copy_required(c->to, c->from, map);
 }
 
 static bool is_collapsed(Arena *scratch, const Graph *g)

@@ -85,6 +85,9 @@ static void find_orders(Splitter *s)
     for (uint32_t r = 0; r < s->g->results.n; r++) {
         want(s, s->g->results.at[r].node, as_it_is(s, s->g->results.at[r].node));
     }
+    for (uint32_t r = 0; r < s->g->required.n; r++) {
+        want(s, s->g->required.at[r].node, as_it_is(s, s->g->required.at[r].node));
+    }
     for (NodeRef n = s->g->nodes.n; n-- > 0 && s->ok;) {
         for (uint32_t i = 0; i < s->orders[n].n; i++) {
             for (uint32_t k = 0; k < graph_node(s->g, n)->n_operands; k++) {
@@ -144,6 +147,10 @@ static void make_all(Splitter *s)
     }
     for (uint32_t r = 0; r < s->g->results.n; r++) {
         NodeRef n = s->g->results.at[r].node;
+        map[n] = made(s, n, as_it_is(s, n));
+    }
+    for (uint32_t r = 0; r < s->g->required.n; r++) {
+        NodeRef n = s->g->required.at[r].node;
         map[n] = made(s, n, as_it_is(s, n));
     }
     graph_copy_results(s->to, s->g, map);

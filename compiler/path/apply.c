@@ -470,5 +470,6 @@ Graph *path_apply(Ctx *ctx, Arena *arena, const Graph *g, const PathControl *con
         result.node = result_node(to, map[result.node], result.param);
         vec_push(arena, &to->results, result);
     }
+    graph_copy_required(to, g, map);
     return graph_prune(arena, to);
 }

@@ -209,6 +209,9 @@ GraphSums sums_find(Arena *arena, const Graph *g)
     for (uint32_t r = 0; r < g->results.n; r++) {
         f.uses[g->results.at[r].node]++;
     }
+    for (uint32_t r = 0; r < g->required.n; r++) {
+        f.uses[g->required.at[r].node]++;
+    }
     for (NodeRef k = g->nodes.n; k-- > 0;) {
         const Node *n = graph_node(g, k);
         bool root = (n->op == OP_ADD || n->op == OP_SUB) && is_linear(g, n) && !seen[k];

@@ -227,6 +227,9 @@ tdsl_status tdsl_call(tdsl_kernel *kernel, tdsl_tensor *args, size_t n_args,
         status = tdsl_symmetry_check(&call, false);
     }
     if (status == TDSL_OK && choice.backend != TDSL_BACKEND_C) {
+        status = tdsl_positions_check(&call);
+    }
+    if (status == TDSL_OK && choice.backend != TDSL_BACKEND_C) {
         status = run_on_device(&call, &choice);
     } else if (status == TDSL_OK) {
         choice_report(&call, &choice);

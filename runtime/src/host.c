@@ -53,6 +53,9 @@ static tdsl_status host_run(Call *call, void *workspace, size_t bytes)
         threads == NULL
             ? call->info->call(call->dims, pointers, workspace, bytes)
             : call->info->call_threads(call->dims, pointers, workspace, bytes, threads);
+    if (status == TDSL_E_INDEX) {
+        return tdsl_positions_fail(call, pointers);
+    }
     if (status != TDSL_OK) {
         return tdsl_call_fail(call, status, "its C form returned %s: %s",
                               tdsl_status_name(status), tdsl_status_text(status));

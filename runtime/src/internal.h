@@ -190,6 +190,13 @@ LayoutFault tdsl_tensor_layout(const tdsl_tensor *tensor, size_t *bytes, int32_t
                                size_t *stride);
 tdsl_status tdsl_call_check(Call *call);
 
+/* --- positions.c --- */
+
+/* TDSL_E_INDEX, with the first position of these arguments that lies outside. */
+tdsl_status tdsl_positions_fail(const Call *call, void *const *pointers);
+/* Of arguments that have host memory, all of them. */
+tdsl_status tdsl_positions_check(const Call *call);
+
 /* --- symmetry.c --- */
 /* Where the call asks for it: what is read before it, or what it has written, but for what has device
  * memory. */

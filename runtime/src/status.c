@@ -23,6 +23,7 @@ static const StatusRow status_rows[] = {
     {TDSL_E_WORKSPACE, "TDSL_E_WORKSPACE", "workspace is too small or null"},
     {TDSL_E_OVERFLOW, "TDSL_E_OVERFLOW", "a size does not fit 64 bits"},
     {TDSL_E_SYMMETRY, "TDSL_E_SYMMETRY", "not symmetric as declared"},
+    {TDSL_E_INDEX, "TDSL_E_INDEX", "a position lies outside"},
     {TDSL_E_MEMORY, "TDSL_E_MEMORY", "out of memory"},
     {TDSL_E_NOT_FOUND, "TDSL_E_NOT_FOUND", "no kernel of that name"},
     {TDSL_E_ABI, "TDSL_E_ABI", "table of another version of the ABI"},

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Elements at positions that are values, by the interpreter and as C, beside NumPy: lookups, sparse rows, experts, pages, positions outside.
+"""Elements at positions that are values, by the interpreter and as C, beside NumPy: lookups, sparse rows, experts, pages; and positions outside,
+which are an error unless a condition leaves them out.
 
 usage: gather.py TDSLC TDSL-RUN
 """
@@ -21,16 +22,61 @@ def small(random, *shape, kind=float):
 
 
 def taken(array, *index):
-    """array[index], 0 where that is outside."""
-    index = np.broadcast_arrays(*index)
-    inside = np.all([(i >= 0) & (i < n) for i, n in zip(index, array.shape)], axis=0)
-    values = array[tuple(np.where(inside, i, 0) for i in index)]
-    return np.where(inside.reshape(inside.shape + (1,) * (values.ndim - inside.ndim)), values, np.zeros(1, array.dtype))
+    return array[tuple(np.broadcast_arrays(*index))]
+
+
+def guarded(random, n, m):
+    """Positions outside wherever a condition does not hold."""
+    T, x, p = small(random, m, m), small(random, m), random.integers(-3, m + 3, n).astype(np.int32)
+    inside = (p >= 0) & (p < m)
+    row, lengths = np.where(inside, random.integers(0, m, n), random.choice([-1, m, 1 << 40], n)), random.integers(0, 5, n).astype(np.int32)
+    q = np.where(inside, random.integers(-2, m, n), 1 << 40)
+    ids = np.where(np.arange(4) < lengths[:, None], random.integers(0, m, (n, 4)), -7).astype(np.int32)
+    safe, s = np.where(inside, p, 0), np.zeros(m)
+    np.add.at(s, row[inside], x[p[inside]])
+    picked = np.where(q < 0, -1, T[safe, np.clip(q, 0, m - 1)])
+    padded = np.concatenate([np.full(3, -np.inf), x, np.full(6, -np.inf)])
+    return "guarded", {"T": T, "p": p, "q": q, "id": ids, "len": lengths, "row": row, "x": x}, {
+        "y": np.where(inside, picked, 0), "z": (x[np.maximum(ids, 0)] * (ids >= 0)).sum(1), "s": s,
+        "w": np.max([padded[p + 3 + k] for k in range(3)], axis=0)}
+
+
+def outside():
+    """Kernels with one position outside, and what is said of it."""
+    W, tok, x = np.ones((4, 3), np.float32), np.array([1, 3, 0, 2], np.int32), np.ones(4)
+    for at in (4, -1, 2 ** 31 - 1, -2 ** 31):
+        bad = tok.copy()
+        bad[2] = at
+        yield "embed", {"W": W, "tok": bad}, f"dimension 0 of 'W' has 4 positions, and tok[n] is {at} at n = 2"
+    for at in (1 << 33, -1 << 62):
+        columns = np.array([[0, 1], [2, at]])
+        yield "spmv", {"a": np.ones((2, 2)), "col": columns, "x": x}, f"dimension 0 of 'x' has 4 positions, and col[i,k] is {at} at i = 1, k = 1"
+    yield "embed", {"W": W[:0], "tok": tok}, "dimension 0 of 'W' has 0 positions, and tok[n] is 1 at n = 0"
+    ids = np.array([[0, 9]], np.int32)
+    yield "bag", {"T": np.ones((4, 2)), "id": ids, "len": np.array([2], np.int32)}, "dimension 0 of 'T' has 4 positions, and id[b,l] is 9 at b = 0, l = 1"
+    yield "bag", {"T": np.ones((4, 2)), "id": ids, "len": np.array([1], np.int32)}, None
+    yield "embed", {"W": W[:0], "tok": tok[:0]}, None
+    k = np.array([0, 1, 5, 3], np.int32)
+    yield ("positions", {"T": np.ones((4, 4)), "h": np.ones(4, np.float16), "c": np.ones(4, complex), "b": np.ones(4, bool), "k": k,
+                         "p": np.array([0], np.int32), "q": np.array([1]), "at": np.int64(4)}, "dimension 1 of 'T' has 4 positions, and at+0 is 4")
+    yield ("positions", {"T": np.ones((4, 4)), "h": np.ones(4, np.float16), "c": np.ones(4, complex), "b": np.ones(4, bool), "k": k,
+                         "p": np.array([1, 2], np.int32)[:1], "q": np.array([3]), "at": np.int64(3)}, "dimension 1 of 'T' has 4 positions, and (2*q[i])-1 is 5 at i = 0")
+    yield "triples", {"a": x, "col": np.array([0, 9, 1, 2]), "row": np.array([0, -1, 1, 2]), "x": x}, None
+    yield "triples", {"a": x, "col": np.array([0, 9, 1, 2]), "row": np.array([0, 3, 1, 2]), "x": x}, "dimension 0 of 'x' has 4 positions, and col[k] is 9 at k = 1"
+
+
+def said(tool, target, kernel, arrays, folder, program):
+    """The error of a run, or None."""
+    for name, array in arrays.items():
+        np.save(f"{folder}/{name}.npy", array)
+    done = subprocess.run([tool, str(program), f"--kernel={kernel}", "-w", f"--target={target}", *[f"{a}={folder}/{a}.npy" for a in arrays]],
+                          capture_output=True, text=True, timeout=300)
+    return None if done.returncode == 0 else done.stderr
 
 
 def cases(n, m, k):
     random = np.random.default_rng(n + m)
-    W, tok = small(random, m, k, kind=np.float32), random.integers(-1, m + 1, n).astype(np.int32)
+    W, tok = small(random, m, k, kind=np.float32), random.integers(0, m, n).astype(np.int32)
     yield "embed", {"W": W, "tok": tok}, {"Y": taken(W, tok)}
     a, col, x = small(random, n, k), random.integers(0, m, (n, k)), small(random, m)
     yield "spmv", {"a": a, "col": col, "x": x}, {"y": (a * x[col]).sum(1)}
@@ -42,13 +88,14 @@ def cases(n, m, k):
     yield "paged", {"q": q, "K": K, "tab": tab, "len": length}, {"S": scores, "top": kept.max((1, 2))}
     s, p = small(random, n, k), random.integers(0, k, n)
     yield "pick", {"s": s, "p": p}, {"z": np.log(np.exp(s).sum(1)) - s[np.arange(n), p], "w": s.max(1)}
-    T, p, q = small(random, m, m), random.integers(-3, m + 3, n).astype(np.int32), random.integers(-1, m, n)
+    T, p, q = small(random, m, m), random.integers(0, m - 2, n).astype(np.int32), random.integers(1, (m + 1) // 2, n)
     h, c, b = small(random, m, kind=np.float16), small(random, m) + 1j * small(random, m), random.random(m) < 0.5
     places = random.integers(0, m, m).astype(np.int32)
-    q[0], at = 1 << 40, np.int64(m - 1)
+    at = np.int64(m - 1)
     yield "positions", {"T": T, "h": h, "c": c, "b": b, "k": places, "p": p, "q": q, "at": at}, {
         "y": taken(T, p, q), "z": sum(taken(T, p + i, 2 * q - 1) for i in range(3)), "w": T[:, at], "o": taken(h, p),
         "d": c[np.clip(p, 0, 2)] * 2j, "e": taken(b, p), "g": taken(places, taken(places, p))}
+    yield guarded(random, n, m)
     table, ids, lengths = small(random, m, k), random.integers(0, m, (n, 9)).astype(np.int32), random.integers(1, 10, n).astype(np.int32)
     kept = (np.arange(9) < lengths[:, None])[:, :, None]
     total = (table[ids] * kept).sum(1)
@@ -85,6 +132,12 @@ def main():
                         if wrong is not None:
                             failed += 1
                             print(f"FAILED {kernel} {name} by {target} of {program.name}: {wrong}")
+        for kernel, arrays, wanted in outside():
+            for target, program in (("interp", PROGRAM), ("c", PROGRAM), ("interp", dumps["loop"]), ("c", dumps["legal"])):
+                got = said(tool, target, kernel, arrays, folder, program)
+                if (got is None) != (wanted is None) or (wanted is not None and f"error[E0804]: {wanted}\n" not in got):
+                    failed += 1
+                    print(f"FAILED {kernel} by {target} of {program.name}: {got} instead of {wanted}")
     print(f"{failed} failures")
     return failed > 0
 

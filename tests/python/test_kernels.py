@@ -23,6 +23,27 @@ kernel integers(k: i64, b: bool, z: c64) -> (R: i64, S: c64) { R = select(b, 2 *
 """
 
 
+class Positions(unittest.TestCase):
+    TEXT = "kernel embed(W: f32[v, e], tok: i32[n, 2]) -> (Y: f32[n, 2, e]) { Y[n,k,e] = W[tok[n,k],e]; }"
+
+    def test_a_position_outside_is_an_index_error(self):
+        W = np.arange(12, dtype=np.float32).reshape(4, 3)
+        tok = np.array([[0, 3], [1, 2]], np.int32)
+        embed = tdsl.compile(self.TEXT).embed
+        out = np.full((2, 2, 3), 7, np.float32)
+        for _ in range(3):  # the later ones by what was prepared
+            np.testing.assert_array_equal(embed(W, tok), W[tok])
+            for at, extent in ((4, 4), (-1, 4)):
+                bad = tok.copy()
+                bad[1, 0] = at
+                with self.assertRaisesRegex(IndexError, r"dimension 0 of .W. has 4 positions, and tok\[n,k\] is -?\d at n = 1, k = 0") as caught:
+                    embed(W, bad, out=out)
+                error = caught.exception
+                self.assertIsInstance(error, tdsl.PositionError)
+                self.assertEqual((error.argument, error.dimension, error.position, error.extent, error.place), ("W", 0, at, extent, {"n": 1, "k": 0}))
+                self.assertTrue((out == 7).all(), "something was written")
+
+
 class Kernels(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -145,6 +166,9 @@ class Kernels(unittest.TestCase):
             self.assertEqual(p.stats(np.ones((2, 3))).largest, 1)
             self.assertEqual(p.spread(2.0, dims={"times": 3}), 6)
             self.assertEqual(p.integers(4, True, 1j), (8, -1))
+            with self.assertRaises(tdsl.PositionError) as caught:
+                tdsl.compile(Positions.TEXT).embed(np.ones((4, 3), "f4"), np.array([[1, -5]], "i4"))
+            self.assertEqual((caught.exception.argument, caught.exception.position, caught.exception.place), ("W", -5, {"n": 0, "k": 1}))
             os.environ["TDSL_REQUIRE_CC"] = "1"
             with self.assertRaisesRegex(tdsl.CCompilerError, "TDSL_REQUIRE_CC"):
                 tdsl.compile(TEXT).total([1.0])

@@ -72,6 +72,7 @@ const tdsl_kernel_info matmul_info = {
     NULL,
     0,
     0,
+    NULL,
 };
 
 const tdsl_kernel_info device_only_info = {
@@ -92,6 +93,7 @@ const tdsl_kernel_info device_only_info = {
     NULL,
     0,
     0,
+    NULL,
 };
 
 static const tdsl_extent small_a[] = {{-1, 0, 2}, {-1, 0, 3}};
@@ -156,6 +158,7 @@ const tdsl_kernel_info small_info = {
     NULL,
     0,
     0,
+    NULL,
 };
 
 static const tdsl_dim_info update_dims[] = {{"i", 10}};
@@ -203,4 +206,5 @@ const tdsl_kernel_info update_info = {
     NULL,
     0,
     0,
+    NULL,
 };

@@ -484,6 +484,57 @@ static void declared_symmetry_is_checked_for_calls_that_ask(void **state)
                    "both", "version", NULL);
 }
 
+/* `A` is no position below its own length. */
+static int32_t beyond(const int64_t *dims, void *const *args, tdsl_outside *first)
+{
+    const float *a = args[0];
+    for (int64_t i = 0; i < dims[0]; i++) {
+        if (a[i] < 0 || a[i] >= (float)dims[0]) {
+            if (first != NULL) {
+                *first = (tdsl_outside){"R", "A[i]", "i", 1, 1, (int64_t)a[i], dims[0], {i}};
+            }
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static tdsl_status picks_call(const int64_t *dims, void *const *args, void *workspace,
+                              size_t bytes)
+{
+    (void)workspace;
+    (void)bytes;
+    return beyond(dims, args, NULL) != 0 ? TDSL_E_INDEX : TDSL_OK;
+}
+
+static void a_position_outside_is_told_with_its_place(void **state)
+{
+    Fixture *f = *state;
+    static const tdsl_dim_info dims[] = {{"n", 64}};
+    static const tdsl_extent extents[] = {{0, 0, 0}};
+    static const tdsl_arg_info args[] = {{"A", TDSL_IN, TDSL_F32, 1, 0, extents}};
+    static tdsl_kernel_info info;
+    info = small_info;
+    info.name = "picks";
+    info.n_dims = 1;
+    info.dims = dims;
+    info.n_args = 1;
+    info.args = args;
+    info.call = picks_call;
+    info.outside = beyond;
+    tdsl_kernel *kernel = make_kernel(f->context, &info);
+    float a[3] = {0, 2, 1};
+    const int64_t shape[1] = {3};
+    tdsl_tensor given[1] = {tdsl_view(TDSL_F32, a, 1, shape)};
+    expect_ok(tdsl_call(kernel, given, 1, NULL, &f->report), &f->report);
+    a[1] = 3;
+    expect_failure(tdsl_call(kernel, given, 1, NULL, &f->report), TDSL_E_INDEX, &f->report,
+                   "picks", "dimension 1 of 'R' has 3 positions, and A[i] is 3 at i = 1", NULL);
+    a[0] = -4;
+    expect_failure(tdsl_call(kernel, given, 1, NULL, &f->report), TDSL_E_INDEX, &f->report,
+                   "picks", "A[i] is -4 at i = 0", NULL);
+}
+
 static void symmetry_of_every_element_type_is_checked(void **state)
 {
     Fixture *f = *state;
@@ -612,6 +663,7 @@ int main(void)
         TEST(a_call_hands_its_threads_to_the_c_form),
         TEST(a_call_hands_its_threads_to_the_c_form),
         TEST(declared_symmetry_is_checked_for_calls_that_ask),
+        TEST(a_position_outside_is_told_with_its_place),
         TEST(symmetry_of_every_element_type_is_checked),
         TEST(scalars_and_inout_arguments_are_passed),
     };

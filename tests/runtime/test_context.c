@@ -10,13 +10,13 @@
 static void every_status_has_a_name_and_a_text(void **state)
 {
     (void)state;
-    const tdsl_status all[] = {TDSL_OK,          TDSL_E_ARGUMENT,   TDSL_E_SHAPE,
-                               TDSL_E_DTYPE,     TDSL_E_STRIDE,     TDSL_E_OVERLAP,
-                               TDSL_E_WORKSPACE, TDSL_E_OVERFLOW,   TDSL_E_MEMORY,
-                               TDSL_E_SYMMETRY,  TDSL_E_NOT_FOUND,  TDSL_E_ABI,
-                               TDSL_E_TARGET,    TDSL_E_NO_LIBRARY, TDSL_E_NO_SYMBOL,
-                               TDSL_E_DEVICE,    TDSL_E_TIMEOUT,    TDSL_E_DEVICE_LOST,
-                               TDSL_E_NUMERICAL, TDSL_E_NEFF,       TDSL_E_INTERNAL};
+    const tdsl_status all[] = {
+        TDSL_OK,         TDSL_E_ARGUMENT,    TDSL_E_SHAPE,     TDSL_E_DTYPE,
+        TDSL_E_STRIDE,   TDSL_E_OVERLAP,     TDSL_E_WORKSPACE, TDSL_E_OVERFLOW,
+        TDSL_E_MEMORY,   TDSL_E_SYMMETRY,    TDSL_E_NOT_FOUND, TDSL_E_ABI,
+        TDSL_E_TARGET,   TDSL_E_NO_LIBRARY,  TDSL_E_NO_SYMBOL, TDSL_E_DEVICE,
+        TDSL_E_TIMEOUT,  TDSL_E_DEVICE_LOST, TDSL_E_NUMERICAL, TDSL_E_NEFF,
+        TDSL_E_INTERNAL, TDSL_E_INDEX};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         assert_string_not_equal(tdsl_status_name(all[i]), "TDSL_E_UNKNOWN");
         assert_string_not_equal(tdsl_status_text(all[i]), "unknown status");

@@ -120,7 +120,7 @@ static uint64_t pair_madds(const int64_t *dims)
 
 static const tdsl_kernel_info pair_info = {
     TDSL_ABI_HEAD, "pair",     "test.tdsl", "kernel pair", "00", 0,    3, NULL, pair_args,
-    NULL,          pair_madds, NULL,        NULL,          NULL, NULL, 0, 0,
+    NULL,          pair_madds, NULL,        NULL,          NULL, NULL, 0, 0,    NULL,
 };
 
 static void complex_numbers_travel_as_pairs_and_scalars_as_one_by_one(void **state)

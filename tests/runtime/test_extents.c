@@ -69,7 +69,8 @@ static const tdsl_kernel_info *vectors(Vectors *v, int n, const int32_t *dim,
                                    NULL,
                                    computed,
                                    n_computed,
-                                   0};
+                                   0,
+                                   NULL};
     v->info = info;
     return &v->info;
 }

@@ -373,7 +373,7 @@ static uint64_t axpy_madds(const int64_t *dims)
 
 static const tdsl_kernel_info axpy_info = {
     TDSL_ABI_HEAD, "axpy",     "test.tdsl", "kernel axpy", "00", 1,    3, axpy_dims, axpy_args,
-    NULL,          axpy_madds, NULL,        NULL,          NULL, NULL, 0, 0,
+    NULL,          axpy_madds, NULL,        NULL,          NULL, NULL, 0, 0,         NULL,
 };
 
 static void updated_twice(const char *input_name)

@@ -30,6 +30,7 @@ typedef struct File {
     Text ranks;   /* tables of those on ranks, and their declarations */
     Text ranks_header;
     bool complex, open, parallel; /* some kernel has such numbers, open dims, parallel loops */
+    bool requires;                /* some kernel has positions that must lie inside */
     uint32_t extents;             /* see shared_emit */
 } File;
 
@@ -174,12 +175,25 @@ static bool uses_complex(const Kernel *k)
     return false;
 }
 
+/* Beside the kernel, whose names it does not share. */
+static void positions_emit(File *f, const Kernel *k, ExportedName name)
+{
+    Emitter e;
+    if (k->positions != NULL) {
+        emitter_init(&e, f, k->positions, name);
+        computed_begin(&e, f->extents > 0);
+        e.w.out = &f->tables;
+        required_emit(&e, k);
+    }
+}
+
 static void kernel_emit(File *f, const Kernel *k, ExportedName name, const char *source)
 {
     Emitter e;
     ArenaMark mark = arena_mark(&f->scratch);
     emitter_init(&e, f, k, name);
     computed_begin(&e, f->extents > 0);
+    e.file_requires = f->requires;
     Text body;
     size_t folds = f->tiles.folds.n, from = f->kernels.n, tables = f->tables.n;
     text_init(&body, &f->scratch);
@@ -193,6 +207,7 @@ static void kernel_emit(File *f, const Kernel *k, ExportedName name, const char 
     kernel_loops_emit(&e, &body);
     e.w.out = &f->tables;
     kernel_sizes_emit(&e);
+    positions_emit(f, k, name);
     kernel_info_emit(&e, source);
     output_count(f->set, k->name->text, str_from(f->tiles.folds.at + folds));
     output_count(f->set, k->name->text, str_from(f->kernels.at + from));
@@ -389,7 +404,7 @@ static void source_text(File *f, const KernelModule *m, const ExportedName *name
     }
     if (f->list.n > 0) {
         shared_needs(&f->help, f->open, f->parallel);
-        shared_emit(&entries, f->open, f->parallel, f->extents);
+        shared_emit(&entries, f->open, f->parallel, f->extents, f->requires);
     }
     tiles_emit(&f->tiles, &tiles); /* says which vectors are used */
     text_put(&all, f->help.text.at);
@@ -470,6 +485,9 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
     text_init(&f.ranks, a);
     text_init(&f.ranks_header, a);
     f.extents = most_extents(&f.scratch, m);
+    for (uint32_t k = 0; k < m->kernels.n; k++) {
+        f.requires |= m->kernels.at[k]->positions != NULL;
+    }
     for (uint32_t k = 0; k < m->kernels.n; k++) {
         kernel_emit(&f, m->kernels.at[k], name[k], source);
     }

@@ -5,6 +5,7 @@
  *   emit.c         the files: header, helpers, kernels, list
  *   emit_name.c    names that the file exports
  *   emit_entry.c   signatures, size of the workspace, the function around the loops
+ *   emit_required.c  positions that must lie inside
  *   emit_computed.c  extents that are computed: where they are used, and their table
  *   emit_info.c    what describes a kernel, and its exported functions
  *   emit_shared.c  checks, exported functions: the same for all kernels
@@ -102,6 +103,7 @@ typedef struct Emitter {
     int32_t *number;     /* [dims] in the kernel's table: see dim_number */
     uint32_t n_computed; /* extents in the kernel's table that are computed from others */
     bool file_computes;  /* some kernel of the file has such */
+    bool file_requires;  /* some kernel of the file requires positions to lie inside */
     const char *macro;   /* of its workspace's size; null: it has none */
     struct {
         const char *bytes, *size, *need, *none, *ws, *isa;
@@ -334,10 +336,10 @@ int safe_digits(const Emitter *e);
 const char *computed_tests(Emitter *e, Text *test);
 
 /* ---- emit_shared.c: what all kernels of a file share ---- */
-/* `open`: some kernel has open dims; `parallel`: some has a parallel loop; `extents`: the most that a kernel has, open and computed
+/* `open`: some kernel has open dims; `requires`: some has positions that must lie inside; `parallel`: some has a parallel loop; `extents`: the most that a kernel has, open and computed
  * ones, where some has computed ones, else 0. */
 void shared_needs(Helpers *h, bool open, bool parallel); /* the helper functions in it */
-void shared_emit(Text *out, bool open, bool parallel, uint32_t extents);
+void shared_emit(Text *out, bool open, bool parallel, uint32_t extents, bool requires);
 
 /* ---- emit_declare.c ---- */
 /* Prototypes of what is defined in `definitions` and called in `kernels`. */

@@ -327,8 +327,7 @@ bool has_sizes(const Kernel *k)
     return any_open_buffer(k) || needs_workspace(k, k->body, k->n_body);
 }
 
-/* const int64_t o = dims[0]; of those named in `text`. */
-static void dims_emit(Emitter *e, const char *text)
+void dims_emit(Emitter *e, const char *text)
 {
     for (uint32_t d = 0; d < n_dims(e->w.k); d++) {
         if (mentions(text, e->w.dim[d])) {

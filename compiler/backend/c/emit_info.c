@@ -202,7 +202,7 @@ static const char *fast_text(Emitter *e, bool given)
     text_init(&more, a);
     text_init(&call, a);
     const char *computed = has_sizes(k) || digits < 8 ? "" : computed_tests(e, &more);
-    if (has_sizes(k) || digits < 8 || (!given && computed[0] != '\0')) {
+    if (has_sizes(k) || digits < 8 || k->positions != NULL || (!given && computed[0] != '\0')) {
         return "";
     }
     text_put(&test, n_dims(k) == 0 ? "1" : "sizeof(size_t) >= 8");
@@ -254,6 +254,9 @@ void kernel_info_emit(Emitter *e, const char *source)
     if (e->file_computes) {
         line_printf(&e->w, e->n_computed == 0 ? "(NULL, 0)," : "(tdsl_computed_%s, %u),", s,
                     e->n_computed);
+    }
+    if (e->file_requires) {
+        line_printf(&e->w, k->positions == NULL ? "NULL," : "tdsl_outside_%s,", s);
     }
     line_printf(&e->w, "(%s),", fast_text(e, true));
     line_printf(&e->w, "(%s),", fast_text(e, false));

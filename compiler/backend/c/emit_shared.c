@@ -4,8 +4,18 @@
 #include "backend/c/emit.h"
 
 /* What a file must have for a piece of the text: kernels with open dims, none of them; parallel loops, none; computed extents,
- * none. */
-typedef enum Need { ALWAYS, OPEN, FIXED, PARALLEL, SERIAL, COMPUTED, PLAIN } Need;
+ * none; positions that must lie inside, none. */
+typedef enum Need {
+    ALWAYS,
+    OPEN,
+    FIXED,
+    PARALLEL,
+    SERIAL,
+    COMPUTED,
+    PLAIN,
+    REQUIRES,
+    LAX
+} Need;
 typedef struct Piece {
     Need need;
     const char *text;
@@ -20,13 +30,16 @@ static const Piece pieces[] = {
      "    const tdsl_kernel_info *info;\n"
      "    size_t (*sizes)(const int64_t *dims, int32_t threads); /* null: no workspace */\n"
      "    void (*run)(const int64_t *dims, void *const *args, unsigned char *ws,\n"
-     "                const tdsl_threads *threads, int32_t crew, size_t space);\n"
-     "} tdsl_kernel;\n"
-     "\n"
-     "static int tdsl_has_elements(const tdsl_arg_info *a, const int64_t *dims)\n"
-     "{\n"
-     "    int some = 1;\n"
-     "    for (int32_t d = 0; d < a->rank; ++d) {\n"},
+     "                const tdsl_threads *threads, int32_t crew, size_t space);\n"},
+    {REQUIRES,
+     "    int32_t (*outside)(const int64_t *dims, void *const *args, tdsl_outside *first); "
+     "/* or null */\n"},
+    {ALWAYS, "} tdsl_kernel;\n"
+             "\n"
+             "static int tdsl_has_elements(const tdsl_arg_info *a, const int64_t *dims)\n"
+             "{\n"
+             "    int some = 1;\n"
+             "    for (int32_t d = 0; d < a->rank; ++d) {\n"},
     {OPEN, "        some &= (a->extents[d].dim < 0 ? a->extents[d].fixed : "
            "dims[a->extents[d].dim]) != 0;\n"},
     {FIXED, "        some &= a->extents[d].fixed != 0;\n"},
@@ -141,8 +154,11 @@ static const Piece pieces[] = {
              "    if (need > 0) {\n"
              "        ws = (unsigned char *)workspace + (-(uintptr_t)workspace & 63u);\n"
              "        space -= -(uintptr_t)workspace & 63u;\n"
-             "    }\n"
-             "    if (written) {\n"},
+             "    }\n"},
+    {REQUIRES, "    if (k->outside != NULL && k->outside(dims, args, NULL) != 0) {\n"
+               "        return TDSL_E_INDEX;\n"
+               "    }\n"},
+    {ALWAYS, "    if (written) {\n"},
     {PARALLEL, "        k->run(dims, args, ws, threads, tdsl_crew(threads), space);\n"},
     {SERIAL, "        k->run(dims, args, ws, threads, 1, space);\n"},
     {ALWAYS, "    }\n"
@@ -187,6 +203,7 @@ static const Piece pieces[] = {
      "ARG_INFO, SIZES, WORK, \\\n"
      "                    ONLY_DIMS, "},
     {COMPUTED, "COMPUTED, "},
+    {REQUIRES, "OUTSIDE, "},
     {ALWAYS,
      "FAST, FAST_TABLE, DIM_TYPES, DIMS, ARG_TYPES, ARGS, LOOPS) \\\n"
      "    static void tdsl_run_##NAME(const int64_t *dims, void *const *args, unsigned char "
@@ -198,7 +215,10 @@ static const Piece pieces[] = {
      "    } \\\n"
      "    static const tdsl_kernel_info tdsl_table_##NAME; \\\n"
      "    static const tdsl_kernel tdsl_of_##NAME = {&tdsl_table_##NAME, SIZES, "
-     "tdsl_run_##NAME}; \\\n"
+     "tdsl_run_##NAME"},
+    {REQUIRES, ", OUTSIDE"},
+    {ALWAYS,
+     "}; \\\n"
      "    static uint64_t tdsl_work_of_##NAME(const int64_t *dims) \\\n"
      "    { (void)dims; return WORK; } \\\n"
      "    static size_t tdsl_threads_bytes_##NAME(const int64_t *dims, int32_t threads) \\\n"
@@ -237,19 +257,24 @@ static const Piece pieces[] = {
      "\\\n"
      "    TDSL_INFO(static, tdsl_table_##NAME, NAME, "},
     {COMPUTED, "COMPUTED, \\\n        "},
+    {REQUIRES, "OUTSIDE, \\\n        "},
     {ALWAYS, "TEXT, SOURCE, HEAD, DIGEST, N_DIMS, N_ARGS, DIM_INFO, ARG_INFO) \\\n"
              "    TDSL_INFO(, NAME##_info, NAME, "},
     {COMPUTED, "COMPUTED, \\\n        "},
+    {REQUIRES, "OUTSIDE, \\\n        "},
     {ALWAYS, "TEXT, SOURCE, HEAD, DIGEST, N_DIMS, N_ARGS, DIM_INFO, ARG_INFO)\n"
              "#define TDSL_INFO(STATIC, TABLE, NAME, "},
     {COMPUTED, "COMPUTED, "},
+    {REQUIRES, "OUTSIDE, "},
     {ALWAYS, "...) \\\n"
              "    STATIC const tdsl_kernel_info TABLE = { \\\n"
              "        TDSL_ABI_HEAD, __VA_ARGS__, tdsl_bytes_##NAME, tdsl_work_of_##NAME, "
              "tdsl_call_##NAME, \\\n"
              "        tdsl_threads_bytes_##NAME, tdsl_threads_call_##NAME, "},
-    {COMPUTED, "TDSL_LIST COMPUTED, 0};\n"},
-    {PLAIN, "NULL, 0, 0};\n"},
+    {COMPUTED, "TDSL_LIST COMPUTED, 0, "},
+    {PLAIN, "NULL, 0, 0, "},
+    {REQUIRES, "OUTSIDE};\n"},
+    {LAX, "NULL};\n"},
 };
 
 void shared_needs(Helpers *h, bool open, bool parallel)
@@ -262,12 +287,12 @@ void shared_needs(Helpers *h, bool open, bool parallel)
     }
 }
 
-void shared_emit(Text *out, bool open, bool parallel, uint32_t extents)
+void shared_emit(Text *out, bool open, bool parallel, uint32_t extents, bool requires)
 {
     const bool holds[] = {
-        [ALWAYS] = true,        [OPEN] = open,        [FIXED] = !open,
-        [PARALLEL] = parallel,  [SERIAL] = !parallel, [COMPUTED] = extents > 0,
-        [PLAIN] = extents == 0,
+        [ALWAYS] = true,        [OPEN] = open,         [FIXED] = !open,
+        [PARALLEL] = parallel,  [SERIAL] = !parallel,  [COMPUTED] = extents > 0,
+        [PLAIN] = extents == 0, [REQUIRES] = requires, [LAX] = !requires,
     };
     text_put(out, "\n");
     if (extents > 0) {

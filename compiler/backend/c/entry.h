@@ -25,6 +25,13 @@ bool has_sizes(const Kernel *k);
 /* "TDSL_F64" */
 const char *c_dtype_text(DType t);
 
+/* const int64_t o = dims[0]; of those named in `text`. */
+void dims_emit(Emitter *e, const char *text);
+
+/* emit_required.c: the function that looks for positions outside, of a kernel that requires some; `e` is of the kernel that computes
+ * them. */
+void required_emit(Emitter *e, const Kernel *k);
+
 /* emit_ranks.c: the table of a kernel with a plan for ranks, whose dims have numbers; local kernels are among those of `m`. False after
  * a diagnostic. */
 bool ranks_emit(Emitter *e, const KernelModule *m, const ExportedName *name, Text *out);

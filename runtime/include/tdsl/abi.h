@@ -9,7 +9,7 @@
  * kernel means something else. A kernel's table starts with the sizes of all structures it is made
  * of, so a reader may meet a newer table than the one it was built with; it refuses an older one.
  * 2: threads. 3: open dimensions in the order of their first use in the kernel's head; until then
- * declared ones came first. 4: extents that are computed from open dimensions. */
+ * declared ones came first. 4: extents that are computed from open dimensions. 5: positions that must lie inside. */
 #if !defined(TDSL_ABI_H) && !defined(TDSL_ABI_CALLS_H)
 #define TDSL_ABI_CALLS_H
 
@@ -38,15 +38,17 @@
 
 /* 0 is success, every failure is negative; numbers never change meaning. */
 typedef int32_t tdsl_status;
-#define TDSL_OK            0
-#define TDSL_E_ARGUMENT    (-1) /* a null pointer, an unknown value */
-#define TDSL_E_SHAPE       (-2) /* rank or extent differs from the kernel's, or is below 0 */
-#define TDSL_E_DTYPE       (-3) /* element type differs */
-#define TDSL_E_STRIDE      (-4) /* layout is not C order, or a pointer is misaligned */
-#define TDSL_E_OVERLAP     (-5) /* a result overlaps another argument */
-#define TDSL_E_WORKSPACE   (-6) /* workspace too small or null */
-#define TDSL_E_OVERFLOW    (-7) /* a number computed from the extents does not fit 64 bits */
-#define TDSL_E_SYMMETRY    (-8) /* an argument is not as symmetric as the kernel's head says */
+#define TDSL_OK          0
+#define TDSL_E_ARGUMENT  (-1) /* a null pointer, an unknown value */
+#define TDSL_E_SHAPE     (-2) /* rank or extent differs from the kernel's, or is below 0 */
+#define TDSL_E_DTYPE     (-3) /* element type differs */
+#define TDSL_E_STRIDE    (-4) /* layout is not C order, or a pointer is misaligned */
+#define TDSL_E_OVERLAP   (-5) /* a result overlaps another argument */
+#define TDSL_E_WORKSPACE (-6) /* workspace too small or null */
+#define TDSL_E_OVERFLOW  (-7) /* a number computed from the extents does not fit 64 bits */
+#define TDSL_E_SYMMETRY  (-8) /* an argument is not as symmetric as the kernel's head says */
+#define TDSL_E_INDEX                                                                           \
+    (-9) /* a position that is a value lies outside of what it is a position of */
 #define TDSL_E_MEMORY      (-10)
 #define TDSL_E_NOT_FOUND   (-20) /* no kernel of that name */
 #define TDSL_E_ABI         (-21) /* table of another version */
@@ -82,7 +84,7 @@ typedef struct tdsl_kernel_info tdsl_kernel_info;
 #ifndef TDSL_ABI_H
 #define TDSL_ABI_H
 
-#define TDSL_ABI_VERSION 4
+#define TDSL_ABI_VERSION 5
 
 /* Element types. Complex numbers are (real, imaginary) pairs; bool is one byte, 0 or 1; f16 and bf16 are
  * their 16-bit patterns. */
@@ -149,6 +151,19 @@ typedef struct tdsl_arg_info {
     const tdsl_extent *extents; /* [rank], C order; null when rank is 0 */
 } tdsl_arg_info;
 
+/* A position that is a value, and lies outside: `text`, as the program has it, is `position`, of dimension `dimension` of
+ * `array`, whose extent is `extent`, where the indices called `indices`, "b,l", are index[0] to index[n_indices - 1]. */
+typedef struct tdsl_outside {
+    const char *array;
+    const char *text;
+    const char *indices;
+    int32_t dimension;
+    int32_t n_indices;
+    int64_t position;
+    int64_t extent;
+    int64_t index[64];
+} tdsl_outside;
+
 /* A kernel. `call` takes the open dimensions in the order of `dims` and one pointer per
  * argument in the order of `args` (scalars by pointer); it checks nothing but sizes, as the
  * typed entry does. `workspace_bytes` gives the bytes `call` needs for these dimensions,
@@ -184,6 +199,9 @@ struct tdsl_kernel_info {
     const tdsl_computed *computed; /* each made of those before it; null when there are none */
     int32_t n_computed;
     int32_t reserved;
+    /* Since version 5: is a position of these arguments outside? `call` looks for one before it writes anything, and returns
+     * TDSL_E_INDEX; `first`, which may be null, is set to the first. Null: the kernel has no positions that are values. */
+    int32_t (*outside)(const int64_t *dims, void *const *args, tdsl_outside *first);
 };
 
 /* The first members of a tdsl_kernel_info. */

@@ -22,7 +22,7 @@ enum {
 typedef enum outcome { DONE, NOT_PREPARED, RAISED } outcome;
 
 /* From numpy and the package; null until something is prepared. */
-extern PyObject *fast_ndarray, *fast_empty, *fast_raise_status;
+extern PyObject *fast_ndarray, *fast_empty;
 
 /* A kernel with its extents. */
 typedef struct run {
@@ -38,8 +38,7 @@ typedef struct run {
     char dtype[MOST_ARGS]; /* tdsl_dtype */
     PyObject *results;     /* for each argument with role n the arguments of numpy.empty */
     PyObject *gather;      /* the type of several results, or None */
-    PyObject *name;
-    PyObject *keep; /* the library that the kernel is in */
+    PyObject *keep;        /* the library that the kernel is in */
 } run;
 
 /* What a call gives. */

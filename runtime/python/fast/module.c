@@ -2,20 +2,19 @@
 /* The module tdsl._fast: its types, and what it takes from numpy. */
 #include "fast.h"
 
-enum { VERSION = 1 /* of what _calls.py expects here */ };
+enum { VERSION = 2 /* of what _calls.py expects here */ };
 
-PyObject *fast_ndarray, *fast_empty, *fast_raise_status;
+PyObject *fast_ndarray, *fast_empty;
 
 static PyObject *setup(PyObject *module, PyObject *args)
 {
     (void)module;
-    PyObject *type, *empty, *raise;
-    if (!PyArg_ParseTuple(args, "OOO", &type, &empty, &raise)) {
+    PyObject *type, *empty;
+    if (!PyArg_ParseTuple(args, "OO", &type, &empty)) {
         return NULL;
     }
     if (fast_ndarray == NULL) {
         fast_empty = Py_NewRef(empty);
-        fast_raise_status = Py_NewRef(raise);
         fast_ndarray = Py_NewRef(type);
     }
     return Py_NewRef(Py_None);

@@ -15,10 +15,10 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *named)
     const char *dims, *role, *dtype;
     Py_ssize_t dims_size, n_args, n_types, workspace;
     int threads, releases;
-    PyObject *results, *gather, *name, *keep;
-    if (!PyArg_ParseTuple(args, "Ky#inpy#y#O!OUO", &address, &dims, &dims_size, &threads,
+    PyObject *results, *gather, *keep;
+    if (!PyArg_ParseTuple(args, "Ky#inpy#y#O!OO", &address, &dims, &dims_size, &threads,
                           &workspace, &releases, &role, &n_args, &dtype, &n_types,
-                          &PyTuple_Type, &results, &gather, &name, &keep)) {
+                          &PyTuple_Type, &results, &gather, &keep)) {
         return NULL;
     }
     if (n_args > MOST_ARGS || n_types != n_args || PyTuple_Size(results) != n_args) {
@@ -44,7 +44,6 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *named)
     memcpy(r->dtype, dtype, (size_t)n_args);
     r->results = Py_NewRef(results);
     r->gather = Py_NewRef(gather);
-    r->name = Py_NewRef(name);
     r->keep = Py_NewRef(keep);
     return (PyObject *)r;
 }
@@ -66,7 +65,6 @@ static void run_free(PyObject *self)
     free(r->dims);
     Py_XDECREF(r->results);
     Py_XDECREF(r->gather);
-    Py_XDECREF(r->name);
     Py_XDECREF(r->keep);
     free_object(self);
 }
@@ -287,7 +285,9 @@ static outcome compute(const run *r, places *p)
     if (status == TDSL_OK) {
         return DONE;
     }
-    Py_XDECREF(PyObject_CallFunction(fast_raise_status, "iO", (int)status, r->name));
+    Py_XDECREF(PyObject_CallMethod(r->keep, "fail", "iKK", (int)status,
+                                   (unsigned long long)(uintptr_t)r->dims,
+                                   (unsigned long long)(uintptr_t)p->address));
     return RAISED;
 }
 

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_VERSION = 1
+_VERSION = 2
 
 
 def _places() -> Any:
@@ -90,11 +90,9 @@ def run_of(kernel, dims, threads, roles, results, gather, elements):
         return None
     if not _is_set_up:
         import numpy as np
-
-        from ._errors import raise_status
-        fast.setup(np.ndarray, np.empty, raise_status)
+        fast.setup(np.ndarray, np.empty)
         _is_set_up = True
     long = max(kernel.multiply_adds(dims), elements) > 100000
     codes = bytes(kernel.codes)
     return fast.Run(kernel.address_of_call, b"".join(int(n).to_bytes(8, sys.byteorder, signed=True) for n in dims), threads, kernel.workspace(dims, threads), long,
-                    roles.encode(), codes, tuple(results), gather, kernel.name, kernel)
+                    roles.encode(), codes, tuple(results), gather, kernel)

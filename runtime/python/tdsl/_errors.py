@@ -32,6 +32,18 @@ class ShapeError(ArgumentError):
     """A rank or an extent differs from the kernel's, or from another argument's."""
 
 
+class PositionError(ArgumentError, IndexError):
+    """A position that is a value, `tok[n]` in `W[tok[n], e]`, lies outside of the array that it is a position of.
+
+    argument: that array; dimension: of it; position: the value; extent: what it is not below; text: the position as the program has it;
+    place: the indices with which it is, {"n": 3}.
+    """
+
+    def __init__(self, message: str, argument: str, dimension: int, position: int, extent: int, text: str, place: dict[str, int]) -> None:
+        super().__init__(message, argument)
+        self.dimension, self.position, self.extent, self.text, self.place = dimension, position, extent, text, place
+
+
 class OverlapError(ArgumentError):
     """A result shares memory with another argument of the kernel."""
 
@@ -94,6 +106,13 @@ def warn(message: str, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
+def raise_position(kernel: str, array: str, dimension: int, position: int, extent: int, text: str, place: dict[str, int]) -> None:
+    """Raises PositionError."""
+    at = ", ".join(f"{name} = {n}" for name, n in place.items())
+    raise PositionError(f"{kernel}: dimension {dimension} of '{array}' has {extent} positions, and {text} is {position}{' at ' if at else ''}{at}",
+                        array, dimension, position, extent, text, place)
+
+
 def raise_status(status: int, kernel: str) -> None:
     """Raises what a status of tdsl/abi.h means, below 0."""
     if status in (-6, -10):
@@ -104,4 +123,6 @@ def raise_status(status: int, kernel: str) -> None:
         raise ShapeError(f"{kernel}: an extent is negative")
     if status == -8:
         raise ArgumentError(f"{kernel}: an argument is not as symmetric as the kernel's head says")
+    if status == -9:
+        raise ArgumentError(f"{kernel}: a position lies outside of what it is a position of")
     raise ArgumentError(f"{kernel}: status {status}")

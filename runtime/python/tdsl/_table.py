@@ -6,10 +6,10 @@ import threading
 
 from . import _arrays
 from ._arrays import NAMES, dtype_of
-from ._errors import Error, WorkspaceError, raise_status
+from ._errors import Error, WorkspaceError, raise_position, raise_status
 from ._extents import Extent, text_of
 
-ABI_VERSION = 4
+ABI_VERSION = 5
 _KEPT = 1 << 26  # bytes of workspace that a thread keeps between calls
 _ROLES = {1: "in", 2: "out", 3: "inout", 4: "scalar"}
 _c_int32, _c_size, _c_pointer = ctypes.c_int32, ctypes.c_size_t, ctypes.c_void_p
@@ -45,6 +45,11 @@ class _Threads(ctypes.Structure):
     _fields_ = [("count", _c_int32), ("reserved", _c_int32), ("run", _c_pointer), ("pool", _c_pointer)]
 
 
+class _Outside(ctypes.Structure):
+    _fields_ = [("array", ctypes.c_char_p), ("text", ctypes.c_char_p), ("indices", ctypes.c_char_p), ("dimension", _c_int32),
+                ("n_indices", _c_int32), ("position", ctypes.c_int64), ("extent", ctypes.c_int64), ("index", ctypes.c_int64 * 64)]
+
+
 class _Info(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_uint32), ("abi_version", ctypes.c_uint32), ("dim_size", ctypes.c_uint32),
                 ("arg_size", ctypes.c_uint32), ("extent_size", ctypes.c_uint32), ("computed_size", ctypes.c_uint32),
@@ -52,11 +57,12 @@ class _Info(ctypes.Structure):
                 ("digest", ctypes.c_char_p), ("n_dims", _c_int32), ("n_args", _c_int32), ("dims", _c_pointer),
                 ("args", _c_pointer), ("workspace_bytes", _c_pointer), ("multiply_adds", _c_pointer),
                 ("call", _c_pointer), ("workspace_bytes_threads", _c_pointer), ("call_threads", _c_pointer),
-                ("computed", _c_pointer), ("n_computed", _c_int32), ("last", _c_int32)]
+                ("computed", _c_pointer), ("n_computed", _c_int32), ("reserved", _c_int32), ("outside", _c_pointer)]
 
 
 _WORKSPACE = ctypes.CFUNCTYPE(_c_size, _c_pointer, _c_int32)
 _CALL = ctypes.CFUNCTYPE(_c_int32, _c_pointer, _c_pointer, _c_pointer, _c_size, _c_pointer)
+_OUTSIDE = ctypes.CFUNCTYPE(_c_int32, _c_pointer, _c_pointer, _c_pointer)
 _COUNT = ctypes.CFUNCTYPE(ctypes.c_uint64, _c_pointer)
 
 
@@ -124,6 +130,15 @@ class NativeKernel:
         self.address_of_call = info.call_threads
         self.codes = [a.dtype for a in _steps(_Arg, info.args, info.arg_size, info.n_args)]  # element types, as tdsl/abi.h has them
 
+    def fail(self, status, dims, args):
+        """Raises what a status means; dims, args: what the kernel was called with, arrays of C or their addresses."""
+        first = _Outside()
+        if status == -9 and self._info.outside and _OUTSIDE(self._info.outside)(dims, args, ctypes.addressof(first)):
+            names = first.indices.decode().split(",")
+            raise_position(self.name, first.array.decode(), first.dimension, first.position, first.extent, first.text.decode(),
+                           dict(zip(names, first.index[:first.n_indices])))
+        raise_status(status, self.name)
+
     def multiply_adds(self, dims):
         """How many a call performs."""
         return self._multiply_adds(_dims(dims))
@@ -156,7 +171,7 @@ class NativeKernel:
                     raise WorkspaceError(f"{name}: no memory for its workspace of {size} bytes") from None
                 status = call(c_dims, addresses, pointer(space), size, None if _forked else c_threads)
             if status != 0:
-                raise_status(status, name)
+                self.fail(status, c_dims, addresses)
         return run
 
 

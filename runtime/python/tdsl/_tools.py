@@ -6,7 +6,7 @@ import shutil
 import sys
 
 from . import _process
-from ._errors import CompileError, CompileWarning, Error, FileError, warn as warn_caller
+from ._errors import CompileError, CompileWarning, Error, FileError, raise_position, warn as warn_caller
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 _MESSAGE = re.compile(r"^(?P<file>.*?)(?::(?P<line>\d+):(?P<column>\d+))?: (?P<kind>error|warning)(?:\[(?P<code>[^]]*)\])?: ", re.M)
@@ -86,6 +86,16 @@ def run_search(arguments):
     return out.decode(), interrupted
 
 
+_POSITION = re.compile(r"dimension (\d+) of '(.*)' has (\d+) positions, and (.*) is (-?\d+)(?: at (\w+ = \d+(?:, \w+ = \d+)*))?$", re.M)
+
+
+def _raise_position(program, messages):
+    """Of what tdsl-run says of a position outside."""
+    found = _POSITION.search(messages)
+    at = [pair.split(" = ") for pair in found[6].split(", ")] if found[6] else []
+    raise_position(program, found[2], int(found[1]), int(found[5]), int(found[3]), found[4], {name: int(n) for name, n in at})
+
+
 def _raise(program, status, messages):
     first = next((m for m in _MESSAGE.finditer(messages) if m["kind"] == "error"), None)
     text = messages.strip() or f"{os.path.basename(program)}: exit status {status}"
@@ -93,5 +103,7 @@ def _raise(program, status, messages):
         raise FileError(text)
     if status not in (1, 2, 4):
         raise Error(text)
+    if first and first["code"] == "E0804":
+        _raise_position(os.path.basename(program), messages)
     number = lambda name: int(first[name]) if first and first[name] else None
     raise CompileError(text, first["code"] or "" if first else "", number("line"), number("column"))
