@@ -58,6 +58,14 @@ typedef struct Block {
     VEC(Stmt *) list;
 } Block;
 
+/* ---- build.c ---- */
+
+Stmt *build_stmt(Builder *b, StmtKind kind, Span span, Sym name);
+/* Items `first` to `end` of the nest, all of the body of a loop or of the nest. */
+void build_items(Builder *b, Block *to, uint32_t first, uint32_t end);
+
+/* ---- all of the others ---- */
+
 /* What the program calls the label, as an identifier; `otherwise` where nothing of the kernel has a name. */
 const char *build_name(Builder *b, NodeRef node, uint32_t label, const char *otherwise);
 
