@@ -70,7 +70,8 @@ static bool is_broken(const CheckedExpr *x)
 
 /* ---- positions of the largest and the least ---- */
 
-/* In `min[k, x == max[k2](x) || x != x](index(k))`: the position where x is the largest, or a NaN. */
+/* In `min[k](select(x == max[k2](x) || x != x, index(k), extent(k)))`: the position where x is the largest, or a NaN. There is one, unless
+ * nothing is folded: the extent is only written where it is not taken. */
 static CheckedExpr *position_of(Kern *k, AstId ast, const AstNode *n, const CheckedExpr *fold)
 {
     const Call c = {k, ast, n};
@@ -93,8 +94,13 @@ static CheckedExpr *position_of(Kern *k, AstId ast, const AstNode *n, const Chec
     }
     const AffineTerm here = {(VarRef)fold->label[0], 1};
     CheckedExpr *at = position_number(k, ast, n->span, (Affine){0, 1, &here});
-    k->labels.at[fold->label[0]].valued = true;
-    return expr_is_poison(is) ? is : fold_where(k, OP_RMIN, at, is);
+    Label *label = &k->labels.at[fold->label[0]];
+    const AffineTerm end = {affine_dim(label->extent.sym), 1};
+    Affine extent =
+        label->extent.sym < 0 ? affine_const(label->extent.n) : (Affine){0, 1, &end};
+    label->valued = true;
+    CheckedExpr *three[3] = {is, at, position_number(k, ast, n->span, extent)};
+    return expr_is_poison(is) ? is : expr_map(k, OP_SELECT, ast, n->span, n->at, three, 3);
 }
 
 static CheckedExpr *expand_position(const Call *c)

@@ -343,7 +343,8 @@ bool arg_fits(const Kernel *k, const Arg *arg)
     }
     bool words = arg->whole == DTYPE_F64 && arg->role == ARG_RESULT;
     bool typed = ((arg->whole == DTYPE_C64 || words) && b->dtype == DTYPE_F32) ||
-                 (arg->whole == DTYPE_C128 && b->dtype == DTYPE_F64);
+                 (arg->whole == DTYPE_C128 && b->dtype == DTYPE_F64) ||
+                 (arg->whole == DTYPE_I64 && b->dtype == DTYPE_I32);
     if (!typed || b->rank == 0 || !dim_is(b->extent[b->rank - 1], 2)) {
         return false;
     }

@@ -84,7 +84,7 @@ typedef struct Buffer {
 
 /* An argument of the kernel in calling order: parameters, then results. `whole`: the caller has numbers of this type and
  * of rank `whole_rank`, the buffer what they are made of along a last dimension of extent 2 (a rank of 0 is f32[1,2]): the parts of
- * complex numbers, the same bytes; or two f32 whose sum is the f64 of a result. DTYPE_NONE: the caller has the buffer as it is. */
+ * complex numbers or the low and the high word of an i64, the same bytes; or two f32 whose sum is the f64 of a result. DTYPE_NONE: the caller has the buffer as it is. */
 typedef enum ArgRole { ARG_IN, ARG_INOUT, ARG_SCALAR, ARG_RESULT } ArgRole;
 typedef struct Arg {
     ArgRole role;

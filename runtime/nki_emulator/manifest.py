@@ -29,8 +29,8 @@ is a name of nki.language. A row may say which argument of the caller it is, "ar
 input and a result of the same one are an argument that the kernel updates, and only such a
 result may be stored again after it was read (H5). A row may say that its elements are the parts of complex numbers,
 along a last dimension of 2: "of": {"dtype": "complex64", "shape": [300]} beside "float32" and
-"shape": [300, 2] ([1, 2] for a single number). The device has no complex numbers; who has the
-array as complex64 gives and gets it so (as_device, as_caller). A result may have "of": {"dtype": "float64", ..}
+"shape": [300, 2] ([1, 2] for a single number), or the low and the high word of 64-bit integers: "int64" beside "int32". The device has neither; who has the
+array as complex64 or int64 gives and gets it so (as_device, as_caller). A result may have "of": {"dtype": "float64", ..}
 in the same way: the last dimension has two float32 whose sum, in float64, is the caller's number. Where there is no manifest, one
 is made from the arrays given.
 """
@@ -113,28 +113,31 @@ def _whole(name, role, dtype, shape, of):
     if of is None:
         return None
     whole = of.get("shape") if isinstance(of, dict) else None
-    known = ("complex64", "float64") if role == "output" else ("complex64",)
-    if (not isinstance(whole, list) or of.get("dtype") not in known or dtype != "float32" or
+    parts = {"complex64": "float32", "int64": "int32", **({"float64": "float32"} if role == "output" else {})}
+    if (not isinstance(whole, list) or dtype != parts.get(of.get("dtype")) or
             shape != (whole or [1]) + [2]):
         raise UsageError(f"manifest: '{name}' does not hold the parts of {of!r}")
     return tuple(whole)
 
 
 def as_device(array, argument):
-    """A complex array as the pairs a kernel takes for such an argument; any other as it is."""
-    if argument.whole is None or not np.iscomplexobj(array):
+    """An array of complex numbers or int64 as the pairs a kernel takes for such an argument; any other as it is."""
+    whole = np.dtype(np.int64 if argument.dtype.is_int else np.complex64)
+    if argument.whole is None or array.dtype.kind != whole.kind or array.dtype.itemsize < whole.itemsize:
         return array
     if array.shape != argument.whole:
         raise UsageError(f"'{argument.name}' has shape {list(array.shape)}, the kernel's is "
                          f"{list(argument.whole)}")
-    pairs = np.ascontiguousarray(array, np.complex64).reshape(-1).view(np.float32)
+    pairs = np.ascontiguousarray(array, whole).reshape(-1).view(argument.dtype.held)
     return pairs.reshape(argument.shape)
 
 
 def as_caller(array, argument):
-    """What a kernel delivers for the parts of complex numbers, as complex numbers; for two words, their sums."""
+    """What a kernel delivers for the parts of complex numbers or int64, as these; for two words, their sums."""
     if argument.whole is None:
         return array
+    if argument.dtype.is_int:
+        return np.ascontiguousarray(array, np.int32).reshape(-1).view(np.int64).reshape(argument.whole)
     single = np.ascontiguousarray(array, np.float32)
     if argument.words:
         return single.astype(np.float64).sum(axis=-1).reshape(argument.whole)

@@ -196,7 +196,7 @@ static tdsl_status run_on_device(Call *call, Choice *choice)
 {
     Fault fault;
     choice_report(call, choice);
-    if (tdsl_device_call(call, choice->form, &fault)) {
+    if (tdsl_integers_fit(call, &fault) && tdsl_device_call(call, choice->form, &fault)) {
         return fault.status == TDSL_OK ? TDSL_OK
                                        : fail_on_device(call, &fault, choice->backend);
     }

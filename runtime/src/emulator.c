@@ -160,13 +160,15 @@ static void session_word(Session *session, const char *word)
     memcpy(&session->argv[session->argc++], &word, sizeof word);
 }
 
-/* The element type NKI sees: a complex number is a pair of reals along one more axis, an f64 result two f32. */
+/* The element type NKI sees: a complex number is a pair of reals along one more axis, an i64 its two
+ * words, an f64 result two f32. */
 static int32_t program_dtype(const NkiOperand *operand)
 {
     int32_t dtype = operand->dtype;
     return operand->words       ? TDSL_F32
            : dtype == TDSL_C64  ? TDSL_F32
            : dtype == TDSL_C128 ? TDSL_F64
+           : dtype == TDSL_I64  ? TDSL_I32
                                 : dtype;
 }
 
@@ -184,10 +186,10 @@ static bool input_write(const NkiOperand *operand, const char *path, const void 
     for (; rank < operand->rank; rank++) {
         shape[rank] = operand->extents[rank];
     }
-    bool complex = operand->dtype != program_dtype(operand);
+    bool pair = operand->dtype != program_dtype(operand);
     rank = rank == 0 ? 1 : rank; /* NKI has no tensors of rank 0 */
-    if (complex || operand->rank == 0) {
-        shape[rank++] = complex ? 2 : 1;
+    if (pair || operand->rank == 0) {
+        shape[rank++] = pair ? 2 : 1;
     }
     return tdsl_npy_write(path, program_dtype(operand), rank, shape, data, operand->bytes,
                           fault);

@@ -18,4 +18,7 @@ typedef struct Fault {
 bool tdsl_fault_set(Fault *fault, tdsl_status status, const char *format, ...)
     TDSL_PRINTF(3, 4);
 
+/* integers.c: do device programs compute exactly with the integers in host memory that a call gives? */
+bool tdsl_integers_fit(const Call *call, Fault *fault);
+
 #endif

@@ -31,7 +31,8 @@ typedef struct NrtModel {
 
 /* --- matching --- */
 
-/* Can the model's tensor hold such elements? Complex numbers travel as pairs of reals. */
+/* Can the model's tensor hold such elements? Complex numbers travel as pairs of reals, i64 as
+ * pairs of words. */
 static bool dtype_fits(int32_t dtype, int32_t native)
 {
     if (native == NRT_DTYPE_UNKNOWN) {
@@ -48,7 +49,7 @@ static bool dtype_fits(int32_t dtype, int32_t native)
     case TDSL_I32:
         return native == NRT_DTYPE_INT32 || native == NRT_DTYPE_UINT32;
     case TDSL_I64:
-        return native == NRT_DTYPE_INT64 || native == NRT_DTYPE_UINT64;
+        return native == NRT_DTYPE_INT32 || native == NRT_DTYPE_UINT32; /* as pairs */
     case TDSL_BOOL:
         return native == NRT_DTYPE_UINT8 || native == NRT_DTYPE_INT8;
     case TDSL_F64:

@@ -19,6 +19,8 @@ const char *nki_dtype(DType t)
         return "bfloat16";
     case DTYPE_BOOL:
         return "uint8";
+    case DTYPE_I32:
+        return "int32";
     default:
         return "unknown";
     }

@@ -118,10 +118,5 @@ const Val *eval_of_positions(Evaluation *ev, const Expr *e)
     if (whole_compares(ev->l, e, &x)) {
         return eval_binary(ev, e->op, eval_position(ev, x), val_number(ev, 0));
     }
-    if (dtype_is_int(e->dtype) && !whole_is_exact(ev->l, e)) {
-        lower_refuse(ev->l, ev->l->now.stmt->span,
-                     "whole numbers that may be beyond 2^24, which f32 does not hold");
-        return val_number(ev, 0);
-    }
     return dtype_is_int(e->dtype) && whole_of(ev->l, e, &x) ? eval_position(ev, x) : NULL;
 }

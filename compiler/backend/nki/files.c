@@ -25,7 +25,9 @@ static void put_row(const Kernel *k, Arg arg, bool output, bool last, Text *out)
     text_printf(out, "%s], \"argument\": %d", b->rank == 0 ? "1, 1" : "", b->param);
     if (arg.whole != DTYPE_NONE) { /* as the caller sees them */
         text_printf(out, ", \"of\": {\"dtype\": \"%s\", \"shape\": [",
-                    arg.whole == DTYPE_F64 ? "float64" : "complex64");
+                    arg.whole == DTYPE_F64   ? "float64"
+                    : arg.whole == DTYPE_I64 ? "int64"
+                                             : "complex64");
         for (uint32_t d = 0; d < arg.whole_rank; d++) {
             text_printf(out, "%s%lld", d == 0 ? "" : ", ", (long long)extent[d].n);
         }
@@ -179,7 +181,10 @@ static void put_base64(Str in, Text *out)
 static void put_hlo_type(const Kernel *k, BufRef buf, Text *out)
 {
     const Buffer *b = &k->bufs.at[buf];
-    text_printf(out, "%s[", b->dtype == DTYPE_BOOL ? "u8" : dtype_name(b->dtype));
+    text_printf(out, "%s[",
+                b->dtype == DTYPE_BOOL  ? "u8"
+                : b->dtype == DTYPE_I32 ? "s32"
+                                        : dtype_name(b->dtype));
     const Dim *extent = NULL;
     uint32_t rank = nki_shape(k, buf, &extent);
     for (uint32_t d = 0; d < rank; d++) {

@@ -517,9 +517,6 @@ typedef struct IndexSum {
 } IndexSum;
 bool whole_of(const Lower *l, const Expr *e, IndexSum *out);
 void whole_range(const Lower *l, const IndexSum *x, const Box *box, int64_t *lo, int64_t *hi);
-/* Is an expression of whole numbers within what f32 holds? */
-bool whole_is_exact(const Lower *l, const Expr *e);
-bool whole_has(Op op);
 /* Does `e` compare two sums of indices? *out: the left one less the right one. */
 bool whole_compares(const Lower *l, const Expr *e, IndexSum *out);
 /* Does a condition hold in all of the box, or nowhere? Else -1. */

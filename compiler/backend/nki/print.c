@@ -160,7 +160,8 @@ static void put_memset(Printer *p, const Instr *i)
     text_put(p->out, "nisa.memset(");
     print_key(p, "dst", ROLE_DST);
     text_put(p->out, ", value=");
-    if (p->k->bufs.at[i->dst.buf].dtype == DTYPE_BOOL) {
+    DType t = p->k->bufs.at[i->dst.buf].dtype;
+    if (t == DTYPE_BOOL || t == DTYPE_I32) {
         text_i64(p->out, (int64_t)i->value);
     } else {
         print_number(p->out, i->value);

@@ -3,6 +3,8 @@
  * before anything is lowered. */
 #include "backend/nki/lower.h"
 
+#include "loop/walk.h"
+
 bool lower_refuse(Lower *l, Span span, const char *what)
 {
     if (!l->tried.failed) {
@@ -15,8 +17,8 @@ bool lower_refuse(Lower *l, Span span, const char *what)
 
 static bool dtype_works(DType t, bool argument)
 {
-    return t == DTYPE_F32 || t == DTYPE_F16 || t == DTYPE_BF16 ||
-           (t == DTYPE_BOOL && !argument);
+    return t == DTYPE_F32 || t == DTYPE_F16 || t == DTYPE_BF16 || t == DTYPE_BOOL ||
+           (t == DTYPE_I32 && argument);
 }
 
 /* A buffer of a type that the device has not, and the word to write instead. */
@@ -46,11 +48,12 @@ static bool refuse_type(Lower *l, const Buffer *b, DType t)
     return false;
 }
 
-/* Whole numbers that are made of positions are f32 on the device, where that is exact. */
-static const char *whole_lacks(Lower *l, const Expr *e)
+/* Integers that pass `integers` left: sums of positions, and what is stored in an argument. */
+static const char *integer_lacks(Lower *l, const Stmt *s, const Expr *e)
 {
-    bool from = e->op != OP_CAST || dtype_is_int(e->arg[0]->dtype);
-    return whole_has(e->op) && from
+    Affine x;
+    bool stored = e == s->value && e->op == OP_CAST && e->arg[0]->dtype == DTYPE_F32;
+    return stored || expr_affine(l->arena, e, &x)
                ? NULL
                : str_format(l->arena, "'%s' of %s", op_info(e->op)->name, dtype_name(e->dtype));
 }
@@ -60,7 +63,7 @@ static bool check_value(Lower *l, const Stmt *s)
     ExprWalk w;
     for (const Expr *e = expr_first(&w, s->value); e != NULL; e = expr_next(&w)) {
         const char *what = e->kind != EXPR_OP              ? NULL
-                           : dtype_is_int(e->dtype)        ? whole_lacks(l, e)
+                           : dtype_is_int(e->dtype)        ? integer_lacks(l, s, e)
                            : !dtype_works(e->dtype, false) ? dtype_name(e->dtype)
                            : !evaluate_has(e->op)          ? op_info(e->op)->name
                                                            : NULL;

@@ -2,12 +2,14 @@
 /* The three generations as targets. */
 
 #include "backend/nki/nki.h"
+#include "lower/integers.h"
 
 extern const Target target_trn1, target_trn2, target_trn3;
 
 /* A part of a kernel is rolled before the next one is lowered, so that no two of them are there unrolled: one pass makes instructions and
  * loops. */
 static const TargetPass passes[] = {
+    {"integers", "whole numbers are f32, where that is exact", false, lower_integers, true},
     {"pairs", "what a tile of pairs adds, times its weight, goes to the sum at once", true,
      nki_pair_sums, true},
     {"legalise", "instructions of the device, and loops of what repeats", false, nki_legalise,

@@ -267,7 +267,7 @@ bool view_is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *box
     int64_t all = labels_count(p, &l->now.full); /* a remainder goes the way of the rest */
     return (all > np ? all : np) * nf > 1024 && np > 1 && all_there(x, p, box) &&
            all_there(x, f, box) && unit && labels_count(labels_varying(x, f, box), box) > 1 &&
-           l->from->bufs.at[x->buf].dtype != DTYPE_BOOL;
+           dtype_is_float(l->from->bufs.at[x->buf].dtype);
 }
 
 /* The labels of the free axis that vary in one transpose: all, but of complex numbers one label

@@ -211,8 +211,9 @@ bool view_turns_rows(Lower *l, const Place *x, Labels p, Labels f, const Box *bo
     Labels rows = view_rows_turned(l, x, f, box), along = varying(p, box);
     DType t = l->from->bufs.at[x->buf].dtype;
     if (l->room.turning || unit == LABELS || labels_have(p, unit) || along.n == 0 ||
-        t == DTYPE_BOOL || l->pair[x->buf] || l->now.flat > 0 || !moves_with_all(l, x, along) ||
-        !moves_with_all(l, x, rows) || labels_count(rows, box) < TURNED_ROWS) {
+        !dtype_is_float(t) || l->pair[x->buf] || l->now.flat > 0 ||
+        !moves_with_all(l, x, along) || !moves_with_all(l, x, rows) ||
+        labels_count(rows, box) < TURNED_ROWS) {
         return false;
     }
     Box wide = *box;

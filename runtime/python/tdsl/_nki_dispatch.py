@@ -151,10 +151,16 @@ def chain(device, form, inputs):
     return [None if row is None else device.shaped(piece(device, pieces[row.name], 0, row.size), row.shape) for row in form.results]
 
 
+_INTEGERS = 1 << 22  # a device computes whole numbers in f32, and programs are made for arguments between -2^22 and 2^22
+
+
 def put(device, row, a):
     """An array as the device has it."""
     import numpy as np
-    return device.put((a.reshape(-1).view(np.float32) if row.pairs else a).reshape(row.shape))
+    if a.dtype.kind == "i" and a.size and (a.min() < -_INTEGERS or a.max() > _INTEGERS):
+        raise OverflowError(f"{row.name}: {max(a.max(), -a.min())} is beyond 2^22, up to which the device computes with whole numbers")
+    part = np.int32 if a.dtype.kind == "i" else np.float32
+    return device.put((a.reshape(-1).view(part) if row.pairs else a).reshape(row.shape))
 
 
 def get(device, row, tensor, dtype, shape):

@@ -14,11 +14,12 @@ FORMAT = 1  # of manifests
 _NAME = r"[^\W\d]\w*"
 _HEAD = re.compile(rf"kernel ({_NAME})\(")
 _PARAM = re.compile(rf"({_NAME}): (inout )?\w+(?:\[([^]]*)\])?")
-_TYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "complex64": "c64", "float64": "f64"}
+_TYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "complex64": "c64", "float64": "f64",
+          "int32": "i32", "int64": "i64", "uint8": "bool"}
 
 
 class Row:
-    """A tensor as device programs have it: a number is of shape (1, 1), complex numbers are pairs of f32 along a last axis,
+    """A tensor as device programs have it: a number is of shape (1, 1), complex numbers are pairs of f32 along a last axis, i64 pairs of i32,
     f64 results (`words`) two f32 whose sums they are."""
 
     def __init__(self, row):

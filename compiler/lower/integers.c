@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See integers.h. An argument that a fold goes into has a block of f32 in its place, and is written at the end. */
+#include "lower/integers.h"
+
+#include "loop/walk.h"
+#include "lower/interval.h"
+
+typedef struct Integers {
+    Ctx *ctx;
+    Arena *arena;
+    const Target *target;
+    const Kernel *from;
+    Kernel *to; /* buffers of `from` have the same numbers here */
+    Intervals iv;
+    BufRef *block; /* [bufs of from] of f32 in place of an argument, or BUF_NONE */
+    VEC(Stmt *) body;
+    Span at; /* of the statement at hand */
+    bool failed;
+} Integers;
+
+static const Expr *refuse(Integers *s, const char *what)
+{
+    if (!s->failed) {
+        diag_unsupported(&s->ctx->diags, E_TARGET, s->at,
+                         "target '%s' does not have %s; it goes to target 'c'", s->target->name,
+                         what);
+    }
+    s->failed = true;
+    return expr_const(s->arena, number_real(DTYPE_F32, 0));
+}
+
+static bool is_integer(const Integers *s, BufRef buf)
+{
+    return dtype_is_int(s->from->bufs.at[buf].dtype);
+}
+
+static bool is_words(const Integers *s, BufRef buf)
+{
+    return s->from->bufs.at[buf].dtype == DTYPE_I64 && s->from->bufs.at[buf].param >= 0;
+}
+
+/* ---- values ---- */
+
+static const Expr *real(Integers *s, const Expr *e);
+static const Expr *value(Integers *s, const Expr *e);
+
+static const Expr *cast(Integers *s, const Expr *e, DType t)
+{
+    return expr_cast(s->arena, e, t);
+}
+
+/* Positions in a buffer whose words are its last dimension. */
+static const Affine *at_word(Integers *s, BufRef buf, const Affine *at, int64_t word)
+{
+    uint32_t rank = s->from->bufs.at[buf].rank, n = 0;
+    Affine *out = ARENA_ARRAY(s->arena, rank + 2, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        out[n++] = at[d];
+    }
+    if (rank == 0) {
+        out[n++] = affine_const(0);
+    }
+    out[n] = affine_const(word);
+    return out;
+}
+
+static const Expr *load(Integers *s, BufRef buf, const Affine *at)
+{
+    if (s->block[buf] != BUF_NONE) {
+        return expr_load(s->arena, s->to, s->block[buf], at);
+    }
+    at = is_words(s, buf) ? at_word(s, buf, at, 0) : at;
+    return cast(s, expr_load(s->arena, s->to, buf, at), DTYPE_F32);
+}
+
+static const Expr *op(Integers *s, const Expr *e, DType t,
+                      const Expr *(*each)(Integers *, const Expr *))
+{
+    const Expr **arg = ARENA_ARRAY(s->arena, e->n_args, const Expr *);
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        arg[i] = each(s, e->arg[i]);
+    }
+    return expr_op(s->arena, e->op, t, e->n_args, arg);
+}
+
+/* A value of f32, or the condition of a choice. */
+static const Expr *real_or_bool(Integers *s, const Expr *e)
+{
+    return e->dtype == DTYPE_BOOL ? value(s, e) : real(s, e);
+}
+
+static bool has(Op op)
+{
+    return op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_NEG || op == OP_ABS ||
+           op == OP_MIN || op == OP_MAX || op == OP_COPY || op == OP_SELECT || op == OP_SIGN;
+}
+
+/* Is it made of positions and numbers by additions alone? */
+static bool is_position(Integers *s, const Expr *e)
+{
+    Affine x;
+    return expr_affine(s->arena, e, &x);
+}
+
+static bool fits(Interval v)
+{
+    return v.lo >= -INTEGERS_EXACT && v.hi <= INTEGERS_EXACT;
+}
+
+static const Expr *refuse_range(Integers *s)
+{
+    return refuse(s, "whole numbers beyond 2^24, as one here may be, which f32 does not hold");
+}
+
+/* An integer as f32. */
+static const Expr *real(Integers *s, const Expr *e)
+{
+    bool cast_of = e->kind == EXPR_OP && e->op == OP_CAST;
+    bool is_float = cast_of && dtype_is_float(e->arg[0]->dtype);
+    if (is_float || (e->kind == EXPR_OP && !cast_of && !has(e->op))) {
+        return refuse(s, is_float
+                             ? str_format(s->arena, "casts of %s to %s",
+                                          dtype_name(e->arg[0]->dtype), dtype_name(e->dtype))
+                             : str_format(s->arena, "'%s' of %s", op_info(e->op)->name,
+                                          dtype_name(e->dtype)));
+    }
+    if (!fits(interval_of(&s->iv, e))) {
+        return refuse_range(s);
+    }
+    if (e->kind == EXPR_CONST) {
+        return expr_const(s->arena, number_cast(e->value, DTYPE_F32));
+    }
+    if (e->kind == EXPR_LOAD) {
+        return load(s, e->buf, e->at);
+    }
+    if (is_position(s, e)) {
+        return cast(s, e, DTYPE_F32);
+    }
+    if (cast_of) {
+        return cast(s, real_or_bool(s, e->arg[0]), DTYPE_F32);
+    }
+    return op(s, e, DTYPE_F32, real_or_bool);
+}
+
+/* Any other value, with the integers in it. */
+static const Expr *value(Integers *s, const Expr *e)
+{
+    if (e->kind == EXPR_OP && e->op == OP_GATHER) {
+        return refuse(s, "gather here");
+    }
+    if (dtype_is_int(e->dtype)) {
+        return real(s, e);
+    }
+    if (e->kind != EXPR_OP) {
+        return e;
+    }
+    bool compares = e->n_args == 2 && dtype_is_int(e->arg[0]->dtype);
+    if (compares && is_position(s, e->arg[0]) && is_position(s, e->arg[1])) {
+        return e;
+    }
+    const Expr *x = e->arg[0];
+    if (e->op == OP_CAST && dtype_is_int(x->dtype)) {
+        return is_position(s, x) ? e : cast(s, real(s, x), e->dtype);
+    }
+    return op(s, e, e->dtype, value);
+}
+
+/* ---- statements ---- */
+
+static void put(Integers *s, Stmt *stmt)
+{
+    vec_push(s->arena, &s->body, stmt);
+}
+
+static Stmt *stmt_of(Integers *s, const Stmt *old, BufRef dst, const Affine *at, const Expr *v)
+{
+    Stmt *out = arena_copy(s->arena, old, sizeof *old);
+    out->dst = dst;
+    out->at = at;
+    out->value = v;
+    return out;
+}
+
+/* Stores an f32 into an argument of integers; of i64 also the word that has the sign. */
+static void store(Integers *s, const Stmt *old, BufRef buf, const Affine *at, const Expr *v)
+{
+    if (!is_words(s, buf)) {
+        put(s, stmt_of(s, old, buf, at, cast(s, v, DTYPE_I32)));
+        return;
+    }
+    const Expr *zero = expr_const(s->arena, number_real(DTYPE_F32, 0)), *high = zero;
+    if (s->iv.buf[buf].lo < 0) {
+        const Expr *two[2] = {v, zero};
+        const Expr *below = expr_op(s->arena, OP_LT, DTYPE_BOOL, 2, two);
+        const Expr *three[3] = {below, expr_const(s->arena, number_real(DTYPE_F32, -1)), zero};
+        high = expr_op(s->arena, OP_SELECT, DTYPE_F32, 3, three);
+    }
+    put(s, stmt_of(s, old, buf, at_word(s, buf, at, 1), cast(s, high, DTYPE_I32)));
+    put(s, stmt_of(s, old, buf, at_word(s, buf, at, 0), cast(s, v, DTYPE_I32)));
+}
+
+/* In `@y[i] = add(@y[i], v)` the sum lies where all of them do, which is known; the load may be of any. */
+static const Expr *stored_value(Integers *s, const Stmt *old)
+{
+    const Expr *added = interval_added(s->from, old);
+    if (old->fold != OP_COPY || added == NULL || !is_integer(s, old->dst)) {
+        return value(s, old->value);
+    }
+    const Expr *two[2] = {load(s, old->dst, old->at), real(s, added)};
+    return expr_op(s->arena, OP_ADD, DTYPE_F32, 2, two);
+}
+
+static void put_tile(Integers *s, const Stmt *old)
+{
+    s->at = old->span;
+    const Expr *v = stored_value(s, old);
+    if (is_integer(s, old->dst) && !fits(s->iv.buf[old->dst])) {
+        (void)refuse_range(s);
+    }
+    if (!is_integer(s, old->dst)) {
+        put(s, stmt_of(s, old, old->dst, old->at, v));
+    } else if (s->block[old->dst] != BUF_NONE) {
+        put(s, stmt_of(s, old, s->block[old->dst], old->at, v));
+    } else if (s->from->bufs.at[old->dst].param >= 0) {
+        store(s, old, old->dst, old->at, v);
+    } else {
+        put(s, stmt_of(s, old, old->dst, old->at, v));
+    }
+}
+
+static void put_all(Integers *s, Stmt *const *body, uint32_t n)
+{
+    for (uint32_t i = 0; i < n && !s->failed; i++) {
+        const Stmt *old = body[i];
+        if (old->kind == STMT_TILE) {
+            put_tile(s, old);
+        } else if (old->kind == STMT_ALLOC) {
+            put(s, arena_copy(s->arena, old, sizeof *old));
+        } else {
+            Stmt *out = arena_copy(s->arena, old, sizeof *old);
+            uint32_t outer = s->body.n;
+            put_all(s, old->body, old->n_body);
+            out->n_body = s->body.n - outer;
+            out->body =
+                arena_copy(s->arena, s->body.at + outer, out->n_body * sizeof *out->body);
+            s->body.n = outer;
+            put(s, out);
+        }
+    }
+}
+
+/* ---- arguments that are folded into ---- */
+
+/* All elements of a buffer, as a statement that has its indices alone. */
+static Stmt over_all(Integers *s, const Buffer *b)
+{
+    TileIndex *index = ARENA_ARRAY(s->arena, (size_t)b->rank + 1, TileIndex);
+    Affine *at = ARENA_ARRAY(s->arena, (size_t)b->rank + 1, Affine);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        VarRef v = kernel_var(s->to, &s->ctx->syms, "i", false);
+        index[d] = (TileIndex){.var = v, .range = range_whole(b->extent[d])};
+        at[d] = affine_var(s->arena, v);
+    }
+    return (Stmt){.kind = STMT_TILE,
+                  .span = b->span,
+                  .n_index = b->rank,
+                  .index = index,
+                  .at = at,
+                  .fold = OP_COPY};
+}
+
+static void find_folded(Integers *s)
+{
+    StmtWalk w;
+    for (const Stmt *t = tile_first(&w, s->from->body, s->from->n_body); t != NULL;
+         t = tile_next(&w)) {
+        const Buffer *b = &s->from->bufs.at[t->dst];
+        if (b->param >= 0 && is_integer(s, t->dst) && t->fold != OP_COPY &&
+            s->block[t->dst] == BUF_NONE) {
+            BufRef block = kernel_buffer(s->to, &s->ctx->syms, b->name->text, DTYPE_F32,
+                                         SPACE_TILE, b->rank, b->extent);
+            s->to->bufs.at[block].span = b->span;
+            s->to->bufs.at[block].may_spill = true;
+            s->block[t->dst] = block;
+        }
+    }
+}
+
+static void begin_folded(Integers *s)
+{
+    for (BufRef b = 0; b < s->from->bufs.n; b++) {
+        if (s->block[b] == BUF_NONE) {
+            continue;
+        }
+        const Buffer *buf = &s->from->bufs.at[b];
+        Stmt *alloc = ARENA_NEW(s->arena, Stmt);
+        *alloc = (Stmt){.kind = STMT_ALLOC, .span = buf->span, .buf = s->block[b]};
+        put(s, alloc);
+        if (s->from->args.at[buf->param].role == ARG_INOUT) {
+            Stmt all = over_all(s, buf);
+            const Affine *at = is_words(s, b) ? at_word(s, b, all.at, 0) : all.at;
+            put(s, stmt_of(s, &all, s->block[b], all.at,
+                           cast(s, expr_load(s->arena, s->to, b, at), DTYPE_F32)));
+        }
+    }
+}
+
+static void end_folded(Integers *s)
+{
+    for (BufRef b = 0; b < s->from->bufs.n; b++) {
+        if (s->block[b] != BUF_NONE) {
+            Stmt all = over_all(s, &s->from->bufs.at[b]);
+            store(s, &all, b, all.at, expr_load(s->arena, s->to, s->block[b], all.at));
+        }
+    }
+}
+
+/* ---- the kernel ---- */
+
+static bool has_integers(const Kernel *k)
+{
+    StmtWalk w;
+    ExprWalk v;
+    bool any = false;
+    for (BufRef b = 0; b < k->bufs.n; b++) {
+        any |= dtype_is_int(k->bufs.at[b].dtype);
+    }
+    for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
+        for (const Expr *e = expr_first(&v, s->value); e != NULL; e = expr_next(&v)) {
+            any |= e->kind == EXPR_OP && dtype_is_int(e->dtype);
+        }
+    }
+    return any;
+}
+
+static void change_buffers(Integers *s)
+{
+    Kernel *to = s->to;
+    to->bufs.at = arena_copy(s->arena, to->bufs.at, to->bufs.n * sizeof *to->bufs.at);
+    to->args.at = arena_copy(s->arena, to->args.at, to->args.n * sizeof *to->args.at);
+    for (BufRef i = 0; i < to->bufs.n; i++) {
+        Buffer *b = &to->bufs.at[i];
+        if (!dtype_is_int(b->dtype)) {
+            continue;
+        }
+        if (b->param < 0) {
+            b->dtype = DTYPE_F32;
+        } else if (b->dtype == DTYPE_I64) {
+            uint32_t rank = b->rank == 0 ? 1 : b->rank;
+            Dim *extent = ARENA_ARRAY(s->arena, rank + 1, Dim);
+            for (uint32_t d = 0; d < rank; d++) {
+                extent[d] = b->rank == 0 ? dim_fixed(1) : b->extent[d];
+            }
+            extent[rank] = dim_fixed(2);
+            arg_set_whole(s->arena, &to->args.at[b->param], DTYPE_I64, b->rank);
+            b->dtype = DTYPE_I32;
+            b->extent = extent;
+            b->rank = rank + 1;
+        }
+    }
+}
+
+Kernel *lower_integers(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
+{
+    Integers s = {.ctx = ctx, .arena = arena, .target = target, .from = k};
+    if (k->dims.list.n > 0 || !has_integers(k)) {
+        return (Kernel *)(uintptr_t)k;
+    }
+    s.to = kernel_like(arena, k);
+    change_buffers(&s);
+    s.block = ARENA_ARRAY(arena, k->bufs.n, BufRef);
+    for (BufRef b = 0; b < k->bufs.n; b++) {
+        s.block[b] = BUF_NONE;
+    }
+    intervals_find(&s.iv, arena, k, INTEGERS_GIVEN);
+    find_folded(&s);
+    begin_folded(&s);
+    put_all(&s, k->body, k->n_body);
+    end_folded(&s);
+    s.to->body = s.body.at;
+    s.to->n_body = s.body.n;
+    return s.failed ? NULL : kernel_numbered(arena, s.to);
+}

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random kernels that read and write integers and bools: run by the emulator, and compared with the interpreter exactly.
+
+    integers.py --bin DIR [--seed N] [--count N] [--only NUMBER]
+
+Every value is a small whole number. And a few kernels whose values may be beyond 2^24 are refused, and a call with arguments beyond 2^22 too.
+"""
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+TYPES = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "bool": np.bool_}
+SIZES = (1, 2, 5, 17, 64, 127, 128, 129, 200)
+# Whose values may be beyond 2^24, or are made in a way that f32 has not; E0501 with these words.
+REFUSED = [
+    ("kernel f(t: i64[n]) -> (s: i64) { s = sum[i](t[i] * t[i]); }", "beyond 2^24"),
+    ("kernel f(t: i32[n]) -> (s: i32) { s = sum[i](t[i]); }", "beyond 2^24"),
+    ("kernel f(t: i32[n], u: i32[n]) -> (s: i32[n]) { s[i] = t[i] + 4 * u[i]; }", "beyond 2^24"),
+    ("kernel f(t: i32[n]) -> (s: i32[n]) { s[i] = 16777217 - t[i]; }", "beyond 2^24"),
+    ("kernel f(t: i32[n]) -> (s: i32[n]) { s[i] = sum[j <= i](t[j]); }", "beyond 2^24"),
+    ("kernel f(t: i32[n]) -> (s: i32[n]) { s[i] = t[i] / 3; }", "'div' of i32"),
+    ("kernel f(x: f32[n]) -> (s: i32[n]) { s[i] = i32(x[i]); }", "casts of f32 to i32"),
+    ("kernel f(t: i32[n]) -> (s: i32[n]) { s[i] = max[j < t[i]](t[j]); }", "beyond 2^24"),
+]
+
+
+class Draft:
+    """One kernel of statements over i and j, with its parameters as they are found."""
+
+    def __init__(self, rng):
+        self.rng, self.params, self.results, self.body = rng, [], [], []
+        self.n, self.m = rng.choice(SIZES), rng.choice(SIZES[:6])
+        for at in range(rng.choice((1, 2, 2, 3))):
+            rng.choice((self.whole, self.whole, self.chosen, self.scattered, self.counted, self.extreme, self.place, self.floats, self.added, self.flags))(at)
+
+    def param(self, kind, indices, inout=False):
+        name = f"A{len(self.params)}"
+        extents = [str({"i": self.n, "j": self.m}[k]) for k in indices]
+        self.params.append(f"{name}: {'inout ' if inout else ''}{kind}" + (f"[{', '.join(extents)}]" if extents else ""))
+        return f"{name}[{', '.join(indices)}]" if indices else name
+
+    def result(self, kind, indices):
+        name = f"R{len(self.results)}"
+        self.results.append(f"{name}: {kind}" + (f"[{', '.join(str({'i': self.n, 'j': self.m}[k]) for k in indices)}]" if indices else ""))
+        return f"{name}[{', '.join(indices)}]" if indices else name
+
+    def integer(self, kind, indices, depth=0):
+        """An expression of that type; all the indices are in it at depth 0."""
+        rng = self.rng
+        if depth == 2 or (depth > 0 and rng.random() < 0.4):
+            some = [k for k in indices if rng.random() < 0.6]
+            return rng.choice((self.param(kind, some), self.param(kind, some), f"{kind}(index({rng.choice(indices)}))", str(rng.randrange(9))))
+        a = self.param(kind, indices) if depth == 0 else self.integer(kind, indices, depth + 1)
+        b = self.integer(kind, indices, depth + 1)
+        word = rng.choice(("{a} - {b}", "min({a}, {b})", "max({a}, {b})", "select({c}, {a}, {b})", "abs({a})", "-{a}", "{a}", "{a} - 3*{k}"))
+        if word.startswith("{a} - {b}") and depth > 0:
+            word = "min({a}, {b})"
+        return word.format(a=a, b=b, c=self.condition(indices, depth + 1) if "{c}" in word else "", k=f"{kind}(index({rng.choice(indices)}))")
+
+    def condition(self, indices, depth=0):
+        rng = self.rng
+        kind = rng.choice(("i32", "i64"))
+        one = f"{self.integer(kind, indices, 2)} {rng.choice(('<', '<=', '==', '!=', '>='))} {self.param(kind, [k for k in indices if rng.random() < 0.7])}"
+        if rng.random() < 0.3:
+            one = self.param("bool", [rng.choice(indices)])
+        return one if depth > 0 or rng.random() < 0.7 else f"{one} {rng.choice(('&&', '||'))} {self.condition(indices, 1)}"
+
+    def whole(self, _):
+        kind, indices = self.rng.choice(("i32", "i64")), self.rng.choice((["i"], ["i", "j"], ["j", "i"]))
+        value = self.integer(kind, indices)
+        self.body.append(f"{self.result(kind, indices)} = {value};")
+
+    def chosen(self, _):
+        x = self.param("f32", ["i", "j"])
+        self.body.append(f"{self.result('f32', ['i', 'j'])} = select({self.condition(['i', 'j'])}, {x}, {self.rng.choice(('0', '-2', 'index(j)'))});")
+
+    def scattered(self, _):
+        key, x = self.param(self.rng.choice(("i32", "i64")), ["i"]), self.param("f32", ["i"])
+        self.body.append(f"{self.result('f32', ['j'])} = {self.rng.choice(('sum', 'sum', 'max'))}[i, {key} == j]({x});")
+
+    def counted(self, _):
+        condition = self.condition(["i", "j"]) + f" && {self.param('i32', ['i', 'j'])} > 1"
+        self.body.append(f"{self.result('i64', ['i'])} = count[j]({condition});")
+
+    def extreme(self, _):
+        kind = self.rng.choice(("i32", "i64"))
+        self.body.append(f"{self.result(kind, ['i'])} = {self.rng.choice(('max', 'min'))}[j]({self.integer(kind, ['i', 'j'])});")
+
+    def place(self, _):
+        self.body.append(f"{self.result('i64', ['i'])} = {self.rng.choice(('argmax', 'argmin'))}[j]({self.param('f32', ['i', 'j'])});")
+
+    def floats(self, _):
+        kind = self.rng.choice(("i32", "i64"))
+        self.body.append(f"{self.result('f32', ['i'])} = sum[j]({self.param('f32', ['i', 'j'])} * f32({self.integer(kind, ['i', 'j'], 1)}));")
+
+    def added(self, _):
+        kind = self.rng.choice(("i32", "i64"))
+        to = self.param(kind, ["i"], inout=True)
+        self.body.append(f"{to} += {self.rng.choice((self.param(kind, ['i']), 'max[j](' + self.param(kind, ['i', 'j']) + ')'))};")
+
+    def flags(self, _):
+        value = self.condition(["i", "j"])
+        name = self.result("bool", ["i", "j"]).partition("[")[0]
+        self.body.append(f"{name}[i < {self.n}, j < {self.m}] = {value};")
+
+    def text(self):
+        results = f" -> ({', '.join(self.results)})" if self.results else ""
+        return f"kernel f({', '.join(self.params)}){results} {{\n    " + "\n    ".join(self.body) + "\n}\n"
+
+
+def array_of(rng, declared):
+    kind = declared.split(": ")[1].removeprefix("inout ")
+    name, _, extents = kind.partition("[")
+    shape = tuple(int(n) for n in extents.rstrip("]").split(", ")) if extents else ()
+    values = rng.integers(0, 2, shape) if name == "bool" else rng.integers(-6, 40, shape) if name != "f32" else rng.integers(-5, 6, shape)
+    return np.asarray(values, TYPES[name])
+
+
+def run(options, folder, draft, target, number):
+    """The results in a list, or the words of a refusal."""
+    rng = np.random.default_rng(number)
+    words = [os.path.join(options.bin, "tdsl-run"), os.path.join(folder, "f.tdsl"), f"--target={target}"]
+    outputs = []
+    for declared in draft.params:
+        name = declared.split(":")[0]
+        path = os.path.join(folder, f"{name}.npy")
+        np.save(path, array_of(rng, declared))
+        words.append(f"{name}={path}")
+        if ": inout " in declared:
+            outputs.append(name)
+    outputs += [r.split(":")[0] for r in draft.results]
+    for name in outputs:
+        words += ["-o", f"{name}={os.path.join(folder, name + '.out.npy')}"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    if done.returncode != 0:
+        return done.stderr
+    return [np.load(os.path.join(folder, name + ".out.npy")) for name in outputs]
+
+
+def check(options, number):
+    draft = Draft(random.Random(number))
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "f.tdsl"), "w", encoding="utf-8") as stream:
+            stream.write(draft.text())
+        wanted = run(options, folder, draft, "interp", number)
+        got = run(options, folder, draft, "emulator", number)
+    if isinstance(wanted, str) or isinstance(got, str):
+        return f"{wanted if isinstance(wanted, str) else got}\n{draft.text()}"
+    same = [a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(wanted, got)]
+    return None if all(same) else f"differs: {same}\n{draft.text()}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--only", type=int)
+    options = parser.parse_args()
+    failed = 0
+    numbers = [options.only] if options.only is not None else range(options.seed, options.seed + options.count)
+    for number in numbers:
+        wrong = check(options, number)
+        if wrong:
+            failed += 1
+            print(f"FAILED {number}: {wrong}", flush=True)
+    for text, words in REFUSED:
+        done = subprocess.run([os.path.join(options.bin, "tdslc"), "-", "--target=trn2", "-D", "n=200", "--dump=legal"], input=text, capture_output=True,
+                              text=True, timeout=60)
+        if done.returncode != 1 or "E0501" not in done.stderr or words not in done.stderr:
+            failed += 1
+            print(f"FAILED to refuse {text}: {done.returncode} {done.stderr}")
+    print(f"{len(numbers)} random kernels of integers, {len(REFUSED)} that are refused, {failed} failures")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
