@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which labels are cut over which axes: all choices are priced, one class or none for each axis, for a mesh of four ranks an axis and
  * typical extents. The choice decides in which order sums are added, so it must not depend on the mesh of a call. */
+#include <string.h>
+
 #include "dist/parts.h"
 
 /* A rank is a node of a cluster of today: multiply-adds, bytes from others, bytes of its memory, seconds of a call. */
@@ -157,7 +159,51 @@ static bool choice_make(const Classes *c, uint32_t tried, uint32_t n_axes, uint6
     return true;
 }
 
-Choice choose_cuts(const Classes *c, const DistPlan *plan)
+/* Has a node labels of both classes? Then its blocks would be squares on the diagonal. */
+static bool meet(const Classes *c, uint32_t a, uint32_t b)
+{
+    for (NodeRef r = 0; r < c->g->nodes.n; r++) {
+        const Node *n = graph_node(c->g, r);
+        bool has[2] = {false, false};
+        for (uint32_t l = 0; l < n->n_labels; l++) {
+            uint32_t root = class_of(c, r, (int32_t)l);
+            has[0] |= root == a;
+            has[1] |= root == b;
+        }
+        if (has[0] && has[1]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Cuts other classes of the same extent as one with these, where that is cheaper: what is computed apart from the rest, as of several results. */
+static void extend(Arena *arena, Classes *c, const DistPlan *plan, Choice *x, double least)
+{
+    uint32_t tried = c->n_roots < TRIED ? c->n_roots : TRIED;
+    uint32_t *parent = ARENA_ARRAY(arena, (size_t)c->n + 1, uint32_t);
+    for (uint32_t k = 0; k < tried; k++) {
+        uint32_t b = c->root[k];
+        for (uint32_t i = 0; i < x->n && choice_cut(x, b) < 0; i++) {
+            uint32_t a = x->root[i];
+            if (!dim_eq(c->extent[a], c->extent[b]) || meet(c, a, b)) {
+                continue;
+            }
+            memcpy(parent, c->parent, c->n * sizeof *parent);
+            Choice joined = *x;
+            joined.root[i] = classes_join(c, a, b);
+            double seconds = price(&(Pricing){c, plan, &joined});
+            if (seconds < least) {
+                least = seconds;
+                *x = joined;
+                break;
+            }
+            memcpy(c->parent, parent, c->n * sizeof *parent);
+        }
+    }
+}
+
+Choice choose_cuts(Arena *arena, Classes *c, const DistPlan *plan)
 {
     Choice best = {0};
     double least = -1;
@@ -178,5 +224,6 @@ Choice choose_cuts(const Classes *c, const DistPlan *plan)
             best = x;
         }
     }
+    extend(arena, c, plan, &best, least);
     return best;
 }

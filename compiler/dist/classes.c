@@ -199,6 +199,12 @@ void classes_find(Arena *arena, const Graph *g, Classes *c)
     }
 }
 
+uint32_t classes_join(Classes *c, uint32_t a, uint32_t b)
+{
+    join(c, a, b);
+    return find(c, a);
+}
+
 uint32_t partial_over(const Classes *c, const Choice *x, NodeRef r)
 {
     const Node *n = graph_node(c->g, r);

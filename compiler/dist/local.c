@@ -127,6 +127,20 @@ static void mark_needed(Local *l, uint32_t n, const NodeRef *wanted, bool *compu
     }
 }
 
+/* Computed dims of needed ones say that a call has none below 0, as `m - 1` where x[0] is read: positions stand on that. */
+static void keep_guards(Local *l)
+{
+    const DimTable *t = &l->b->from->dims;
+    for (uint32_t d = dims_given(t); d < t->list.n; d++) {
+        const DimInfo *info = &t->list.at[d];
+        bool all = true;
+        for (uint32_t i = 0; i < info->n_terms; i++) {
+            all = all && (info->term[i].dim.sym < 0 || l->needs[info->term[i].dim.sym]);
+        }
+        l->needs[d] = l->needs[d] || (all && info->n_terms > 0);
+    }
+}
+
 /* ---- its dims ---- */
 
 static Dim map_dim(const Local *l, Dim d)
@@ -533,6 +547,7 @@ void local_build(LocalBuild *b, Module *m, uint32_t n, const NodeRef *wanted,
     uint32_t n_all = n;
     const NodeRef *all = required ? with_required(&l, &n_all, wanted) : wanted;
     mark_needed(&l, n_all, all, computed);
+    keep_guards(&l);
     make_dims(&l, over);
     for (NodeRef r = 0; r < g->nodes.n; r++) {
         bool partial = false;

@@ -34,6 +34,8 @@ typedef struct Classes {
 } Classes;
 
 void classes_find(Arena *arena, const Graph *g, Classes *c);
+/* Makes two classes one, whose root is returned. */
+uint32_t classes_join(Classes *c, uint32_t a, uint32_t b);
 /* The class of label l of node n. */
 uint32_t class_of(const Classes *c, NodeRef n, int32_t l);
 /* Dimension d of operand k of node n: the class that it is read by, or UINT32_MAX: all of it, or some of it by position. */
@@ -65,8 +67,8 @@ static inline bool is_fold(const Node *n)
 /* Cuts over which node n is partial, a bit for each. */
 uint32_t partial_over(const Classes *c, const Choice *x, NodeRef n);
 
-/* choose.c: the cheapest cuts for these layouts. */
-Choice choose_cuts(const Classes *c, const DistPlan *plan);
+/* choose.c: the cheapest cuts for these layouts; classes that are cut alike are made one. */
+Choice choose_cuts(Arena *arena, Classes *c, const DistPlan *plan);
 
 /* local.c: a graph that computes `wanted` from values of the plan. */
 typedef struct LocalBuild {

@@ -241,7 +241,7 @@ bool dist_plan(Ctx *ctx, Arena *arena, Graph *g, Module *m)
     }
     Plan p = {.b = {.ctx = ctx, .arena = arena, .from = g, .plan = plan}};
     classes_find(arena, g, &p.classes);
-    p.choice = choose_cuts(&p.classes, plan);
+    p.choice = choose_cuts(arena, &p.classes, plan);
     p.section = ARENA_ARRAY(arena, (size_t)g->nodes.n + 1, uint32_t);
     p.over = ARENA_ARRAY(arena, (size_t)g->nodes.n + 1, uint32_t);
     p.stored = ARENA_ARRAY(arena, (size_t)g->nodes.n + 1, uint32_t);

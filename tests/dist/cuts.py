@@ -33,6 +33,7 @@ kernel ranks_causal(x: f64[n, m]) -> (c: f64[n, m], t: f64[n]) { c[i,a] = sum[j 
 kernel ranks_pass(x: f64[n], y: inout f64[n]) -> (r: f64[n], s: f64[n], q: f64) { r = x; s = y; y[i] += x[i]; q = 3; }
 kernel ranks_chain(A: f64[m, k], B: f64[k, n], C: f64[n, m]) -> (t: f64, D: f64[m, m]) { D[i,l] = A[i,p] * B[p,j] * C[j,l]; t = sum[i](D[i,i]); }
 kernel ranks_fixed(A: c128[5, k], B: c128[k, 3]) -> (C: c128[5, 3], D: c128[3]) { C[i,j] = A[i,p] * B[p,j]; D[j] = sum[i](conj(C[i,j]) * C[i,j]); }
+kernel ranks_first(x: f64[n, m + 2], b: bool[n]) -> (y: f64[n, m + 2], s: f64[n], e: f64[m + 2]) { y[i,j] = 2 * x[i,j]; s[i] = select(b[i], x[i,0], x[i,1]); e[j] = sum[i](x[i,j] * x[i,0]); }
 kernel ranks_rows(X: f64[s, n*dh], w: f64[n]) -> (A: f64[s, n, s]) { A[q,g,k] = sum[e](X[q, g*dh + e] * X[k, g*dh + e]) * w[g]; }
 """
 
