@@ -4,9 +4,15 @@
  * this machine's order of bytes first, then converted. */
 #include "driver/npy.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "driver/fit.h"
+
+/* Of a header of version 1, at most: longer ones are read with the whole file. */
+#define HEADER_MOST (10 + 65536)
 
 typedef struct Scan {
     const char *at, *end;
@@ -343,32 +349,45 @@ static bool convert_integers(Ctx *ctx, Arena *arena, const char *path, const Npy
     return true;
 }
 
-/* The header; *data is what follows it. False after a diagnostic. */
-static bool read_header(Ctx *ctx, const char *path, Str bytes, NpyHeader *h, Str *data)
+/* The header; *data is what follows it. Why not, or null. */
+static const char *read_header(Str bytes, NpyHeader *h, Str *data)
 {
     if (bytes.n < 10 || memcmp(bytes.at, "\x93NUMPY", 6) != 0) {
-        (void)refuse(ctx, path, "not a .npy file");
-        return false;
+        return "not a .npy file";
     }
     const uint8_t *b = (const uint8_t *)bytes.at;
     uint32_t major = b[6];
     if (major < 1 || major > 3 || b[7] != 0 || (major > 1 && bytes.n < 12)) {
-        (void)refuse(ctx, path, "a .npy version that is not 1.0, 2.0 or 3.0");
-        return false;
+        return "a .npy version that is not 1.0, 2.0 or 3.0";
     }
     size_t start = major == 1 ? 10 : 12;
     size_t length = (size_t)b[8] | (size_t)b[9] << 8;
     length |= major == 1 ? 0 : (size_t)b[10] << 16 | (size_t)b[11] << 24;
     if (length > bytes.n - start) {
-        (void)refuse(ctx, path, "the header is longer than the file");
-        return false;
+        return "the header is longer than the file";
     }
     Scan s = {bytes.at + start, bytes.at + start + length};
     if (!parse_header(&s, h)) {
-        (void)refuse(ctx, path, "a malformed .npy header");
-        return false;
+        return "a malformed .npy header";
     }
     *data = (Str){bytes.at + start + length, bytes.n - start - length};
+    return NULL;
+}
+
+/* Bytes of the elements; false: too many. */
+static bool data_bytes(const NpyHeader *h, const NpyType *type, int64_t *want)
+{
+    bool zero = false;
+    *want = type->bytes;
+    for (uint32_t d = 0; d < h->rank; d++) {
+        zero |= h->extent[d] == 0;
+    }
+    for (uint32_t d = 0; d < h->rank && !zero; d++) {
+        if (!size_mul(*want, h->extent[d], want)) {
+            return false;
+        }
+    }
+    *want = zero ? 0 : *want;
     return true;
 }
 
@@ -376,18 +395,11 @@ static bool read_header(Ctx *ctx, const char *path, Str bytes, NpyHeader *h, Str
 static bool check_size(Ctx *ctx, Arena *arena, const char *path, const NpyHeader *h,
                        const NpyType *type, size_t have)
 {
-    int64_t want = type->bytes;
-    bool zero = false;
-    for (uint32_t d = 0; d < h->rank; d++) {
-        zero |= h->extent[d] == 0;
+    int64_t want = 0;
+    if (!data_bytes(h, type, &want)) {
+        (void)refuse(ctx, path, "a shape whose size overflows");
+        return false;
     }
-    for (uint32_t d = 0; d < h->rank && !zero; d++) {
-        if (!size_mul(want, h->extent[d], &want)) {
-            (void)refuse(ctx, path, "a shape whose size overflows");
-            return false;
-        }
-    }
-    want = zero ? 0 : want;
     if ((uint64_t)want != have) {
         (void)refuse(ctx, path,
                      str_format(arena, "the shape needs %lld bytes of data, the file has %zu",
@@ -397,12 +409,53 @@ static bool check_size(Ctx *ctx, Arena *arena, const char *path, const NpyHeader
     return true;
 }
 
+/* The beginning of a file, and how long it is; n is 0 where it cannot be read by parts. */
+static Str read_start(Arena *arena, const char *path, int64_t *bytes)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = 0;
+    char *start = arena_alloc(arena, HEADER_MOST);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        *bytes = st.st_size;
+        n = pread(fd, start, HEADER_MOST, 0);
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return (Str){start, n < 0 ? 0 : (size_t)n};
+}
+
+const NpyFile *npy_open(Arena *arena, const char *path)
+{
+    NpyHeader *h = ARENA_NEW(arena, NpyHeader);
+    NpyFile *file = ARENA_NEW(arena, NpyFile);
+    int64_t bytes = 0, want = 0;
+    Str start = read_start(arena, path, &bytes), data = {0};
+    if (read_header(start, h, &data) != NULL) {
+        return NULL;
+    }
+    const NpyType *type = type_of(h);
+    *file = (NpyFile){.path = path,
+                      .rank = h->rank,
+                      .extent = h->extent,
+                      .at = (int64_t)(data.at - start.at)};
+    bool as_it_is = type != NULL && type->dtype != DTYPE_NONE && h->descr.at[0] != '>' &&
+                    !(h->fortran && h->rank > 1);
+    if (!as_it_is || !data_bytes(h, type, &want) || want != bytes - file->at) {
+        return NULL;
+    }
+    file->dtype = type->dtype;
+    return file;
+}
+
 Tensor *npy_parse(Ctx *ctx, Arena *arena, const char *path, Str bytes, DType cast)
 {
     NpyHeader *h = ARENA_NEW(arena, NpyHeader);
     Str data = {0};
-    if (!read_header(ctx, path, bytes, h, &data)) {
-        return NULL;
+    const char *why = read_header(bytes, h, &data);
+    if (why != NULL) {
+        return refuse(ctx, path, why);
     }
     const NpyType *type = type_of(h);
     if (type == NULL) {
@@ -445,33 +498,41 @@ Tensor *npy_parse(Ctx *ctx, Arena *arena, const char *path, Str bytes, DType cas
     return ok ? t : NULL;
 }
 
-Str npy_format(Arena *arena, const Tensor *t)
+Str npy_header(Arena *arena, DType dtype, uint32_t rank, const int64_t *extent)
 {
     const char *name = NULL;
     for (size_t k = 0; k < sizeof types / sizeof types[0]; k++) {
-        name = types[k].dtype == t->dtype ? types[k].name : name;
+        name = types[k].dtype == dtype ? types[k].name : name;
     }
     Text header;
     text_init(&header, arena);
     text_printf(&header, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
-                t->dtype == DTYPE_BOOL ? '|' : '<', name);
-    for (uint32_t d = 0; d < t->rank; d++) {
-        text_printf(&header, "%s%lld%s", d == 0 ? "" : ", ", (long long)t->extent[d],
-                    t->rank == 1 ? "," : "");
+                dtype == DTYPE_BOOL ? '|' : '<', name);
+    for (uint32_t d = 0; d < rank; d++) {
+        text_printf(&header, "%s%lld%s", d == 0 ? "" : ", ", (long long)extent[d],
+                    rank == 1 ? "," : "");
     }
     text_put(&header, "), }");
     while ((10 + header.n + 1) % 64 != 0) {
         text_char(&header, ' ');
     }
     text_char(&header, '\n');
-    size_t data = (size_t)(t->count * dtype_bytes(t->dtype));
-    char *out = arena_alloc(arena, 10 + header.n + data + 1);
+    char *out = arena_alloc(arena, 10 + header.n + 1);
     memcpy(out, "\x93NUMPY\x01\x00", 8);
     out[8] = (char)(header.n & 0xff);
     out[9] = (char)(header.n >> 8);
     memcpy(out + 10, header.at, header.n);
+    return (Str){out, 10 + header.n};
+}
+
+Str npy_format(Arena *arena, const Tensor *t)
+{
+    Str header = npy_header(arena, t->dtype, t->rank, t->extent);
+    size_t data = (size_t)(t->count * dtype_bytes(t->dtype));
+    char *out = arena_alloc(arena, header.n + data + 1);
+    memcpy(out, header.at, header.n);
     if (data > 0) {
-        memcpy(out + 10 + header.n, t->data, data);
+        memcpy(out + header.n, t->data, data);
     }
-    return (Str){out, 10 + header.n + data};
+    return (Str){out, header.n + data};
 }

@@ -11,5 +11,19 @@
  * (E_NPY) that names the file. */
 Tensor *npy_parse(Ctx *ctx, Arena *arena, const char *path, Str bytes, DType cast);
 Str npy_format(Arena *arena, const Tensor *t);
+/* What stands before the elements. */
+Str npy_header(Arena *arena, DType dtype, uint32_t rank, const int64_t *extent);
+
+/* A file whose elements are read where they lie, some of them by each rank. */
+typedef struct NpyFile {
+    const char *path;
+    DType dtype;
+    uint32_t rank;
+    const int64_t *extent;
+    int64_t at; /* of the first element */
+} NpyFile;
+
+/* Null where there is no such file, or none whose elements are in C order and this machine's order of bytes: npy_parse says why, or reads it. */
+const NpyFile *npy_open(Arena *arena, const char *path);
 
 #endif

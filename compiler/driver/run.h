@@ -7,6 +7,7 @@
 #include "driver/files.h"
 #include "driver/head.h"
 #include "driver/input.h"
+#include "driver/npy.h"
 #include "driver/options.h"
 #include "driver/tool.h"
 
@@ -21,7 +22,8 @@ bool run_tool(ToolRun *t);
 typedef struct RunValue {
     Str name;
     const char *text;
-    Tensor *array; /* of a .npy VALUE; null for words and numbers */
+    Tensor *array;       /* of a .npy VALUE; null for words and numbers */
+    const NpyFile *file; /* the array has no elements here: each rank reads its own */
     bool used;
 } RunValue;
 
@@ -29,13 +31,15 @@ typedef struct RunValues {
     VEC(RunValue) list;
 } RunValues;
 
-/* Reads the .npy files among the values; casts them to `cast` unless it is DTYPE_NONE. False after a diagnostic. */
+/* Reads the .npy files among the values; casts them to `cast` unless it is DTYPE_NONE. `by_ranks`: of those that need no change only the extents are
+ * read. False after a diagnostic. */
 bool run_values_read(Ctx *ctx, Arena *arena, const Options *o, bool named, DType cast,
-                     RunValues *out);
+                     bool by_ranks, RunValues *out);
 
 typedef struct RunArguments {
-    int64_t *dims; /* of all: those that are given, then computed ones */
-    Tensor **args; /* [params] */
+    int64_t *dims;         /* of all: those that are given, then computed ones */
+    Tensor **args;         /* [params] */
+    const NpyFile **files; /* [params], or null: the array is in memory */
     uint32_t n_args;
 } RunArguments;
 

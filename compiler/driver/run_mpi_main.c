@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tdsl-run-mpi: tdsl-run, of which each process is a rank. All read, rank 0 writes. A rank that hangs, or never comes, ends the job. */
+/* tdsl-run-mpi: tdsl-run, of which each process is a rank. Each reads and writes its blocks of files, rank 0 prints. A rank that hangs, or never comes, ends the job. */
 #include <tdsl/mpi.h>
 
 #include <signal.h>

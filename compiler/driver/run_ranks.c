@@ -4,11 +4,17 @@
 #include "driver/run_ranks.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <tdsl/dist.h>
 
+#include "driver/run_blocks.h"
 #include "driver/tool.h"
 
 /* All ranks of a call. */
@@ -23,112 +29,79 @@ typedef struct Ranks {
     int32_t threads; /* of each rank */
     bool processes;  /* ranks share no memory */
     bool differs;    /* ranks have other bits of one result */
-    tdsl_status *status; /* [n] */
-    int32_t *bad_rank;   /* [n] */
-    int32_t rank;        /* of processes: this one */
-    bool *own;           /* of processes: is the failure this one's own? */
+    tdsl_status *status;  /* [n] */
+    int32_t *bad_rank;    /* [n] */
+    double *seconds;      /* [n] of the call */
+    bool gives;           /* results are wanted of this call */
+    int32_t rank;         /* of processes: this one */
+    bool *own;            /* of processes: is the failure this one's own? */
+    bool writes;          /* of processes: each its blocks of the results */
+    const NpyFile **from; /* [args] of processes: the file that has the array; null: `whole` */
+    const char **to;      /* [args] and where it goes */
+    const char *fault;    /* of processes: what is wrong with a file */
+    Arena *arena;
 } Ranks;
 
-/* One rank's blocks. */
-typedef struct Block {
-    int64_t lo[RANK_LIMIT], count[RANK_LIMIT], extent[RANK_LIMIT];
-    int32_t rank;
-    size_t size; /* of an element */
-} Block;
-
-static int64_t block_count(const Block *b)
+static Block find_block(const Ranks *r, int32_t rank, int32_t arg)
 {
-    int64_t n = 1;
-    for (int32_t d = 0; d < b->rank; d++) {
-        n *= b->count[d];
-    }
-    return n;
+    return block_of(r->dist, &r->mesh, rank, r->dims, arg, r->extent[arg]);
 }
 
-static void find_block(const Ranks *r, int32_t rank, int32_t arg, Block *b)
-{
-    const tdsl_arg_info *info = &r->dist->kernel->args[arg];
-    b->rank = info->rank;
-    b->size = (size_t)dtype_bytes((DType)info->dtype);
-    for (int32_t d = 0; d < b->rank; d++) {
-        tdsl_range cut = tdsl_dist_block(r->dist, &r->mesh, rank, r->dims, arg, d);
-        b->lo[d] = cut.first;
-        b->count[d] = cut.count;
-        b->extent[d] = r->extent[arg][d];
-    }
-}
-
-typedef enum Way { CUT, PUT, COMPARE } Way;
-
-/* Rows of the block, from dimension d on, and of the whole array. False: they differ. */
-static bool walk_block(const Block *b, int32_t d, char *block, char *whole, Way way)
-{
-    int64_t inside = (int64_t)b->size, across = (int64_t)b->size;
-    for (int32_t e = d + 1; e < b->rank; e++) {
-        inside *= b->count[e];
-        across *= b->extent[e];
-    }
-    if (d + 1 >= b->rank) {
-        int64_t n = b->rank == 0 ? 1 : b->count[d], first = b->rank == 0 ? 0 : b->lo[d];
-        size_t bytes = (size_t)n * b->size;
-        char *at = whole + first * (int64_t)b->size;
-        if (bytes > 0 && way != COMPARE) {
-            memcpy(way == CUT ? block : at, way == CUT ? at : block, bytes);
-        }
-        return way != COMPARE || bytes == 0 || memcmp(at, block, bytes) == 0;
-    }
-    bool same = true;
-    for (int64_t k = 0; k < b->count[d] && block_count(b) > 0; k++) {
-        same = walk_block(b, d + 1, block + k * inside, whole + (b->lo[d] + k) * across, way) &&
-               same;
-    }
-    return same;
-}
-
-/* Is this the first of the ranks that differ in no axis of the argument's pieces? */
 static bool is_first(const Ranks *r, int32_t rank, int32_t arg)
 {
-    const tdsl_dist_arg *layout = &r->dist->args[arg];
-    for (int32_t a = r->mesh.n_axes; a-- > 0; rank /= r->mesh.size[a]) {
-        bool cut = false;
-        for (int32_t k = 0; k < layout->n_pieces; k++) {
-            cut = cut || layout->pieces[k].axis == a;
+    return block_is_first(r->dist, &r->mesh, rank, arg);
+}
+
+/* What this process alone has found. */
+static tdsl_status file_fault(Ranks *r, const char *path, const char *what)
+{
+    r->fault = str_format(r->arena, "cannot %s '%s': %s", what, path, strerror(errno));
+    return TDSL_E_ARGUMENT;
+}
+
+static tdsl_status read_block(Ranks *r, const Block *b, const NpyFile *file, char *to)
+{
+    BlockWhole whole = {.fd = open(file->path, O_RDONLY | O_CLOEXEC), .at = file->at};
+    if (whole.fd < 0 || !block_move(b, to, whole, BLOCK_READ)) {
+        tdsl_status status = file_fault(r, file->path, "read");
+        if (whole.fd >= 0) {
+            (void)close(whole.fd);
         }
-        if (!cut && rank % r->mesh.size[a] != 0) {
-            return false;
-        }
+        return status;
     }
-    return true;
+    (void)close(whole.fd);
+    return TDSL_OK;
 }
 
 /* The rank's arrays: blocks of what is read, of a partial argument all of it on the first rank and zeros elsewhere. */
-static bool make_blocks(const Ranks *r, int32_t rank, void **args)
+static tdsl_status make_blocks(Ranks *r, int32_t rank, void **args)
 {
-    for (int32_t a = 0; a < r->dist->kernel->n_args; a++) {
-        Block b;
-        find_block(r, rank, a, &b);
-        size_t bytes = (size_t)block_count(&b) * b.size;
+    tdsl_status status = TDSL_OK;
+    for (int32_t a = 0; status == TDSL_OK && a < r->dist->kernel->n_args; a++) {
+        Block b = find_block(r, rank, a);
+        size_t bytes = (size_t)block_bytes(&b);
         args[a] = calloc(bytes == 0 ? 1 : bytes, 1);
         if (args[a] == NULL) {
-            return false;
+            return TDSL_E_MEMORY;
         }
         bool zeros = r->dist->args[a].partial != 0 && !is_first(r, rank, a);
-        if (r->whole[a] != NULL && !zeros) {
-            (void)walk_block(&b, 0, args[a], r->whole[a], CUT);
+        if (r->from[a] != NULL && !zeros) {
+            status = read_block(r, &b, r->from[a], args[a]);
+        } else if (r->whole[a] != NULL && !zeros) {
+            (void)block_move(&b, args[a], (BlockWhole){.memory = r->whole[a]}, BLOCK_CUT);
         }
     }
-    return true;
+    return status;
 }
 
 /* Of a result that is partial the others have zeros. */
-static void put_results(Ranks *r, int32_t rank, void *const *args, Way way)
+static void put_results(Ranks *r, int32_t rank, void *const *args, BlockWay way)
 {
     for (int32_t a = 0; a < r->dist->kernel->n_args; a++) {
-        Block b;
         bool first = is_first(r, rank, a), partial = r->dist->args[a].partial != 0;
-        find_block(r, rank, a, &b);
-        if (r->out[a] != NULL && (way == PUT ? first : !first && !partial)) {
-            bool same = walk_block(&b, 0, args[a], r->out[a], way);
+        Block b = find_block(r, rank, a);
+        if (r->out[a] != NULL && (way == BLOCK_PUT ? first : !first && !partial)) {
+            bool same = block_move(&b, args[a], (BlockWhole){.memory = r->out[a]}, way);
             r->differs = r->differs || !same;
         }
     }
@@ -138,11 +111,11 @@ static void put_results(Ranks *r, int32_t rank, void *const *args, Way way)
 static tdsl_status share_results(Ranks *r, const tdsl_comm *comm, void **args)
 {
     int64_t turn = 0;
-    put_results(r, comm->rank, args, PUT);
+    put_results(r, comm->rank, args, BLOCK_PUT);
     tdsl_status status = comm->agree(comm->state, &turn, 1);
     for (int32_t k = 0; k < comm->size && status == TDSL_OK; k++) {
         if (k == comm->rank) {
-            put_results(r, comm->rank, args, COMPARE);
+            put_results(r, comm->rank, args, BLOCK_COMPARE);
         }
         status = comm->agree(comm->state, &turn, 1);
     }
@@ -154,12 +127,11 @@ static int64_t result_bytes(const Ranks *r, int32_t rank, char *at, void **args)
 {
     int64_t bytes = 0;
     for (int32_t a = 0; a < r->dist->kernel->n_args; a++) {
-        Block b;
-        find_block(r, rank, a, &b);
+        Block b = find_block(r, rank, a);
         if (args != NULL) {
             args[a] = at + bytes;
         }
-        bytes += r->out[a] == NULL ? 0 : block_count(&b) * (int64_t)b.size;
+        bytes += r->out[a] == NULL ? 0 : block_bytes(&b);
     }
     return bytes;
 }
@@ -185,20 +157,20 @@ static tdsl_status gather_results(Ranks *r, const tdsl_comm *comm, void **args)
     if (status == TDSL_OK && comm->rank > 0) {
         (void)result_bytes(r, comm->rank, packed, theirs);
         for (int32_t a = 0; a < r->dist->kernel->n_args; a++) {
-            Block b;
-            find_block(r, comm->rank, a, &b);
+            Block b = find_block(r, comm->rank, a);
             if (r->out[a] != NULL) {
-                memcpy(theirs[a], args[a], (size_t)block_count(&b) * b.size);
+                memcpy(theirs[a], args[a], (size_t)block_bytes(&b));
             }
         }
         send[0] = (tdsl_dist_bytes){packed, own};
     }
     status = status == TDSL_OK ? comm->exchange(comm->state, send, receive) : status;
-    for (int32_t way = PUT; status == TDSL_OK && comm->rank == 0 && way <= COMPARE; way++) {
-        put_results(r, 0, args, (Way)way);
+    for (int32_t way = BLOCK_PUT; status == TDSL_OK && comm->rank == 0 && way <= BLOCK_COMPARE;
+         way++) {
+        put_results(r, 0, args, (BlockWay)way);
         for (int32_t k = 1; k < comm->size; k++) {
             (void)result_bytes(r, k, receive[k].data, theirs);
-            put_results(r, k, theirs, (Way)way);
+            put_results(r, k, theirs, (BlockWay)way);
         }
     }
     for (int32_t k = 0; receive != NULL && k < comm->size; k++) {
@@ -211,6 +183,128 @@ static tdsl_status gather_results(Ranks *r, const tdsl_comm *comm, void **args)
     return status;
 }
 
+/* ---- processes: each writes its blocks ---- */
+
+/* The failure of one is that of all. */
+static tdsl_status agree(Ranks *r, const tdsl_comm *comm, tdsl_status own)
+{
+    int64_t least = (int64_t)own * 4294967296 + comm->rank;
+    tdsl_status status = comm->agree(comm->state, &least, 1);
+    if (status != TDSL_OK || least >= 0) {
+        return status;
+    }
+    r->bad_rank[comm->rank] = (int32_t)(least & 0xffffffff);
+    return own != TDSL_OK ? own : TDSL_E_PEER;
+}
+
+/* Where the file is written before it has its name. */
+static const char *unfinished(const Ranks *r, int32_t arg, int64_t process)
+{
+    return str_format(r->arena, "%s.%lld.unfinished", r->to[arg], (long long)process);
+}
+
+static Str header_of(const Ranks *r, int32_t arg)
+{
+    const tdsl_arg_info *info = &r->dist->kernel->args[arg];
+    return npy_header(r->arena, (DType)info->dtype, (uint32_t)info->rank, r->extent[arg]);
+}
+
+/* A file of the array's size, with the mode of one that is there already. */
+static tdsl_status create_file(Ranks *r, int32_t arg, const char *path)
+{
+    const tdsl_arg_info *info = &r->dist->kernel->args[arg];
+    Str header = header_of(r, arg);
+    int64_t bytes = dtype_bytes((DType)info->dtype);
+    struct stat old;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    for (int32_t d = 0; d < info->rank; d++) {
+        bytes *= r->extent[arg][d];
+    }
+    bool ok = fd >= 0 && file_write_all(fd, header) &&
+              ftruncate(fd, (off_t)((int64_t)header.n + bytes)) == 0;
+    if (ok && stat(r->to[arg], &old) == 0) {
+        (void)fchmod(fd, old.st_mode & 0777);
+    }
+    tdsl_status status = ok ? TDSL_OK : file_fault(r, path, "write");
+    if (fd >= 0 && close(fd) != 0 && ok) {
+        status = file_fault(r, path, "write");
+    }
+    return status;
+}
+
+static tdsl_status write_block(Ranks *r, int32_t rank, int32_t arg, const char *path,
+                               char *block)
+{
+    Block b = find_block(r, rank, arg);
+    if (!is_first(r, rank, arg) || block_bytes(&b) == 0) {
+        return TDSL_OK;
+    }
+    BlockWhole whole = {.fd = open(path, O_WRONLY | O_CLOEXEC),
+                        .at = (int64_t)header_of(r, arg).n};
+    bool ok = whole.fd >= 0 && block_move(&b, block, whole, BLOCK_WRITE);
+    tdsl_status status = ok ? TDSL_OK : file_fault(r, path, "write");
+    if (whole.fd >= 0 && close(whole.fd) != 0 && ok) {
+        status = file_fault(r, path, "write");
+    }
+    return status;
+}
+
+typedef tdsl_status FileStep(Ranks *r, int32_t rank, int32_t arg, const char *path,
+                             void *const *args);
+
+static tdsl_status create_step(Ranks *r, int32_t rank, int32_t arg, const char *path,
+                               void *const *args)
+{
+    (void)args;
+    return rank == 0 ? create_file(r, arg, path) : TDSL_OK;
+}
+
+static tdsl_status write_step(Ranks *r, int32_t rank, int32_t arg, const char *path,
+                              void *const *args)
+{
+    return write_block(r, rank, arg, path, args[arg]);
+}
+
+static tdsl_status rename_step(Ranks *r, int32_t rank, int32_t arg, const char *path,
+                               void *const *args)
+{
+    (void)args;
+    return rank > 0 || rename(path, r->to[arg]) == 0 ? TDSL_OK
+                                                     : file_fault(r, r->to[arg], "write");
+}
+
+/* Rank 0 makes the files, each rank writes its blocks, rank 0 gives the files their names; after each step all know that it went well. */
+static tdsl_status write_results(Ranks *r, const tdsl_comm *comm, void *const *args)
+{
+    static FileStep *const steps[] = {create_step, write_step, rename_step};
+    int64_t process = comm->rank == 0 ? (int64_t)getpid() : INT64_MAX;
+    tdsl_status status = comm->agree(comm->state, &process, 1);
+    for (size_t k = 0; status == TDSL_OK && k < sizeof steps / sizeof steps[0]; k++) {
+        for (int32_t a = 0; status == TDSL_OK && a < r->dist->kernel->n_args; a++) {
+            if (r->to[a] != NULL) {
+                status = steps[k](r, comm->rank, a, unfinished(r, a, process), args);
+            }
+        }
+        status = agree(r, comm, status);
+    }
+    for (int32_t a = 0; status != TDSL_OK && comm->rank == 0 && a < r->dist->kernel->n_args;
+         a++) {
+        if (r->to[a] != NULL) {
+            (void)unlink(unfinished(r, a, process));
+        }
+    }
+    return status;
+}
+
+/* ---- one rank ---- */
+
+static tdsl_status give_results(Ranks *r, const tdsl_comm *comm, void **args)
+{
+    return !r->processes ? share_results(r, comm, args)
+           : r->writes   ? write_results(r, comm, args)
+                         : gather_results(r, comm, args);
+}
+
 static tdsl_status run_rank(void *user, const tdsl_comm *comm)
 {
     Ranks *r = user;
@@ -218,13 +312,15 @@ static tdsl_status run_rank(void *user, const tdsl_comm *comm)
     tdsl_dist_options options = {.threads = &threads};
     int32_t n = r->dist->kernel->n_args;
     void **args = calloc((size_t)n + 1, sizeof *args);
-    options.before = args != NULL && make_blocks(r, comm->rank, args) ? TDSL_OK : TDSL_E_MEMORY;
+    options.before = args != NULL ? make_blocks(r, comm->rank, args) : TDSL_E_MEMORY;
+    double start = tool_clock();
     tdsl_status status = tdsl_dist_call(comm, r->dist, &r->mesh, r->dims, args, &options, NULL);
-    if (status == TDSL_OK) {
-        status = r->processes ? gather_results(r, comm, args) : share_results(r, comm, args);
+    r->seconds[comm->rank] = tool_clock() - start;
+    r->bad_rank[comm->rank] = options.bad_rank;
+    if (status == TDSL_OK && r->gives) {
+        status = give_results(r, comm, args);
     }
     r->status[comm->rank] = status;
-    r->bad_rank[comm->rank] = options.bad_rank;
     for (int32_t a = 0; args != NULL && a < n; a++) {
         free(args[a]);
     }
@@ -257,28 +353,55 @@ static bool set_up(CLibrary *b, const char *symbol, const MeshWish *wish, Ranks 
     }
     r->status = ARENA_ARRAY(b->arena, (size_t)r->n, tdsl_status);
     r->bad_rank = ARENA_ARRAY(b->arena, (size_t)r->n, int32_t);
+    r->seconds = ARENA_ARRAY(b->arena, (size_t)r->n, double);
+    r->arena = b->arena;
     return true;
 }
 
-/* Results in the kernel's order, as those of a call on one rank. */
+/* Where a file that replaces this one, or what it leads to, belongs. */
+static const char *resolved(Arena *arena, const char *path)
+{
+    char *real = realpath(path, NULL);
+    const char *out = real != NULL ? str_dup(arena, str_from(real)) : path;
+    free(real);
+    return out;
+}
+
+/* Results in the kernel's order, as those of a call on one rank; where ranks write them, none is made here. */
 static bool place_results(CLibrary *b, const Head *h, const int64_t *dims, Tensor *const *args,
-                          Tensor **results, Ranks *r)
+                          Tensor **results, const RankFiles *files, Ranks *r)
 {
     uint32_t n = h->n_params;
-    r->whole = ARENA_ARRAY(b->arena, (size_t)h->n_params + h->n_results + 1, char *);
-    r->out = ARENA_ARRAY(b->arena, (size_t)h->n_params + h->n_results + 1, char *);
-    r->extent = ARENA_ARRAY(b->arena, (size_t)h->n_params + h->n_results + 1, const int64_t *);
+    size_t n_args = (size_t)h->n_params + h->n_results + 1;
+    r->whole = ARENA_ARRAY(b->arena, n_args, char *);
+    r->out = ARENA_ARRAY(b->arena, n_args, char *);
+    r->from = ARENA_ARRAY(b->arena, n_args, const NpyFile *);
+    r->to = ARENA_ARRAY(b->arena, n_args, const char *);
+    r->extent = ARENA_ARRAY(b->arena, n_args, const int64_t *);
+    r->writes = files->out != NULL;
+    dims = dims_complete(b->arena, h->dims, dims);
     for (uint32_t k = 0; k < h->n_params; k++) {
         r->whole[k] = args[k]->data;
         r->extent[k] = args[k]->extent;
+        r->from[k] = files->in != NULL ? files->in[k] : NULL;
     }
     for (uint32_t k = 0; k < h->n_results; k++) {
-        results[k] = head_new_result(b->ctx, b->arena, &h->results[k],
-                                     dims_complete(b->arena, h->dims, dims));
+        const HeadResult *result = &h->results[k];
+        uint32_t arg = result->param >= 0 ? (uint32_t)result->param : n++;
+        if (r->writes) {
+            int64_t *extent = ARENA_ARRAY(b->arena, (size_t)result->rank + 1, int64_t);
+            for (uint32_t d = 0; d < result->rank; d++) {
+                Dim e = result->shape[d];
+                extent[d] = e.sym < 0 ? e.n : dims[e.sym];
+            }
+            r->extent[arg] = extent;
+            r->to[arg] = files->out[k] == NULL ? NULL : resolved(b->arena, files->out[k]);
+            continue;
+        }
+        results[k] = head_new_result(b->ctx, b->arena, result, dims);
         if (results[k] == NULL) {
             return false;
         }
-        uint32_t arg = h->results[k].param >= 0 ? (uint32_t)h->results[k].param : n++;
         r->out[arg] = results[k]->data;
         r->extent[arg] = results[k]->extent;
     }
@@ -292,6 +415,11 @@ static bool report(CLibrary *b, const Ranks *r, tdsl_status status)
         r->bad_rank[r->rank] != r->rank) {
         return fail(b, str_format(b->arena, "rank %d of %d failed", (int)r->bad_rank[r->rank],
                                   (int)r->n));
+    }
+    if (r->fault != NULL) {
+        diag_error(&b->ctx->diags, E_FILE, (Span){0}, "rank %d of %d: %s", (int)r->rank,
+                   (int)r->n, r->fault);
+        return false;
     }
     if (status == TDSL_E_TIMEOUT) {
         return fail(b, str_format(b->arena,
@@ -319,11 +447,11 @@ static int compare_times(const void *x, const void *y)
 }
 
 bool run_ranks(CLibrary *b, const tdsl_comm *comm, const Head *h, const char *symbol,
-               const MeshWish *wish, const int64_t *dims, Tensor *const *args, Tensor **results,
-               CTiming *timing, bool *own)
+               const MeshWish *wish, const int64_t *dims, Tensor *const *args,
+               const RankFiles *files, Tensor **results, CTiming *timing, bool *own)
 {
     Ranks r = {0};
-    if (!set_up(b, symbol, wish, &r) || !place_results(b, h, dims, args, results, &r)) {
+    if (!set_up(b, symbol, wish, &r) || !place_results(b, h, dims, args, results, files, &r)) {
         if (comm != NULL) { /* the others wait */
             tdsl_dist_refuse(comm, TDSL_E_ARGUMENT);
         }
@@ -338,10 +466,12 @@ bool run_ranks(CLibrary *b, const tdsl_comm *comm, const Head *h, const char *sy
     double *seconds = ARENA_ARRAY(b->arena, (size_t)timing->repeat + 1, double);
     bool ok = true;
     for (int64_t k = 0; k <= timing->repeat && ok; k++) {
-        double start = tool_clock();
+        r.gives = k == timing->repeat;
         tdsl_status status =
             comm != NULL ? run_rank(&r, comm) : tdsl_dist_threads(r.n, run_rank, &r);
-        seconds[k] = tool_clock() - start;
+        for (int32_t i = 0; i < r.n; i++) { /* of processes: its own */
+            seconds[k] = r.seconds[i] > seconds[k] ? r.seconds[i] : seconds[k];
+        }
         ok = report(b, &r, status);
         *own = !ok && status != TDSL_E_PEER;
     }

@@ -5,13 +5,20 @@
 
 #include "driver/c_library.h"
 #include "driver/mesh.h"
+#include "driver/npy.h"
 
 struct tdsl_comm;
 
+/* Files of which each process reads and writes its blocks. */
+typedef struct RankFiles {
+    const NpyFile *const *in; /* [params]: null where the array is in memory */
+    const char *const *out;   /* [results]; null: rank 0 makes the results */
+} RankFiles;
+
 /* Calls the kernel of that head that is named `symbol` in the C text, on the ranks that `wish` says: arrays are cut, results put together as
- * the head lists them. Over `comm` this process is one rank, and rank 0 has the results; null: ranks are threads. *own: the failure is this process's own. */
+ * the head lists them. Over `comm` this process is one rank, and rank 0 has the results, or files have them; null: ranks are threads. *own: the failure is this process's own. */
 bool run_ranks(CLibrary *b, const struct tdsl_comm *comm, const Head *h, const char *symbol,
-               const MeshWish *wish, const int64_t *dims, Tensor *const *args, Tensor **results,
-               CTiming *timing, bool *own);
+               const MeshWish *wish, const int64_t *dims, Tensor *const *args,
+               const RankFiles *files, Tensor **results, CTiming *timing, bool *own);
 
 #endif

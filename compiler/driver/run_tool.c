@@ -17,6 +17,11 @@
 
 #include <tdsl/dist.h>
 
+typedef struct RunOutput {
+    uint32_t result;
+    const char *path;
+} RunOutput;
+
 typedef struct Run {
     ToolRun *t;
     Input in;
@@ -27,6 +32,7 @@ typedef struct Run {
     Compilation c;
     RunArguments args;
     Tensor **results;
+    VEC(RunOutput) outputs; /* of -o, in order */
     CTiming timing;
     bool without_openmp; /* the C compiler has none */
     bool called;         /* its ranks, if there are any */
@@ -130,7 +136,9 @@ static bool read_input(Run *r)
     }
     r->in = (Input){.ctx = &t->ctx, .arena = &t->arena, .options = &t->options};
     if (!given_dtype(t, &cast) ||
-        !run_values_read(&t->ctx, &t->arena, &t->options, !equation, cast, &r->values) ||
+        !run_values_read(&t->ctx, &t->arena, &t->options, !equation, cast,
+                         t->comm != NULL && !option_given(&t->options, OPT_CHECK_SYMMETRY),
+                         &r->values) ||
         (equation && !equation_shapes(r, cast, &r->shapes, &r->n_shapes)) ||
         !input_read(&r->in, r->shapes, r->n_shapes)) {
         return false;
@@ -255,6 +263,56 @@ static bool has_layouts(const Run *r)
                                            : &c->tiled->kernels.at[0]->ranks);
 }
 
+/* -o [NAME=]FILE.npy: the result it names, or the only one. */
+static bool add_output(Run *r, const char *option)
+{
+    ToolRun *t = r->t;
+    const char *equals = strchr(option, '=');
+    Str name = {option, equals == NULL ? 0 : (size_t)(equals - option)};
+    for (uint32_t k = 0; k < r->head.n_results; k++) {
+        bool match = equals == NULL ? r->head.n_results == 1
+                                    : str_eq_cstr(name, r->head.results[k].name->text);
+        if (match) {
+            vec_push(&t->arena, &r->outputs,
+                     ((RunOutput){k, equals == NULL ? option : equals + 1}));
+            return true;
+        }
+    }
+    return usage(t, equals == NULL
+                        ? "-o NAME=FILE.npy is needed: the kernel has several results"
+                        : str_format(&t->arena, "-o: the kernel has no result '%.*s'",
+                                     (int)name.n, name.at));
+}
+
+static bool find_outputs(Run *r)
+{
+    const OptionValues *given = &r->t->options.given[OPT_RESULT];
+    for (uint32_t k = 0; k < given->at.n; k++) {
+        if (!add_output(r, given->at.at[k])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Of processes that are ranks each writes its blocks into these files, [results], unless rank 0 needs the results, to print them or for other files: null. */
+static const char *const *files_of_ranks(const Run *r)
+{
+    const Options *o = &r->t->options;
+    bool write = r->t->comm != NULL && r->outputs.n > 0 && !option_given(o, OPT_CHECKSUM) &&
+                 !option_given(o, OPT_CHECK_SYMMETRY);
+    const char **path = ARENA_ARRAY(&r->t->arena, (size_t)r->head.n_results + 1, const char *);
+    for (uint32_t k = 0; k < r->outputs.n; k++) {
+        const RunOutput *out = &r->outputs.at[k];
+        write = write && path[out->result] == NULL && !file_is_stream(out->path);
+        for (uint32_t i = 0; i < k; i++) {
+            write = write && strcmp(r->outputs.at[i].path, out->path) != 0;
+        }
+        path[out->result] = out->path;
+    }
+    return write ? path : NULL;
+}
+
 static bool run_kernel(Run *r, const char *target)
 {
     ToolRun *t = r->t;
@@ -285,35 +343,15 @@ static bool run_kernel(Run *r, const char *target)
             &mesh)) { /* as its plan has it, so that one rank and many have the same bits */
         mesh.ranks = has_layouts(r) ? 1 : 0;
     }
+    RankFiles files = {t->comm != NULL ? r->args.files : NULL, files_of_ranks(r)};
     r->called = ok && (mesh.ranks > 0 || mesh.text != NULL);
     ok = ok && (mesh.ranks > 0 || mesh.text != NULL
                     ? run_ranks(&library, t->comm, &r->head, symbol, &mesh, r->args.dims,
-                                r->args.args, r->results, &r->timing, &t->speaks)
+                                r->args.args, &files, r->results, &r->timing, &t->speaks)
                     : c_library_call(&library, &r->head, symbol, r->args.dims, r->args.args,
                                      r->results, &r->timing));
     c_library_close(&library);
     return ok;
-}
-
-/* -o [NAME=]FILE.npy: the result it names, or the only one. */
-static bool add_output(Run *r, const char *option)
-{
-    ToolRun *t = r->t;
-    const char *equals = strchr(option, '=');
-    Str name = {option, equals == NULL ? 0 : (size_t)(equals - option)};
-    for (uint32_t k = 0; k < r->head.n_results; k++) {
-        bool match = equals == NULL ? r->head.n_results == 1
-                                    : str_eq_cstr(name, r->head.results[k].name->text);
-        if (match) {
-            files_add(&t->files, equals == NULL ? option : equals + 1,
-                      npy_format(&t->arena, r->results[k]));
-            return true;
-        }
-    }
-    return usage(t, equals == NULL
-                        ? "-o NAME=FILE.npy is needed: the kernel has several results"
-                        : str_format(&t->arena, "-o: the kernel has no result '%.*s'",
-                                     (int)name.n, name.at));
 }
 
 /* The nest that a call takes. */
@@ -349,9 +387,10 @@ static bool show(Run *r)
     const OptionValues *outputs = &t->options.given[OPT_RESULT];
     Text text;
     text_init(&text, &t->arena);
-    for (uint32_t k = 0; k < outputs->at.n; k++) {
-        if (!add_output(r, outputs->at.at[k])) {
-            return false;
+    for (uint32_t k = 0; k < r->outputs.n; k++) {
+        const RunOutput *out = &r->outputs.at[k];
+        if (r->results[out->result] != NULL) { /* else ranks have written it */
+            files_add(&t->files, out->path, npy_format(&t->arena, r->results[out->result]));
         }
     }
     bool checksum = option_given(&t->options, OPT_CHECKSUM);
@@ -429,7 +468,7 @@ static bool run_input(ToolRun *t, Run *r)
     }
     bool open = emulated != NULL && r->head.dims->list.n > 0 && program;
     bool check = option_given(&t->options, OPT_CHECK_SYMMETRY);
-    return (!open || bind_extents(r)) && (!check || check_arguments(r)) &&
+    return (!open || bind_extents(r)) && find_outputs(r) && (!check || check_arguments(r)) &&
            run_kernel(r, target) && (!check || check_results(r)) && show(r);
 }
 

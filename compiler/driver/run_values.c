@@ -18,6 +18,23 @@ static bool is_word(const char *text)
            strcmp(text, "ones") == 0 || strcmp(text, "fill") == 0;
 }
 
+/* An array of which ranks read their own blocks. */
+static bool open_array(Arena *arena, RunValue *v, DType cast)
+{
+    v->file = npy_open(arena, v->text);
+    if (v->file == NULL || (cast != DTYPE_NONE && cast != v->file->dtype)) {
+        v->file = NULL;
+        return false;
+    }
+    v->array = ARENA_NEW(arena, Tensor);
+    *v->array = (Tensor){
+        .dtype = v->file->dtype, .rank = v->file->rank, .extent = v->file->extent, .count = 1};
+    for (uint32_t d = 0; d < v->file->rank; d++) {
+        v->array->count *= v->file->extent[d];
+    }
+    return true;
+}
+
 static bool read_array(Ctx *ctx, Arena *arena, RunValue *v, DType cast, bool narrow)
 {
     Str bytes = {0};
@@ -34,7 +51,7 @@ static bool read_array(Ctx *ctx, Arena *arena, RunValue *v, DType cast, bool nar
 }
 
 bool run_values_read(Ctx *ctx, Arena *arena, const Options *o, bool named, DType cast,
-                     RunValues *out)
+                     bool by_ranks, RunValues *out)
 {
     FrontNarrow narrow = NARROW_NONE;
     bool ok = input_narrow(ctx, o, &narrow);
@@ -52,7 +69,10 @@ bool run_values_read(Ctx *ctx, Arena *arena, const Options *o, bool named, DType
             v.name = (Str){text, (size_t)(equals - text)};
             v.text = equals + 1;
         }
-        if (!is_word(v.text) && !fit_is_text(v.text)) {
+        bool is_file = !is_word(v.text) && !fit_is_text(v.text);
+        bool parts =
+            is_file && by_ranks && narrow == NARROW_NONE && open_array(arena, &v, cast);
+        if (is_file && !parts) {
             ok &= read_array(ctx, arena, &v, cast, narrow != NARROW_NONE);
         }
         vec_push(arena, &out->list, v);
@@ -329,6 +349,7 @@ bool run_bind(const Input *in, const Head *h, RunValues *values, RunArguments *o
     uint32_t n_dims = dims_given(h->dims);
     out->dims = ARENA_ARRAY(arena, n_dims, int64_t);
     out->args = ARENA_ARRAY(arena, h->n_params, Tensor *);
+    out->files = ARENA_ARRAY(arena, h->n_params, const NpyFile *);
     out->n_args = h->n_params;
     const char **from = ARENA_ARRAY(arena, n_dims, const char *);
     RunValue **value = ARENA_ARRAY(arena, h->n_params, RunValue *);
@@ -364,6 +385,7 @@ bool run_bind(const Input *in, const Head *h, RunValues *values, RunArguments *o
     for (uint32_t k = 0; k < h->n_params && ctx->diags.n_errors == errors; k++) {
         const Param *p = &h->params[k];
         out->args[k] = make_argument(ctx, arena, h, p, value[k], tensor, all);
+        out->files[k] = value[k]->file;
         bool operand =
             value[k]->name.at == NULL; /* of an equation, where scalars are operands too */
         tensor += p->role == PARAM_SCALAR && !operand ? 0 : 1;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tdsl-run-mpi on 2 to 4 processes has the bits of tdsl-run on one rank; a failed command writes nothing and ends.
+"""tdsl-run-mpi on 2 to 7 processes has the bits of tdsl-run on one rank; each reads and writes its own blocks of files; a failed command writes nothing and ends.
 
 usage: mpi.py TDSL-RUN TDSL-RUN-MPI MPIRUN"""
 import os
@@ -10,12 +10,15 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
+
 PROGRAM = """
 kernel mp2(B: f64[o, v, x] shard(o), eo: f64[o], ev: f64[v]) -> (E: f64) {
     T[i,a,j,b] = B[i,a,P] * B[j,b,P];
     E = sum[i,j,a,b](T[i,a,j,b] * (2*T[i,a,j,b] - T[i,b,j,a]) / (eo[i] + eo[j] - ev[a] - ev[b]));
 }
 kernel gemm(A: f64[m, k] shard(r(m), c(k)), B: f64[k, n] shard(r(k), c(n)), C: inout f64[m, n] shard(r(m), c(n))) { C[i,j] += A[i,p] * B[p,j]; }
+kernel wide(x: f64[n, m] shard(n), b: bool[n] shard(n)) -> (y: f64[n, m] shard(n), s: f64[n] shard(n)) { y[i,j] = 2 * x[i,j]; s[i] = select(b[i], x[i,0], 0); }
 kernel j(E: f64[n, n, x] shard(x), D: f64[n, n] shard(1)) -> (J: f64[n, n], s: f64[x] shard(x)) { s[P] = sum[k,l](E[k,l,P] * D[k,l]); J[i,j] = E[i,j,P] * s[P]; }
 """
 CALLS = [
@@ -36,6 +39,48 @@ def environment():
     return {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
+def files(folder, run, over, mpirun):
+    """Each rank reads and writes its own blocks of files, other ones are read whole, and no rank has memory for a whole array."""
+    rng = np.random.default_rng(1)
+    arrays = {"A": rng.random((13, 17)), "B": np.asfortranarray(rng.random((17, 11))), "C": rng.random((13, 11)).astype(">f8")}
+    for name, a in arrays.items():
+        np.save(folder / f"{name}.npy", a)
+    values = [f"{name}={folder / name}.npy" for name in arrays]
+    common = [folder / "mpi.tdsl", "--kernel=gemm", "-w", *values]
+    subprocess.run([run, *common, "-o", folder / "one.npy"], check=True)
+    (folder / "old.npy").write_text("old")
+    (folder / "old.npy").chmod(0o640)
+    (folder / "link.npy").symlink_to("old.npy")
+    for more in (["-o", folder / "link.npy"], ["-o", folder / "many.npy", "--checksum"]):
+        subprocess.run([*launch(mpirun, 6), over, *common, "--mesh", "r:3,c:2", *more], env=environment(), timeout=100, check=True, stdout=subprocess.DEVNULL)
+    one = (folder / "one.npy").read_bytes()
+    assert (folder / "link.npy").is_symlink() and (folder / "old.npy").stat().st_mode & 0o777 == 0o640
+    assert (folder / "old.npy").read_bytes() == one == (folder / "many.npy").read_bytes()
+    failed = subprocess.run([*launch(mpirun, 3), over, *common, "--mesh", "r:3", "-o", folder / "no" / "C.npy"], env=environment(), timeout=100, capture_output=True, text=True)
+    assert failed.returncode != 0 and "cannot write" in failed.stderr, failed
+    assert not [p for p in folder.iterdir() if "unfinished" in p.name]
+
+
+def memory(folder, over, mpirun):
+    """The largest resident size of a rank, in MiB, beyond that of the same call on nothing."""
+    script = ("import resource, subprocess, sys\n"
+              "status = subprocess.run(sys.argv[1:], close_fds=False).returncode\n"
+              "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)\n"
+              "sys.exit(status)\n")
+    (folder / "peak.py").write_text(script)
+    peaks = {}
+    for n in (4, 40000):
+        np.save(folder / "x.npy", np.ones((n, 400)))
+        np.save(folder / "b.npy", np.arange(n) % 2 == 0)
+        command = [sys.executable, folder / "peak.py", over, folder / "mpi.tdsl", "--kernel=wide", "-w", f"x={folder / 'x.npy'}", f"b={folder / 'b.npy'}",
+                   "-o", f"y={folder / 'y.npy'}", "-o", f"s={folder / 's.npy'}"]
+        done = subprocess.run([*launch(mpirun, 4), *command], env=environment(), timeout=200, capture_output=True, text=True, check=True)
+        peaks[n] = max(int(line) for line in done.stdout.split())
+        assert (np.load(folder / "y.npy") == 2).all() and (np.load(folder / "s.npy") == np.load(folder / "b.npy")).all()
+    whole = 40000 * 400 * 8 >> 20  # 122 MiB, of which a rank has a quarter, of x and of y
+    assert peaks[40000] - peaks[4] < 0.6 * whole, peaks
+
+
 def main():
     run, over, mpirun = sys.argv[1:4]
     env = environment()
@@ -53,6 +98,8 @@ def main():
                 for r in results:
                     one, many = (folder / f"one.{r}.npy").read_bytes(), (folder / f"many.{r}.npy").read_bytes()
                     assert one == many, f"{kernel} on {n}: {r} has other bits"
+        files(folder, run, over, mpirun)
+        memory(folder, over, mpirun)
         bad = [*launch(mpirun, 2), over, folder / "mpi.tdsl", "--kernel=mp2", "--mesh", "o:3", *CALLS[0][1], "-o", f"E={folder / 'none.npy'}"]
         done = subprocess.run(bad, env=env, timeout=60, capture_output=True, text=True)
         assert done.returncode != 0 and "ranks" in done.stderr and not (folder / "none.npy").exists(), done
