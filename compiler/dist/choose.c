@@ -15,6 +15,10 @@
 /* More classes than this are not tried for one axis, the first in the order of the program. */
 #define TRIED 24u
 
+/* So many of the next best choices are looked at, and told of. */
+#define OTHERS 6u
+#define TOLD   2u
+
 typedef struct Pricing {
     const Classes *c;
     const DistPlan *plan;
@@ -178,7 +182,7 @@ static bool meet(const Classes *c, uint32_t a, uint32_t b)
 }
 
 /* Cuts other classes of the same extent as one with these, where that is cheaper: what is computed apart from the rest, as of several results. */
-static void extend(Arena *arena, Classes *c, const DistPlan *plan, Choice *x, double least)
+static double extend(Arena *arena, Classes *c, const DistPlan *plan, Choice *x, double least)
 {
     uint32_t tried = c->n_roots < TRIED ? c->n_roots : TRIED;
     uint32_t *parent = ARENA_ARRAY(arena, (size_t)c->n + 1, uint32_t);
@@ -201,12 +205,57 @@ static void extend(Arena *arena, Classes *c, const DistPlan *plan, Choice *x, do
             memcpy(c->parent, parent, c->n * sizeof *parent);
         }
     }
+    return least;
 }
 
-Choice choose_cuts(Arena *arena, Classes *c, const DistPlan *plan)
+/* The best choices so far, the cheapest first. */
+typedef struct Best {
+    uint32_t n;
+    Choice x[OTHERS + 1];
+    double seconds[OTHERS + 1];
+} Best;
+
+static void keep(Best *b, const Choice *x, double seconds)
 {
-    Choice best = {0};
-    double least = -1;
+    uint32_t at = b->n;
+    while (at > 0 && seconds < b->seconds[at - 1]) {
+        at--;
+    }
+    for (uint32_t k = b->n < OTHERS ? b->n : OTHERS; k > at; k--) {
+        b->x[k] = b->x[k - 1];
+        b->seconds[k] = b->seconds[k - 1];
+    }
+    if (at <= OTHERS) {
+        b->x[at] = *x;
+        b->seconds[at] = seconds;
+        b->n += b->n <= OTHERS ? 1 : 0;
+    }
+}
+
+/* Do they look alike to who reads extents? */
+static bool alike(const Classes *c, const Choice *x, const Choice *y)
+{
+    bool same = x->n == y->n;
+    for (uint32_t i = 0; same && i < x->n; i++) {
+        same = x->axis[i] == y->axis[i] && dim_eq(c->extent[x->root[i]], c->extent[y->root[i]]);
+    }
+    return same;
+}
+
+static void add_other(Arena *arena, const Classes *c, DistPlan *plan, const Choice *x,
+                      double times)
+{
+    DistCut *cut = ARENA_ARRAY(arena, DIST_AXES, DistCut);
+    for (uint32_t i = 0; i < x->n; i++) {
+        cut[i] = (DistCut){.extent = c->extent[x->root[i]], .axis = x->axis[i]};
+    }
+    double percent = times < 1e7 ? times * 100 + 0.5 : 1e9;
+    vec_push(arena, &plan->others, ((DistOther){(uint32_t)percent, x->n, cut}));
+}
+
+Choice choose_cuts(Arena *arena, Classes *c, DistPlan *plan)
+{
+    Best best = {0};
     uint32_t tried = c->n_roots < TRIED ? c->n_roots : TRIED;
     uint32_t n_axes = plan->n_axes < 3 ? plan->n_axes : 3; /* more are left whole */
     uint64_t all = 1;
@@ -215,15 +264,20 @@ Choice choose_cuts(Arena *arena, Classes *c, const DistPlan *plan)
     }
     for (uint64_t number = 0; number < all; number++) {
         Choice x;
-        if (!choice_make(c, tried, n_axes, number, &x)) {
-            continue;
-        }
-        double seconds = price(&(Pricing){c, plan, &x});
-        if (least < 0 || seconds < least) {
-            least = seconds;
-            best = x;
+        if (choice_make(c, tried, n_axes, number, &x)) {
+            keep(&best, &x, price(&(Pricing){c, plan, &x}));
         }
     }
-    extend(arena, c, plan, &best, least);
-    return best;
+    double least = extend(arena, c, plan, &best.x[0], best.seconds[0]);
+    for (uint32_t k = 1; k < best.n && least > 0 && plan->others.n < TOLD; k++) {
+        bool again = false;
+        for (uint32_t i = 0; i < k; i++) {
+            again |= alike(c, &best.x[k], &best.x[i]);
+        }
+        if (again) {
+            continue;
+        }
+        add_other(arena, c, plan, &best.x[k], best.seconds[k] / least);
+    }
+    return best.x[0];
 }

@@ -45,6 +45,13 @@ typedef struct DistValue {
     const uint32_t *over;
 } DistValue;
 
+/* Cuts that were not chosen. */
+typedef struct DistOther {
+    uint32_t percent; /* its time, of the chosen one's, at four ranks an axis */
+    uint32_t n_cuts;  /* 0: every rank computes all */
+    const DistCut *cut;
+} DistOther;
+
 typedef enum DistKind { DIST_READ, DIST_LOCAL, DIST_REDUCE, DIST_WRITE } DistKind;
 
 typedef struct DistStep {
@@ -67,6 +74,7 @@ typedef struct DistPlan {
     uint32_t n_args;
     const DistArg *arg; /* parameters, then results, as the kernel is called */
     VEC(DistCut) cuts;
+    VEC(DistOther) others; /* the next best ones first */
     VEC(DistValue) values;
     VEC(DistStep) steps;
 } DistPlan;

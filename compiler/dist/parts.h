@@ -67,8 +67,8 @@ static inline bool is_fold(const Node *n)
 /* Cuts over which node n is partial, a bit for each. */
 uint32_t partial_over(const Classes *c, const Choice *x, NodeRef n);
 
-/* choose.c: the cheapest cuts for these layouts; classes that are cut alike are made one. */
-Choice choose_cuts(Arena *arena, Classes *c, const DistPlan *plan);
+/* choose.c: the cheapest cuts for these layouts; classes that are cut alike are made one. The next best ones are added to the plan. */
+Choice choose_cuts(Arena *arena, Classes *c, DistPlan *plan);
 
 /* local.c: a graph that computes `wanted` from values of the plan. */
 typedef struct LocalBuild {

@@ -181,6 +181,39 @@ static bool read_cut(Reader *r, Cursor *c)
     return true;
 }
 
+/* `[n] over [c] costs 145` */
+static bool read_other(Reader *r, Cursor *c)
+{
+    const Term *dims = cursor_expect(c, TERM_LIST, NULL, "extents in brackets");
+    const Term *axes = dims == NULL || cursor_expect(c, TERM_NAME, "over", "'over'") == NULL
+                           ? NULL
+                           : cursor_expect(c, TERM_LIST, NULL, "axes in brackets");
+    const Term *cost = axes == NULL || cursor_expect(c, TERM_NAME, "costs", "'costs'") == NULL
+                           ? NULL
+                           : cursor_expect(c, TERM_INT, NULL, "a number of percent");
+    DistOther other = {0};
+    if (cost == NULL || !read_count(r, cost, &other.percent) || !cursor_expect_end(c)) {
+        return false;
+    }
+    if (dims->n != axes->n || dims->n > DIST_AXES) {
+        return refuse(r, axes->span, "each cut has an extent and an axis");
+    }
+    DistCut *cut = ARENA_ARRAY(r->in.arena, DIST_AXES, DistCut);
+    for (uint32_t k = 0; k < dims->n; k++) {
+        if (axes->child[k]->kind != TERM_NAME && axes->child[k]->kind != TERM_STRING) {
+            return refuse(r, axes->child[k]->span, "the name of an axis is expected here");
+        }
+        if (!read_dim(&r->in, dims->child[k], &cut[k].extent) ||
+            !axis_number(r, axes->child[k]->span, axis_name(axes->child[k]), &cut[k].axis)) {
+            return false;
+        }
+    }
+    other.n_cuts = dims->n;
+    other.cut = cut;
+    vec_push(r->in.arena, &r->plan->others, other);
+    return true;
+}
+
 static bool read_cut_number(Reader *r, const Term *t, int32_t *out)
 {
     *out = -1;
@@ -458,6 +491,9 @@ static bool read_line(Reader *r, const DumpLine *line)
     }
     if (cursor_take(&c, TERM_NAME, "cut")) {
         return read_cut(r, &c);
+    }
+    if (cursor_take(&c, TERM_NAME, "instead")) {
+        return read_other(r, &c);
     }
     if (cursor_take(&c, TERM_NAME, "value")) {
         return !steps ? read_value(r, &c) : refuse(r, line->span, "values come before steps");

@@ -5,6 +5,7 @@
  *     @A shard(r(0), c(1))                   of the program: how arguments lie
  *     leaves @A [64,64]                      in how many leaves these dimensions are dealt
  *     cut m over r in 64                     cut 0, 1, ...: an extent, an axis, leaves
+ *     instead [n] over [c] costs 145         for those who read: the next best cuts, in percent of the chosen ones' time
  *     value %0 : f64[m,k] cut [0,_]          what a rank holds, the cut of each dimension
  *     value %2 : f64[] cut [] fold reduce.sum over [0]
  *     read @A -> %0
@@ -212,6 +213,21 @@ TextLines dist_write(Arena *arena, const DistHead *head, const DistPlan *plan)
         text_put(&l.line, " over ");
         put_axis(&l.line, plan, plan->cuts.at[k].axis);
         text_printf(&l.line, " in %u", plan->cuts.at[k].leaves);
+        end_line(&l);
+    }
+    for (uint32_t k = 0; k < plan->others.n; k++) {
+        const DistOther *other = &plan->others.at[k];
+        text_put(&l.line, "instead [");
+        for (uint32_t i = 0; i < other->n_cuts; i++) {
+            text_put(&l.line, i > 0 ? "," : "");
+            dump_dim(&l.line, head->dims, other->cut[i].extent);
+        }
+        text_put(&l.line, "] over [");
+        for (uint32_t i = 0; i < other->n_cuts; i++) {
+            text_put(&l.line, i > 0 ? "," : "");
+            put_axis(&l.line, plan, other->cut[i].axis);
+        }
+        text_printf(&l.line, "] costs %u", other->percent);
         end_line(&l);
     }
     for (uint32_t k = 0; k < plan->values.n; k++) {

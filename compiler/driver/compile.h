@@ -104,4 +104,7 @@ void compilation_report_html(const Compilation *c, Text *out); /* report_html.c 
 /* report_dot.c: values and loops for Graphviz. */
 void compilation_dot(const Compilation *c, Text *out);
 
+/* report_ranks.c. False after a diagnostic: a rank of some kernel needs more than --rank-memory, at typical extents. */
+bool report_ranks_fit(const Compilation *c);
+
 #endif

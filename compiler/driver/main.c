@@ -113,7 +113,13 @@ static bool setup(ToolRun *t, const Request *r, Compilation *c)
     c->check_each = option_given(&t->options, OPT_CHECK_EACH);
     c->clock = option_given(&t->options, OPT_TIME) ? tool_clock : NULL;
     c->emit.tool_version = TDSL_VERSION;
-    return mesh_wish(&t->options, RANKS_MOST, &t->usage, &c->mesh) && decisions_read(t, c);
+    if (!mesh_wish(&t->options, RANKS_MOST, &t->usage, &c->mesh)) {
+        return false;
+    }
+    if (c->mesh.memory > 0 && !mesh_is_asked(&c->mesh)) {
+        return usage_error(&t->usage, "--rank-memory goes with --ranks or --mesh");
+    }
+    return decisions_read(t, c);
 }
 
 /* -D binds dims of a program while it is checked. */
@@ -301,7 +307,7 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
                                       "--without=fuse");
     }
     if ((tuned && !tune_start(c)) || !run_dumping(t, c, r->end) ||
-        !decisions_make(t, c, r->end) || !check_order(t, r, c) ||
+        !decisions_make(t, c, r->end) || !check_order(t, r, c) || !report_ranks_fit(c) ||
         (tuned && !tune(t, c, (double)r->seconds)) || !deliver(t, r, &in, c)) {
         return false;
     }

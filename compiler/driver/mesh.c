@@ -4,14 +4,43 @@
 
 #include <string.h>
 
+/* 16G, 512MiB, 1000: units of 1024. */
+static bool size_of(const char *text, int64_t *out)
+{
+    static const char units[] = "BKMGT";
+    size_t digits = strspn(text, "0123456789");
+    char number[24] = "";
+    const char *unit = text[digits] == '\0' ? units : strchr(units, text[digits]);
+    const char *rest = text + digits + (text[digits] != '\0' ? 1 : 0);
+    if (digits == 0 || digits >= sizeof number || unit == NULL ||
+        (strcmp(rest, "") != 0 && strcmp(rest, "B") != 0 && strcmp(rest, "iB") != 0)) {
+        return false;
+    }
+    memcpy(number, text, digits);
+    if (!parse_i64(number, out) || *out < 1) {
+        return false;
+    }
+    for (; unit > units; unit--) {
+        if (!size_mul(*out, 1024, out)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool mesh_wish(const Options *o, int64_t most, Usage *usage, MeshWish *out)
 {
     int64_t ranks = 0;
-    *out = (MeshWish){0, option_last(o, OPT_MESH, NULL)};
+    *out = (MeshWish){.text = option_last(o, OPT_MESH, NULL)};
     if (!option_number(o, OPT_RANKS, 1, most, &ranks, usage)) {
         return false;
     }
     out->ranks = ranks;
+    const char *memory = option_last(o, OPT_RANK_MEMORY, NULL);
+    if (memory != NULL && !size_of(memory, &out->memory)) {
+        return usage_error(usage, "'--rank-memory=%s': bytes are expected, as 16G or 512M",
+                           memory);
+    }
     return true;
 }
 

@@ -10,6 +10,7 @@
 typedef struct MeshWish {
     int64_t ranks;    /* 0: not said */
     const char *text; /* of --mesh; null: not given */
+    int64_t memory;   /* of --rank-memory; 0: not said */
 } MeshWish;
 
 static inline bool mesh_is_asked(const MeshWish *w)

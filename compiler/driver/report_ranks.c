@@ -13,6 +13,9 @@
 #define RATE    1.25e12
 #define NETWORK 12.5e9
 
+/* More ranks than these are not tried for less memory. */
+#define RANKS_TRIED 65536
+
 /* Ranks that are looked at: blocks of others are as these. */
 #define SAMPLED 64
 
@@ -334,14 +337,12 @@ static bool measure(Arena *a, const Compilation *c, const DistPlan *plan,
     return true;
 }
 
-bool report_ranks(const Compilation *c, uint32_t kernel, ReportRanks *out)
+static bool report_mesh(const Compilation *c, uint32_t kernel, const MeshWish *wish,
+                        ReportRanks *out)
 {
     const Graph *g = c->module->graphs.at[kernel];
     Arena *a = c->arena;
     *out = (ReportRanks){.kernel = kernel, .ranks = 1};
-    if (!c->mesh.ranks && c->mesh.text == NULL) {
-        return false;
-    }
     DistHead head = dist_head(a, g);
     const DistPlan *plan =
         dist_planned(&g->ranks) ? dist_read(c->ctx, a, &head, &g->ranks) : NULL;
@@ -356,7 +357,7 @@ bool report_ranks(const Compilation *c, uint32_t kernel, ReportRanks *out)
         axis[k] = plan->axis[k] == NULL ? "" : plan->axis[k]->text;
     }
     mesh.n_axes = (int32_t)plan->n_axes;
-    if (!mesh_sizes(a, &c->mesh, plan->n_axes, axis, mesh.size, &out->why)) {
+    if (!mesh_sizes(a, wish, plan->n_axes, axis, mesh.size, &out->why)) {
         return true;
     }
     for (int32_t k = 0; k < mesh.n_axes; k++) {
@@ -370,6 +371,78 @@ bool report_ranks(const Compilation *c, uint32_t kernel, ReportRanks *out)
     return true;
 }
 
+bool report_ranks(const Compilation *c, uint32_t kernel, ReportRanks *out)
+{
+    return mesh_is_asked(&c->mesh) && report_mesh(c, kernel, &c->mesh, out);
+}
+
+/* Of the numbers of ranks up to RANKS_TRIED, the least with which a rank of the kernel has enough memory; 0: none. */
+static int64_t least_ranks(const Compilation *c, uint32_t kernel)
+{
+    int64_t too_few = 0, enough = 1;
+    ReportRanks r;
+    for (;; enough *= 2) {
+        MeshWish wish = {.ranks = enough};
+        if (enough > RANKS_TRIED || !report_mesh(c, kernel, &wish, &r) || r.why != NULL) {
+            return 0;
+        }
+        if (r.memory <= (uint64_t)c->mesh.memory) {
+            break;
+        }
+        too_few = enough;
+    }
+    while (enough - too_few > 1) {
+        MeshWish wish = {.ranks = too_few + (enough - too_few) / 2};
+        bool fits = report_mesh(c, kernel, &wish, &r) && r.why == NULL &&
+                    r.memory <= (uint64_t)c->mesh.memory;
+        too_few = fits ? too_few : wish.ranks;
+        enough = fits ? wish.ranks : enough;
+    }
+    return enough;
+}
+
+bool report_ranks_fit(const Compilation *c)
+{
+    bool ok = true;
+    for (uint32_t k = 0; c->mesh.memory > 0 && k < c->module->graphs.n; k++) {
+        const Graph *g = c->module->graphs.at[k];
+        ReportRanks r;
+        if (!report_ranks(c, k, &r) || r.why != NULL || r.memory <= (uint64_t)c->mesh.memory) {
+            continue;
+        }
+        int64_t least = least_ranks(c, k);
+        Text need;
+        text_init(&need, c->arena);
+        report_bytes(&need, (int64_t)r.memory);
+        Diagnostic *e = diag_limit(&c->ctx->diags, E_LIMIT_SIZE, g->span,
+                                   "a rank of %d needs %s (%llu bytes) for '%s', "
+                                   "--rank-memory is %lld",
+                                   (int)r.ranks, need.at, (unsigned long long)r.memory,
+                                   g->name->text, (long long)c->mesh.memory);
+        if (least > 0) {
+            diag_help(e, "%lld ranks are enough", (long long)least);
+        } else {
+            diag_help(e, "more ranks do not help: what all of them hold is larger");
+        }
+        ok = false;
+    }
+    return ok;
+}
+
+/* n over c, all computed by each */
+static void put_cuts(const Compilation *c, const ReportRanks *r, uint32_t n, const DistCut *cut,
+                     Text *out)
+{
+    const DimTable *dims = &c->module->graphs.at[r->kernel]->dims;
+    for (uint32_t k = 0; k < n; k++) {
+        Sym axis = r->plan->axis[cut[k].axis];
+        text_printf(out, "%s%s over %s", k > 0 ? ", " : "",
+                    dim_written(c->arena, dims, cut[k].extent),
+                    axis == NULL ? "ranks" : axis->text);
+    }
+    text_put(out, n == 0 ? "all computed by each" : "");
+}
+
 void report_ranks_text(const Compilation *c, uint32_t kernel, Text *out)
 {
     ReportRanks r;
@@ -380,16 +453,8 @@ void report_ranks_text(const Compilation *c, uint32_t kernel, Text *out)
         text_printf(out, "  ranks: %s\n", r.why);
         return;
     }
-    const DimTable *dims = &c->module->graphs.at[kernel]->dims;
     text_printf(out, "  %d ranks, %s: ", (int)r.ranks, r.mesh);
-    for (uint32_t k = 0; k < r.plan->cuts.n; k++) {
-        const DistCut *cut = &r.plan->cuts.at[k];
-        const char *axis =
-            r.plan->axis[cut->axis] == NULL ? "ranks" : r.plan->axis[cut->axis]->text;
-        text_printf(out, "%s%s over %s", k > 0 ? ", " : "",
-                    dim_written(c->arena, dims, cut->extent), axis);
-    }
-    text_put(out, r.plan->cuts.n == 0 ? "all computed by each" : "");
+    put_cuts(c, &r, r.plan->cuts.n, r.plan->cuts.at, out);
     text_put(out, "\n    a rank has ");
     report_bytes(out, (int64_t)r.memory);
     text_put(out, ", receives ");
@@ -398,6 +463,13 @@ void report_ranks_text(const Compilation *c, uint32_t kernel, Text *out)
     report_bytes(out, (int64_t)r.bound);
     text_printf(out, " by any plan; %.3g s at 2.5 Tflop/s and 12.5 GB/s, imbalance %.3g\n",
                 r.seconds, r.imbalance);
+    for (uint32_t k = 0; k < r.plan->others.n; k++) {
+        const DistOther *other = &r.plan->others.at[k];
+        text_put(out, k == 0 ? "    next best, at 4 ranks an axis: " : "; ");
+        put_cuts(c, &r, other->n_cuts, other->cut, out);
+        text_printf(out, ", %.3g times as long", other->percent / 100.0);
+    }
+    text_put(out, r.plan->others.n > 0 ? "\n" : "");
 }
 
 void report_ranks_json(const Compilation *c, uint32_t kernel, Text *out)
@@ -416,7 +488,17 @@ void report_ranks_json(const Compilation *c, uint32_t kernel, Text *out)
     text_json(out, r.mesh);
     text_printf(out,
                 ", \"memory\": %llu, \"received\": %llu, \"bound\": %llu, \"seconds\": %.9g, "
-                "\"imbalance\": %.4g}",
+                "\"imbalance\": %.4g, \"next_best\": [",
                 (unsigned long long)r.memory, (unsigned long long)r.received,
                 (unsigned long long)r.bound, r.seconds, r.imbalance);
+    for (uint32_t k = 0; k < r.plan->others.n; k++) {
+        const DistOther *other = &r.plan->others.at[k];
+        Text cuts;
+        text_init(&cuts, c->arena);
+        put_cuts(c, &r, other->n_cuts, other->cut, &cuts);
+        text_put(out, k > 0 ? ", {\"cuts\": " : "{\"cuts\": ");
+        text_json(out, cuts.at);
+        text_printf(out, ", \"times\": %.4g}", other->percent / 100.0);
+    }
+    text_put(out, "]}");
 }

@@ -408,6 +408,20 @@ static bool place_results(CLibrary *b, const Head *h, const int64_t *dims, Tenso
     return true;
 }
 
+/* The first rank has the largest blocks. */
+static bool has_memory(CLibrary *b, const Ranks *r, int64_t memory)
+{
+    tdsl_dist_count count = {0};
+    if (memory == 0 || tdsl_dist_measure(r->dist, &r->mesh, 0, r->dims, &count) != TDSL_OK ||
+        count.arguments + count.workspace <= (uint64_t)memory) {
+        return true;
+    }
+    diag_limit(&b->ctx->diags, E_LIMIT_SIZE, (Span){0},
+               "a rank of %d needs %llu bytes, --rank-memory is %lld", (int)r->n,
+               (unsigned long long)(count.arguments + count.workspace), (long long)memory);
+    return false;
+}
+
 /* What the ranks ended with: the one whose own failure it is says so. */
 static bool report(CLibrary *b, const Ranks *r, tdsl_status status)
 {
@@ -450,15 +464,15 @@ bool run_ranks(CLibrary *b, const tdsl_comm *comm, const Head *h, const char *sy
                const MeshWish *wish, const int64_t *dims, Tensor *const *args,
                const RankFiles *files, Tensor **results, CTiming *timing, bool *own)
 {
-    Ranks r = {0};
-    if (!set_up(b, symbol, wish, &r) || !place_results(b, h, dims, args, results, files, &r)) {
+    Ranks r = {.dims = dims};
+    if (!set_up(b, symbol, wish, &r) || !has_memory(b, &r, wish->memory) ||
+        !place_results(b, h, dims, args, results, files, &r)) {
         if (comm != NULL) { /* the others wait */
             tdsl_dist_refuse(comm, TDSL_E_ARGUMENT);
         }
         return false;
     }
     const tdsl_kernel_info *kernel = r.dist->kernel;
-    r.dims = dims;
     r.processes = comm != NULL;
     r.rank = comm != NULL ? comm->rank : 0;
     r.own = own;

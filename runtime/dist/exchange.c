@@ -82,35 +82,50 @@ static bool message(const Walk *w, Layout a, int32_t from, Layout b, int32_t to,
     return tdsl_box_meet(&have, &want, region);
 }
 
-static tdsl_status move(Walk *w, Layout a, const char *from, Layout b, char *to, int64_t size)
+/* Memory for a message: where its elements lie in the array of a box, if that is one run and may be; else beside it. */
+static char *place_message(Walk *w, const Box *box, const Box *region, char *array, bool may,
+                           int64_t size)
+{
+    int64_t first = 0;
+    if (may && tdsl_box_is_run(box, region, &first)) {
+        return array == NULL ? NULL : array + first * size;
+    }
+    return tdsl_walk_take(w, tdsl_box_count(region) * size);
+}
+
+/* `own`: `to` is in the workspace, so that what comes late harms nobody. */
+static tdsl_status move(Walk *w, Layout a, const char *from, Layout b, char *to, bool own,
+                        int64_t size)
 {
     Box have, want, region;
     size_t mark = w->top;
+    int64_t first = 0;
     box_of(w, a, w->rank, &have);
     box_of(w, b, w->rank, &want);
     memset(w->send, 0, (size_t)w->setting.ranks * sizeof *w->send);
     memset(w->receive, 0, (size_t)w->setting.ranks * sizeof *w->receive);
     for (int32_t r = 0; r < w->setting.ranks; r++) {
         if (r != w->rank && message(w, a, w->rank, b, r, &region)) {
-            int64_t bytes = tdsl_box_count(&region) * size;
-            w->send[r] = (tdsl_dist_bytes){tdsl_walk_take(w, bytes), bytes};
-            if (w->comm != NULL) {
-                tdsl_box_copy(w->send[r].data, &region, from, &have, &region, size);
+            char *data = place_message(w, &have, &region, (char *)from, true, size);
+            w->send[r] = (tdsl_dist_bytes){data, tdsl_box_count(&region) * size};
+            if (w->comm != NULL && !tdsl_box_is_run(&have, &region, &first)) {
+                tdsl_box_copy(data, &region, from, &have, &region, size);
             }
         }
         if (r != w->rank && message(w, a, r, b, w->rank, &region)) {
-            int64_t bytes = tdsl_box_count(&region) * size;
-            w->receive[r] = (tdsl_dist_bytes){tdsl_walk_take(w, bytes), bytes};
+            char *data = place_message(w, &want, &region, to, own, size);
+            w->receive[r] = (tdsl_dist_bytes){data, tdsl_box_count(&region) * size};
         }
     }
     tdsl_status status = exchange(w);
     for (int32_t r = 0; w->comm != NULL && status == TDSL_OK && r < w->setting.ranks; r++) {
-        if (message(w, a, r, b, w->rank, &region)) {
-            if (r == w->rank) {
-                tdsl_box_copy(to, &want, from, &have, &region, size);
-            } else {
-                tdsl_box_copy(to, &want, w->receive[r].data, &region, &region, size);
-            }
+        if (!message(w, a, r, b, w->rank, &region)) {
+            continue;
+        }
+        if (r == w->rank) {
+            tdsl_box_copy(to, &want, from, &have, &region, size);
+        } else if (!own || !tdsl_box_is_run(&want, &region, &first)) {
+            tdsl_box_copy(to, &want, w->receive[r].data, &region, &region, size);
         }
     }
     w->top = mark;
@@ -314,7 +329,7 @@ tdsl_status tdsl_walk_read(Walk *w, const tdsl_dist_step *step)
         status = read_partial(w, step->arg, &t, &array);
     }
     if (status == TDSL_OK) {
-        status = move(w, from, array, to, value, tdsl_dtype_size(info->dtype));
+        status = move(w, from, array, to, value, true, tdsl_dtype_size(info->dtype));
     }
     w->top = mark;
     return status;
@@ -339,7 +354,7 @@ tdsl_status tdsl_walk_write(Walk *w, const tdsl_dist_step *step)
     Layout from = value_layout(w, step->value), to = arg_layout(w, step->arg);
     int64_t size = tdsl_dtype_size(dist->kernel->args[step->arg].dtype);
     char *array = w->args == NULL ? NULL : w->args[step->arg];
-    tdsl_status status = move(w, from, w->value[step->value], to, array, size);
+    tdsl_status status = move(w, from, w->value[step->value], to, array, false, size);
     if (w->comm != NULL && dist->args[step->arg].partial != 0 && !is_first(w, ~to.axes)) {
         Box box;
         tdsl_arg_box(&w->setting, step->arg, w->rank, &box);

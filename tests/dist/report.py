@@ -32,6 +32,23 @@ def ranks(tdslc, path, kernel, mesh, *dims):
     return kernels[0]["ranks"]
 
 
+def refused(tdslc, run, path, memory):
+    """--rank-memory: to the byte, with the least number of ranks that would do."""
+    plan = [tdslc, path, "--kernel=gemm", "-w", "-D", "m=32768", "-D", "n=32768", "-D", "k=32768", "--report"]
+    tell = lambda limit, *mesh: subprocess.run([*plan, *(mesh or ["--mesh", "r:8,c:8"]), f"--rank-memory={limit}"], capture_output=True, text=True, timeout=100)
+    assert tell(memory).returncode == 0
+    done = tell(memory - 1)
+    least = int(done.stderr.split("help: ")[1].split()[0])
+    assert done.returncode == 4 and f"({memory} bytes)" in done.stderr and not done.stdout, done
+    assert tell(memory - 1, f"--ranks={least}").returncode == 0 and tell(memory - 1, f"--ranks={least - 1}").returncode == 4, least
+    done = tell("1K")
+    assert done.returncode == 4 and "more ranks do not help" in done.stderr, done
+    assert tell("many").returncode == 2 and subprocess.run([*plan, "--rank-memory=1G"], capture_output=True).returncode == 2
+    call = [run, path, "--kernel=gemm", "-w", "--ranks=2", "-D", "m=20", "-D", "n=20", "-D", "k=20", "A=fill", "B=fill"]
+    assert subprocess.run([*call, "--rank-memory=2M"], stdout=subprocess.DEVNULL).returncode == 0
+    assert subprocess.run([*call, "--rank-memory=2K"], capture_output=True).returncode == 4
+
+
 def main():
     tdslc, run = sys.argv[1:3]
     with tempfile.TemporaryDirectory() as scratch:
@@ -42,6 +59,8 @@ def main():
         block = n // 8 * n * 8  # rows of A, columns of B: of each 7 of 8 parts are of others
         assert r["received"] == 2 * block * 7 // 8 and abs(r["bound"] / (2.0**30 * 1.125) - 1) < 1e-6, r
         assert r["memory"] >= 2 * block + 3 * n * n // 64 * 8 and r["imbalance"] == 1, r
+        assert r["next_best"][0]["times"] > 1 and "over" in r["next_best"][0]["cuts"], r
+        refused(tdslc, run, path, r["memory"])
         r = ranks(tdslc, path, "aomo", "p:8", "n=64", "o=8", "v=56", "x=256")
         assert r["received"] == r["bound"] == 64 * 8 * 8 * 7 // 8, r  # the coefficients, and nothing else
         r = ranks(tdslc, path, "mp2", "p:4", "o=16", "v=32", "x=64")

@@ -70,6 +70,8 @@ TDSL_API TDSL_NODISCARD tdsl_status tdsl_dist_call(
     const tdsl_comm *comm, const tdsl_dist_info *dist, const tdsl_mesh *mesh,
     const int64_t *dims, void *const *args, tdsl_dist_options *options, tdsl_dist_count *count);
 
+/* After TDSL_E_TIMEOUT the communicator may still read arguments, and read and write the workspace, until the program ends MPI. */
+
 /* For a rank that has failed before it could call: stands in the place of tdsl_dist_call, so that the others hear of it. */
 TDSL_API void tdsl_dist_refuse(const tdsl_comm *comm, tdsl_status status);
 
