@@ -249,7 +249,7 @@ static void add_other(Arena *arena, const Classes *c, DistPlan *plan, const Choi
     for (uint32_t i = 0; i < x->n; i++) {
         cut[i] = (DistCut){.extent = c->extent[x->root[i]], .axis = x->axis[i]};
     }
-    double percent = times < 1e7 ? times * 100 + 0.5 : 1e9;
+    double percent = times < 600 ? times * 100 + 0.5 : 60000;
     vec_push(arena, &plan->others, ((DistOther){(uint32_t)percent, x->n, cut}));
 }
 

@@ -169,6 +169,10 @@ static tdsl_status call(Calls *c)
     if (bytes == SIZE_MAX || bytes > (size_t)INT64_MAX / 2) {
         return TDSL_E_OVERFLOW;
     }
+    size_t top = (w->top + 63) & ~(size_t)63;
+    if (w->comm != NULL && w->size - top < bytes) {
+        bytes = w->size - top; /* enough for one thread: it has as many as there is room for */
+    }
     char *space = tdsl_walk_take(w, (int64_t)bytes);
     tdsl_status status = w->comm == NULL
                              ? TDSL_OK

@@ -166,13 +166,15 @@ static tdsl_status take_steps(Walk *w, tdsl_status *local)
     return TDSL_OK;
 }
 
-static tdsl_status measure(const Setting *s, int32_t rank, tdsl_dist_count *count)
+static tdsl_status measure(const Setting *s, int32_t rank, const tdsl_threads *threads,
+                           tdsl_dist_count *count)
 {
     Walk w;
     tdsl_status local = TDSL_OK, status = walk_make(&w, s, rank);
     if (status != TDSL_OK) {
         return status;
     }
+    w.threads = threads;
     status = take_steps(&w, &local);
     *count = w.count;
     count->workspace = w.most;
@@ -196,7 +198,7 @@ tdsl_status tdsl_dist_measure(const tdsl_dist_info *dist, const tdsl_mesh *mesh,
     if (status == TDSL_OK && (rank < 0 || rank >= s.ranks || count == NULL)) {
         status = TDSL_E_ARGUMENT;
     }
-    return status == TDSL_OK ? measure(&s, rank, count) : status;
+    return status == TDSL_OK ? measure(&s, rank, NULL, count) : status;
 }
 
 tdsl_range tdsl_dist_block(const tdsl_dist_info *dist, const tdsl_mesh *mesh, int32_t rank,
@@ -284,9 +286,9 @@ static tdsl_status check(const Setting *s, const tdsl_comm *comm, void *const *a
     return TDSL_OK;
 }
 
-/* The caller's workspace, or one of *own, from its first aligned byte on. */
+/* The caller's workspace, or one of *own, from its first aligned byte on; *room bytes. */
 static tdsl_status take_space(const tdsl_dist_count *count, const tdsl_dist_options *o,
-                              void **space, void **own)
+                              void **space, size_t *room, void **own)
 {
     size_t need = (size_t)count->workspace;
     size_t bytes = o->workspace != NULL ? o->bytes : need + WORKSPACE_ALIGNMENT;
@@ -298,7 +300,8 @@ static tdsl_status take_space(const tdsl_dist_count *count, const tdsl_dist_opti
     size_t past = (uintptr_t)memory % WORKSPACE_ALIGNMENT;
     size_t left = past == 0 ? 0 : WORKSPACE_ALIGNMENT - past;
     *space = memory + left;
-    return bytes < left || bytes - left < need ? TDSL_E_WORKSPACE : TDSL_OK;
+    *room = bytes < left ? 0 : bytes - left;
+    return bytes < left || *room < need ? TDSL_E_WORKSPACE : TDSL_OK;
 }
 
 tdsl_status tdsl_dist_call(const tdsl_comm *comm, const tdsl_dist_info *dist,
@@ -312,19 +315,24 @@ tdsl_status tdsl_dist_call(const tdsl_comm *comm, const tdsl_dist_info *dist,
     Setting s = {0};
     Walk w = {0};
     void *own = NULL, *space = NULL;
+    size_t room = 0;
     tdsl_status status = setting_make(dist, mesh, dims, all, &s), local = TDSL_OK;
     int64_t alike = status == TDSL_OK ? digest(&s) : 0;
     status = status == TDSL_OK ? check(&s, comm, args) : status;
     status = status == TDSL_OK ? o->before : status;
-    status = status == TDSL_OK ? measure(&s, comm->rank, &counted) : status;
-    status = status == TDSL_OK ? take_space(&counted, o, &space, &own) : status;
+    const tdsl_threads *threads = o->threads != NULL ? o->threads : &one;
+    status = status == TDSL_OK
+                 ? measure(&s, comm->rank, o->workspace == NULL ? threads : &one, &counted)
+                 : status;
+    status = status == TDSL_OK ? take_space(&counted, o, &space, &room, &own) : status;
     status = status == TDSL_OK ? walk_make(&w, &s, comm->rank) : status;
     status = agree(comm, status, alike, &o->bad_rank);
     if (status == TDSL_OK) {
         w.comm = comm;
         w.args = args;
         w.base = space;
-        w.threads = o->threads != NULL ? o->threads : &one;
+        w.threads = threads;
+        w.size = room;
         status = take_steps(&w, &local);
         counted.received = w.count.received;
         counted.sent = w.count.sent;

@@ -83,6 +83,7 @@ typedef struct Walk {
     void *const *args;
     char *base;        /* of the workspace */
     size_t top, most;  /* bytes of it: taken now, at most so far */
+    size_t size;       /* bytes of it that there are, not of a count */
     char **value;      /* [n_values] where it is; null: nothing yet, or in a count */
     TreeNode *scratch; /* for nodes of all ranks, and once more behind scratch_half of them */
     int64_t scratch_half;

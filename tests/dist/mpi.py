@@ -65,7 +65,7 @@ def memory(folder, over, mpirun):
     """The largest resident size of a rank, in MiB, beyond that of the same call on nothing."""
     script = ("import resource, subprocess, sys\n"
               "status = subprocess.run(sys.argv[1:], close_fds=False).returncode\n"
-              "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)\n"
+              "print('', resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024, '')\n"
               "sys.exit(status)\n")
     (folder / "peak.py").write_text(script)
     peaks = {}

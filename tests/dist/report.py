@@ -71,8 +71,11 @@ def main():
         assert ranks(tdslc, path, "gemm", "_:2,c:2", "m=8", "n=8", "k=8")["mesh"] == "_:2,c:2"
         path.write_text(PROGRAM)
         assert "refused" in ranks(tdslc, path, "gemm", "q:2"), "no such axis"
+        small = Path(scratch) / "small.tdsl"  # whose next best cuts cost thousands of times as much
+        small.write_text("kernel small(x: f64[n] shard(n)) -> (s: f64) { s = sum[i](x[i]); }\n")
+        subprocess.run([tdslc, small, "-w", "-D", "n=10", "-o", Path(scratch) / "small.c"], check=True)
         bits = set()
-        for mesh in ([], ["--ranks=1"], ["--ranks=3"], ["--mesh", "p:5"]):
+        for mesh in ([], ["--ranks=1", "--threads=1"], ["--ranks=1", "--threads=4"], ["--ranks=3", "--threads=9"], ["--mesh", "p:5"]):
             out = Path(scratch) / "E.npy"
             values = ["-D", "o=9", "-D", "v=7", "-D", "x=5", "B=random:1", "eo=random:2", "ev=random:3"]
             subprocess.run([run, path, "--kernel=mp2", "-w", *mesh, *values, "-o", f"E={out}"], check=True)

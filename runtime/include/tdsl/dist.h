@@ -48,7 +48,7 @@ typedef struct tdsl_dist_count {
     uint64_t calls; /* of local kernels */
 } tdsl_dist_count;
 
-/* TDSL_E_SHAPE, TDSL_E_OVERFLOW: of these dims; TDSL_E_ARGUMENT: of this mesh. */
+/* With one thread in a local kernel. TDSL_E_SHAPE, TDSL_E_OVERFLOW: of these dims; TDSL_E_ARGUMENT: of this mesh. */
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_dist_measure(const tdsl_dist_info *dist,
                                                       const tdsl_mesh *mesh, int32_t rank,
                                                       const int64_t *dims,
@@ -56,7 +56,7 @@ TDSL_API TDSL_NODISCARD tdsl_status tdsl_dist_measure(const tdsl_dist_info *dist
 
 /* `dims` are the open dimensions of the kernel, `args` one pointer for each of its arguments to what this rank has. `workspace` has
  * `bytes`, as many as tdsl_dist_measure says, and up to 63 more where it is not aligned to 64; null: it is allocated. `threads`: of each
- * call of a local kernel; null: the caller's alone. `count`, which may be null, is what was moved. A failure of one rank before anything has moved is the failure of all: its own status there, TDSL_E_PEER on the
+ * call of a local kernel, as many as the workspace has room for; null: the caller's alone. `count`, which may be null, is what was moved. A failure of one rank before anything has moved is the failure of all: its own status there, TDSL_E_PEER on the
  * others, whose `bad_rank` it is. */
 typedef struct tdsl_dist_options {
     void *workspace;
