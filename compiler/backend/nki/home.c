@@ -249,7 +249,7 @@ bool home_is_spread(const Lower *l, BufRef made)
 void home_set(Lower *l, BufRef buf, double value)
 {
     Home *h = &l->home[buf];
-    make_memset(l, (TileView){h->buf, 0, NKI_PARTITIONS, 0, 1, 1, NULL}, value);
+    make_memset(l, (TileView){.buf = h->buf, .np = NKI_PARTITIONS, .nf = 1, .step = 1}, value);
     h->version++;
 }
 

@@ -13,7 +13,7 @@ TileView tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, 
     s->span = l->now.stmt == NULL ? (Span){0} : l->now.stmt->span;
     s->buf = buf;
     vec_push(l->arena, &l->out, s);
-    return (TileView){buf, 0, np, 0, nf, 1, NULL};
+    return (TileView){.buf = buf, .np = np, .nf = nf, .step = 1};
 }
 
 TileView view_part(TileView v, int64_t f, int64_t nf)
@@ -71,15 +71,45 @@ const Expr *view_load(Lower *l, TileView v, DType as)
 }
 
 /* Where a view is walked along labels of such steps; along none, its first column. */
-static const Affine *walked_at(Lower *l, TileView v, uint32_t n, const int64_t *step)
+static const Affine *walked_from(Lower *l, TileView v, VarRef p, uint32_t n,
+                                 const int64_t *step)
 {
     Affine *at = ARENA_ARRAY(l->arena, 2, Affine);
-    at[0] = line(l, v.p0, l->p, 1);
+    at[0] = line(l, v.p0, p, 1);
     at[1] = start_of(l, v);
     for (uint32_t i = 0; i < n; i++) {
         at[1] = affine_add(l->arena, at[1], step[i], affine_var(l->arena, l->q[i]));
     }
     return at;
+}
+
+static const Affine *walked_at(Lower *l, TileView v, uint32_t n, const int64_t *step)
+{
+    return walked_from(l, v, l->p, n, step);
+}
+
+/* The dimensions of a view's free axis: how many. */
+static uint32_t dims_of(TileView v, int64_t *count, int64_t *step)
+{
+    int64_t inner = v.nf;
+    for (uint32_t i = 0; i < v.n_outer; i++) {
+        count[i] = v.outer[i].n;
+        step[i] = v.outer[i].step;
+        inner /= v.outer[i].n;
+    }
+    count[v.n_outer] = inner;
+    step[v.n_outer] = v.step;
+    return v.n_outer + 1;
+}
+
+/* The steps of a row that is walked along dimensions of another view. */
+static void row_steps(TileView row, uint32_t n, const int64_t *count, int64_t *step)
+{
+    CHECK(row.n_outer == 0);
+    int64_t each = row.step;
+    for (uint32_t i = n; i-- > 0; each *= count[i]) {
+        step[i] = each;
+    }
 }
 
 static const Affine *column_of(Lower *l, TileView v)
@@ -154,7 +184,14 @@ void make_map(Lower *l, TileView dst, const Expr *value)
 
 void make_copy(Lower *l, TileView dst, TileView src)
 {
-    make_map(l, dst, view_load(l, src, view_dtype(l, dst)));
+    int64_t count[WALKED_DIMS], from[WALKED_DIMS], to[WALKED_DIMS];
+    if (src.n_outer == 0) {
+        make_map(l, dst, view_load(l, src, view_dtype(l, dst)));
+        return;
+    }
+    uint32_t n = dims_of(src, count, from);
+    row_steps(dst, n, count, to);
+    make_walked(l, dst, n, count, to, view_walked_load(l, src, n, from, view_dtype(l, dst)));
 }
 
 void make_memset(Lower *l, TileView dst, double value)
@@ -167,13 +204,24 @@ void make_memset(Lower *l, TileView dst, double value)
 Stmt *make_matmul(Lower *l, TileView dst, TileView stationary, TileView moving, bool begins)
 {
     CHECK(stationary.np == moving.np && dst.np == stationary.nf && dst.nf == moving.nf);
-    TileIndex index[3] = {index_of(l->p, dst.np), index_of(l->f, dst.nf),
-                          index_of(l->k, stationary.np)};
-    Stmt *s = make(l, dst.buf, at_of(l, dst, l->p, l->f), 3, index);
+    TileIndex index[WALKED_DIMS + 2] = {index_of(l->p, dst.np)};
+    int64_t count[WALKED_DIMS], from[WALKED_DIMS], to[WALKED_DIMS];
+    uint32_t n = dims_of(moving, count, from);
+    bool walks = n > 1;
+    row_steps(dst, n, count, to);
+    for (uint32_t i = 0; i < n; i++) {
+        index[i + 1] = index_of(walks ? l->q[i] : l->f, count[i]);
+    }
+    index[n + 1] = index_of(l->k, stationary.np);
+    Stmt *s = make(l, dst.buf, walks ? walked_at(l, dst, n, to) : at_of(l, dst, l->p, l->f),
+                   n + 2, index);
     s->fold = OP_SUM;
     s->begins = begins;
-    const Expr *pair[2] = {load_at(l, stationary, at_of(l, stationary, l->k, l->p), DTYPE_F32),
-                           load_at(l, moving, at_of(l, moving, l->k, l->f), DTYPE_F32)};
+    const Expr *pair[2] = {
+        load_at(l, stationary, at_of(l, stationary, l->k, l->p), DTYPE_F32),
+        load_at(l, moving,
+                walks ? walked_from(l, moving, l->k, n, from) : at_of(l, moving, l->k, l->f),
+                DTYPE_F32)};
     s->value = expr_op(l->arena, OP_MUL, DTYPE_F32, 2, pair);
     return s;
 }

@@ -50,7 +50,7 @@ void lower_columns(Lower *l)
             continue;
         }
         h->has_column = false;
-        TileView number = {h->buf, 0, 1, 0, 1, 1, NULL};
+        TileView number = {.buf = h->buf, .np = 1, .nf = 1, .step = 1};
         TileView psum = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, 1, 1);
         make_matmul(l, psum, view_part(view_ones(l), 0, 1), h->column, true);
         statement_join(l, OP_SUM, number, psum);

@@ -485,7 +485,11 @@ static void flush_result(Lower *l, BufRef buf)
             int64_t left = b->extent[chip.pdim].n - box.s[chip.pdim];
             np = box.n[chip.pdim] = left < NKI_PARTITIONS ? left : NKI_PARTITIONS;
         }
-        TileView v = {chip.buf, 0, np, c * chip.chunk_stride, chip.chunk_stride, 1, NULL};
+        TileView v = {.buf = chip.buf,
+                      .np = np,
+                      .f0 = c * chip.chunk_stride,
+                      .nf = chip.chunk_stride,
+                      .step = 1};
         make_dma(l, &x, p, f, &box, v, true);
     }
 }

@@ -11,8 +11,11 @@
 #include "backend/nki/stages.h"
 #include "loop/walk.h"
 
-#define LABELS     32
-#define LOWER_NONE UINT32_MAX /* no buffer */
+#define LABELS 32
+/* Most dimensions of the free axis that an engine walks (rule G9); and those of a fold. */
+#define WALKED_DIMS 3
+#define FOLDED_DIMS 4
+#define LOWER_NONE  UINT32_MAX /* no buffer */
 #define PART_LABEL                                                                             \
     (LABELS - 1) /* the parts of complex numbers, where a statement has no label */
 
@@ -48,6 +51,9 @@ typedef struct TileView {
     BufRef buf; /* of the LEGAL kernel, on chip */
     int64_t p0, np, f0, nf, step;
     const Affine *moves; /* f0, with the loops that stay; or null */
+    uint32_t
+        n_outer; /* of an access pattern: dimensions around that of `step`, from the outermost */
+    FreeDim outer[WALKED_DIMS - 1];
 } TileView;
 
 /* Where a buffer of the TILED kernel lives. */
@@ -113,6 +119,7 @@ typedef struct Room {
     int64_t tile_elements;          /* of an elementwise step */
     bool loads_first; /* are all rows loaded before the first of them is turned? */
     bool turning;     /* is what is loaded to be turned? */
+    bool as_it_lies;  /* are rows of memory loaded as they are? */
     bool halves;      /* does what was turned leave PSUM as two copies, one for each engine? */
     uint32_t tag;     /* of entries made or found now */
     bool passes;      /* likewise */
@@ -432,14 +439,13 @@ Labels labels_varying(const Place *x, Labels list, const Box *box);
 /* Elements of the access, over all of its labels. */
 double place_elements(const Lower *l, const Place *x);
 TileView view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
-/* Most dimensions of the free axis that an engine walks (rule G9); and those of a fold. */
-#define WALKED_DIMS 3
-#define FOLDED_DIMS 4
 /* What an engine walks as it lies in at most so many dimensions, without a copy: *out is its first element of each partition, `step` of each
  * label of `f` the elements from one position to the next. False, and nothing done: there is no such tile. */
 bool view_walked(Lower *l, const Place *x, Labels p, Labels f, const Box *box, uint32_t most,
                  TileView *out, int64_t *step);
-/* The same of what is used in each iteration of a loop that it does not move with: what all iterations of loops inside of that see is then made
+/* The same as an access pattern. */
+bool view_pattern(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView *out);
+/* The view of what is used in each iteration of a loop that it does not move with: what all iterations of loops inside of that see is then made
  * before it, side by side in a tile, where there is room; likewise what is turned in loops that are open beyond the `block`'s. */
 TileView view_in_loops(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
                        uint32_t block);
@@ -450,17 +456,23 @@ int64_t block_stride(const Lower *l, const Place *x, uint32_t label);
 /* ---- view_gather.c ---- */
 /* The label along which the place lies contiguous in HBM, or LABELS. */
 uint32_t view_unit(const Lower *l, const Place *x);
-/* What a view in another order is gathered from. */
+/* Rows of memory as they lie, from which a view is read as an access pattern. */
 typedef struct Slab {
-    Labels order; /* of the free axis, as it lies */
+    Place place; /* its own labels for the dimensions that have several positions */
+    Labels p, rows;
     Box box;
-    int64_t step[LABELS]; /* of the labels in the slab */
+    int64_t elements;     /* of a partition */
     int64_t run;          /* elements that follow each other in HBM */
-    int64_t copied;       /* elements of each copy: of the labels [from, to) of `free` */
+    int64_t first;        /* of the view, in the slab */
+    int64_t step[LABELS]; /* of the view's labels there */
+    Affine moves;         /* how the view moves there with loops, */
+    uint32_t depth;       /* inside of so many */
     Labels free;          /* of the view, those that vary */
-    uint32_t from, to;
+    uint32_t from;        /* one copy walks those from this one on: */
+    int64_t copied;       /* elements */
+    double loads, direct; /* descriptors of a view by way of it, and without */
 } Slab;
-/* Is such a view cheaper than one by DMA alone? */
+/* Does such a slab need fewer descriptors than the view by itself? */
 bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Slab *out);
 /* Is a row quicker spread over partitions by a DMA that reads it for each of them than by a matmul with ones? */
 bool view_spreads(const Lower *l, const Place *x, Labels f, const Box *box, int64_t partitions);

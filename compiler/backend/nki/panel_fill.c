@@ -150,6 +150,10 @@ static TileView view_part_of(Panels *p, const Panel *s)
     Contraction *c = p->c;
     ScheduleRole r = s == &p->side[ROLE_M] ? ROLE_M : ROLE_N;
     Box now = l->now.full;
+    TileView walked;
+    if (r == ROLE_N && view_pattern(l, panels_place(p, r), c->pk, s->own, &now, &walked)) {
+        return walked;
+    }
     Affine moves = l->now.moves[s->label];
     Affine at = panels_distance(p, s, &s->panel, false, 1, s->inner);
     int64_t nf = labels_count(s->own, &now);

@@ -8,6 +8,7 @@
  * the other operand (`if column == 0`); of what is not packed each strip is a tile of its own. DMA queues run ahead by themselves.
  * The last steps of the sum are taken tile by tile, so that one tile leaves PSUM while the next is finished. */
 #include "backend/nki/panels.h"
+#include "backend/nki/view.h"
 
 #define MIRROR_LEAST                                                                           \
     3 /* blocks of a mirrored result: those on the diagonal are computed whole */
@@ -103,6 +104,15 @@ static bool may_view(const Panels *p, ScheduleRole r)
         for (uint32_t j = 0; j < one[i].n; j++) {
             box.n[one[i].at[j]] = 1;
         }
+    }
+    Slab slab;
+    if (s->turns && view_slab(l, x, s->own, p->c->pk, &box, &slab) &&
+        slab.run * size >= VIEW_RUN) {
+        return true;
+    }
+    if (r == ROLE_N && view_slab(l, x, p->c->pk, s->own, &box, &slab) &&
+        slab_dims(s->own, &box, slab.step) <= WALKED_DIMS) {
+        return true;
     }
     Labels along = s->turns ? p->c->k : r == ROLE_M ? p->c->m : p->c->n;
     int64_t run = run_of(l, x, along, &box), all = run_of(l, x, along, &l->now.full);

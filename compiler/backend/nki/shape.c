@@ -147,8 +147,9 @@ static void add_tiles(Lower *l, const Place *x, Labels partitions, Labels free, 
     Slab slab;
     double run = along ? 1 : (double)view_run(l, x, a.f, full);
     if (!store && !along && view_slab(l, x, partitions, a.f, box, &slab)) {
-        run = (double)slab.run;
         to->engine += elements / rows * at_least(NKI_LEAST_CYCLES / (double)slab.copied, 1);
+        to->descriptors += spread * elements / (double)labels_count(a.f, box) * slab.loads;
+        return;
     }
     to->descriptors += spread * descriptors(elements, run, size);
 }

@@ -11,8 +11,6 @@
 #define SLAB_BYTES                                                                             \
     2048 /* of a partition, of a widened load: long enough for the DMA engines                 \
           */
-#define STRIDED_BYTES                                                                          \
-    16384 /* of a partition, where only every n-th element is used at a time */
 
 int64_t labels_count(Labels x, const Box *b)
 {
@@ -256,6 +254,9 @@ static bool all_there(const Place *x, Labels list, const Box *box)
  * ones with what lies on partitions in them? */
 bool view_is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
+    if (l->room.as_it_lies) {
+        return false;
+    }
     if (view_turns_rows(l, x, p, f, box)) {
         return true;
     }
@@ -265,6 +266,9 @@ bool view_is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *box
         unit |= box->n[p.at[i]] > 1 && pair_is_unit(l, x, p.at[i]);
     }
     int64_t all = labels_count(p, &l->now.full); /* a remainder goes the way of the rest */
+    int32_t part = x->rank == 0 ? -1 : x->label[x->rank - 1];
+    bool one = l->pair[x->buf] && (part < 0 || !labels_have(f, (uint32_t)part));
+    nf *= one ? 2 : 1; /* both parts are loaded */
     return (all > np ? all : np) * nf > 1024 && np > 1 && all_there(x, p, box) &&
            all_there(x, f, box) && unit && labels_count(labels_varying(x, f, box), box) > 1 &&
            dtype_is_float(l->from->bufs.at[x->buf].dtype);
@@ -346,128 +350,6 @@ static bool widen(const Lower *l, const Place *x, Labels f, const Box *box, Box 
     return wider;
 }
 
-/* The contiguous label of an access when it is at one position in this box but moves over others; else -1. */
-static int32_t loose_unit(const Lower *l, const Place *x, const Box *box)
-{
-    for (uint32_t d = 0; d < x->rank; d++) {
-        int32_t label = x->label[d];
-        if (label >= 0 && l->home[x->buf].stride[d] == 1 && box->n[label] == 1 &&
-            l->now.full.n[label] > 1) {
-            return label;
-        }
-    }
-    return -1;
-}
-
-/* The labels of a list in the order they lie in HBM, then `last`. */
-static Labels as_they_lie(const Place *x, Labels list, uint32_t last)
-{
-    Labels out = {0};
-    for (uint32_t d = 0; d < x->rank; d++) {
-        int32_t label = x->label[d];
-        if (label >= 0 && (uint32_t)label != last && labels_have(list, (uint32_t)label) &&
-            !labels_have(out, (uint32_t)label)) {
-            out.at[out.n++] = (uint8_t)label;
-        }
-    }
-    out.at[out.n++] = (uint8_t)last;
-    return out;
-}
-
-/* A tile with more positions of the contiguous label than asked for, of which the view is every n-th element. */
-static bool strided_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
-                         TileView *out)
-{
-    int32_t unit = loose_unit(l, x, box);
-    Labels moving = labels_varying(x, f, box);
-    bool pair = l->pair[x->buf];
-    if (unit < 0 || (labels_count(p, box) == 1 && !pair) || !all_there(x, p, box) ||
-        !all_there(x, f, box)) {
-        return false;
-    }
-    Labels order = as_they_lie(x, f, (uint32_t)unit);
-    Box wide = *box;
-    int64_t bytes = nki_bytes(l->from->bufs.at[x->buf].dtype) * labels_count(f, box);
-    int64_t chunk = STRIDED_BYTES / bytes, at = box->s[unit] - l->now.full.s[unit];
-    int64_t run = NKI_SHORT_RUN / nki_bytes(l->from->bufs.at[x->buf].dtype);
-    chunk = chunk < run && run * bytes <= NKI_SLAB ? run : chunk;
-    int64_t full = l->now.full.n[unit];
-    chunk = chunk < full && !pair ? chunk : full;
-    if (chunk < 2 || labels_have(p, (uint32_t)unit)) {
-        return false;
-    }
-    wide.s[unit] = l->now.full.s[unit] + at / chunk * chunk;
-    int64_t left = l->now.full.s[unit] + full - wide.s[unit];
-    wide.n[unit] = left < chunk ? left : chunk;
-    if (wide.n[unit] == 1) {
-        return false; /* the last position of an odd many: nothing is beside it */
-    }
-    uint32_t next = 0; /* the view must be in the same order */
-    for (uint32_t i = 0; i < order.n; i++) {
-        next += next < moving.n && order.at[i] == moving.at[next];
-    }
-    if (next < moving.n) {
-        return false;
-    }
-    TileView slab = view_of(l, x, p, order, &wide);
-    *out = view_part(slab, box->s[unit] - wide.s[unit], labels_count(f, box));
-    out->step = slab.step * wide.n[unit];
-    return true;
-}
-
-/* Of a dimension that lies contiguous and moves by steps with one label of the free axis: a longer row, of which the view is every n-th
- * element. Other labels of the dimension, at one position here, then find the same row. */
-static bool stepped_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
-                         TileView *out)
-{
-    uint32_t d = x->rank - 1, j = LABELS;
-    if (x->n_terms == 0 || l->now.flat > 0 || l->pair[x->buf] || !all_there(x, f, box)) {
-        return false;
-    }
-    for (uint32_t label = 0; label < l->now.n_labels; label++) {
-        if (place_coef(x, d, label) != 0 && box->n[label] > 1) {
-            if (j < LABELS || !labels_have(f, label)) {
-                return false;
-            }
-            j = label;
-        }
-    }
-    for (uint32_t e = 0; e < d && j < LABELS; e++) {
-        if (place_coef(x, e, j) != 0) {
-            return false;
-        }
-    }
-    if (x->moves != NULL && x->moves[d].n > 0) {
-        return false;
-    }
-    int64_t step = j < LABELS ? place_coef(x, d, j) : 0;
-    int64_t extent = l->from->bufs.at[x->buf].extent[d].n, start = place_start(x, d, box);
-    if (step < 2 || step * box->n[j] > extent || f.n == 0 || f.at[f.n - 1] != j) {
-        return false;
-    }
-    Box wide = *box, full = l->now.full;
-    int64_t width = step * box->n[j], first = start - start % step;
-    first = first + width > extent ? extent - width : first;
-    Place y = *x;
-    y.n_terms = 0;
-    for (uint32_t i = 0; i < x->n_terms; i++) {
-        if (x->term[i].dim != d) {
-            y.term[y.n_terms++] = x->term[i];
-        }
-    }
-    y.base[d] = 0;
-    y.label[d] = PART_LABEL; /* the row's own */
-    f.at[f.n - 1] = PART_LABEL;
-    wide.s[PART_LABEL] = l->now.full.s[PART_LABEL] = first;
-    wide.n[PART_LABEL] = l->now.full.n[PART_LABEL] = width;
-    *out = view_of(l, &y, p, f, &wide);
-    l->now.full = full;
-    out->f0 += (start - first) * out->step;
-    out->nf /= step;
-    out->step *= step;
-    return true;
-}
-
 static TileView hbm_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     Box wide;
@@ -475,8 +357,7 @@ static TileView hbm_view(Lower *l, const Place *x, Labels p, Labels f, const Box
     if (view_is_turned(l, x, p, f, box)) {
         return load_view(l, x, p, f, box);
     }
-    if (stepped_view(l, x, p, f, box, &out) || strided_view(l, x, p, f, box, &out) ||
-        view_gathered(l, x, p, f, box, &out)) {
+    if (!l->room.as_it_lies && view_gathered(l, x, p, f, box, &out)) {
         return out;
     }
     if (!all_there(x, f, &l->now.full) || !widen(l, x, f, box, &wide)) {
@@ -677,8 +558,7 @@ void view_fill(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Til
         transpose_into(l, x, p, f, box, dst,
                        rows ? view_rows_turned(l, x, f, box) : turned_together(l, x, f, box));
         l->room.turning = false;
-    } else if (stepped_view(l, x, p, f, box, &out) || strided_view(l, x, p, f, box, &out) ||
-               view_gathered(l, x, p, f, box, &out)) {
+    } else if (view_gathered(l, x, p, f, box, &out)) {
         make_copy(l, dst, out);
     } else {
         make_dma(l, x, p, f, box, dst, false);

@@ -17,6 +17,17 @@ Labels view_rows_turned(Lower *l, const Place *x, Labels f, const Box *box);
 /* view_gather.c: a view of a slab of HBM whose labels lie in another order; false, and nothing done: none is gained. */
 bool view_gathered(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView *out);
 
+/* view_slab.c: the dimensions that labels with these steps are walked in. */
+uint32_t slab_dims(Labels f, const Box *box, const int64_t *step);
+/* The tile of the slab, from the first element of the view on; false, and nothing done: it cannot be made where it must be. */
+bool slab_view(Lower *l, const Slab *s, TileView *out);
+/* Labels of the view in it, as an access pattern. */
+TileView slab_part(const Slab *s, TileView from, Labels f, const Box *box);
+/* The view as the access pattern of these labels, each by its step. */
+void view_walk(TileView *v, Labels f, const Box *box, const int64_t *step);
+/* view_loops.c: are all positions those of the tensor, in all iterations of the loops around? Some may never be run. */
+bool view_is_inside(const Lower *l, const Place *x, const Box *box);
+
 /* view.c: do rows of a block on chip lie on the partitions of the view, in any order of its other labels? *out: where the first one begins. */
 bool view_block_lies(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
                      TileView *out);

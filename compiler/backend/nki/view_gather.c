@@ -8,14 +8,15 @@
  * Where a row is very short but long with the partition labels in it, the view is loaded that way and transposed. */
 #include "backend/nki/view.h"
 
-#define SLAB_MOST     65536 /* bytes of a partition, of a slab */
-#define SPREAD_MOST   8192  /* bytes of a row that a DMA spreads */
-#define SPREAD_CYCLES 4     /* of an element that a matmul spreads, with the copy from PSUM */
-#define SPREAD_WAITS  4000  /* cycles that this takes longer: two engines after the DMA */
-#define TURNED_BYTES  64    /* of a row, for which it is turned instead ... */
-#define TURNED_TIMES  4     /* ... where rows are so many times as long ... */
-#define TURNED_ROWS   16    /* ... and there are as many */
-#define BESIDE_MOST   16    /* times as many complex numbers as are used at a time */
+#include <string.h>
+
+#define SPREAD_MOST   8192 /* bytes of a row that a DMA spreads */
+#define SPREAD_CYCLES 4    /* of an element that a matmul spreads, with the copy from PSUM */
+#define SPREAD_WAITS  4000 /* cycles that this takes longer: two engines after the DMA */
+#define COPIES        0.5 /* of the time of descriptors that are saved, for copies that gather */
+#define TURNED_BYTES  64  /* of a row, for which it is turned instead ... */
+#define TURNED_TIMES  4   /* ... where rows are so many times as long ... */
+#define TURNED_ROWS   16  /* ... and there are as many */
 
 /* Of the Vector engine, in the time of a descriptor of NKI_SHORT_RUN. */
 static double descriptor_cycles(const Lower *l)
@@ -31,26 +32,6 @@ uint32_t view_unit(const Lower *l, const Place *x)
         unit = here ? label : unit;
     }
     return unit;
-}
-
-/* Labels of `f` that vary in the box, in the order in which they lie; `unit`, which lies contiguous, is last. */
-static Labels as_it_lies(const Lower *l, const Place *x, Labels f, const Box *box,
-                         uint32_t unit)
-{
-    Labels out = {0};
-    for (uint32_t i = 0; i < f.n; i++) {
-        if (box->n[f.at[i]] == 1 || f.at[i] == unit) {
-            continue;
-        }
-        uint32_t at = out.n++;
-        for (; at > 0 && place_stride(l, x, out.at[at - 1]) < place_stride(l, x, f.at[i]);
-             at--) {
-            out.at[at] = out.at[at - 1];
-        }
-        out.at[at] = f.at[i];
-    }
-    out.at[out.n++] = (uint8_t)unit;
-    return out;
 }
 
 int64_t view_run(const Lower *l, const Place *x, Labels f, const Box *box)
@@ -79,36 +60,6 @@ bool view_spreads(const Lower *l, const Place *x, Labels f, const Box *box, int6
                                           SPREAD_CYCLES * (double)n + SPREAD_WAITS;
 }
 
-/* Steps of the labels in a tile that has them in this order. */
-static void steps_in(Labels f, const Box *box, int64_t *step)
-{
-    int64_t s = 1;
-    for (uint32_t i = f.n; i-- > 0;) {
-        step[f.at[i]] = s;
-        s *= box->n[f.at[i]];
-    }
-}
-
-/* Labels [from, to) of the free axis that are one run of equal steps in the slab: the longest ones. */
-static int64_t longest_run(Labels f, const Box *box, const int64_t *step, uint32_t *from,
-                           uint32_t *to)
-{
-    int64_t most = 0;
-    for (uint32_t i = 0; i < f.n; i++) {
-        int64_t count = box->n[f.at[i]];
-        uint32_t end = i + 1;
-        while (end < f.n && step[f.at[end - 1]] == step[f.at[end]] * box->n[f.at[end]]) {
-            count *= box->n[f.at[end++]];
-        }
-        if (count > most) {
-            most = count;
-            *from = i;
-            *to = end;
-        }
-    }
-    return most;
-}
-
 /* The labels that vary in the box. */
 static Labels varying(Labels f, const Box *box)
 {
@@ -130,67 +81,6 @@ static bool moves_with_all(const Lower *l, const Place *x, Labels list)
     return all;
 }
 
-/* Where rows are short though they are whole: what lies between them, of labels that are at one position in this box. */
-static void add_between(Lower *l, const Place *x, Labels p, Labels f, uint32_t unit, Slab *s)
-{
-    int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype);
-    for (uint32_t label = 0; label < lower_labels(l); label++) {
-        int64_t run = view_run(l, x, s->order, &s->box), n = l->now.full.n[label];
-        if (s->box.n[label] == 0) { /* a label of other statements */
-            continue;
-        }
-        int64_t bytes = labels_count(s->order, &s->box) / s->box.n[label] * n * size;
-        bool beside = pair_is_unit(l, x, label) && n <= BESIDE_MOST * s->box.n[label];
-        bool next = place_stride(l, x, label) == run || beside;
-        if (run * size >= NKI_SHORT_RUN || !next || label == unit || s->box.n[label] == n ||
-            labels_have(p, label) || bytes > SLAB_MOST) {
-            continue;
-        }
-        s->box.s[label] = l->now.full.s[label];
-        s->box.n[label] = n;
-        if (!labels_have(f, label)) {
-            f.at[f.n++] = (uint8_t)label;
-        }
-        s->order = as_it_lies(l, x, f, &s->box, unit);
-        label = UINT32_MAX; /* from the first one again */
-    }
-}
-
-bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Slab *out)
-{
-    uint32_t unit = view_unit(l, x);
-    int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype), run = view_run(l, x, f, box);
-    f = varying(f, box);
-    if (unit == LABELS || labels_have(p, unit) || run * size >= NKI_SHORT_RUN ||
-        !moves_with_all(l, x, f)) {
-        return false;
-    }
-    *out = (Slab){.order = as_it_lies(l, x, f, box, unit), .box = *box, .free = f};
-    int64_t full = l->now.full.n[unit], want = NKI_SHORT_RUN / size;
-    int64_t rest = labels_count(f, box) / (labels_have(f, unit) ? box->n[unit] : 1);
-    int64_t most = SLAB_MOST / size / rest;
-    want = want < most ? want : most;
-    int64_t at = box->s[unit] - l->now.full.s[unit];
-    if (box->n[unit] < full && box->n[unit] < want) {
-        int64_t chunk = full < want ? full : want / box->n[unit] * box->n[unit];
-        int64_t left = full - at / chunk * chunk;
-        if (at % chunk + box->n[unit] <= chunk) {
-            out->box.s[unit] = l->now.full.s[unit] + at / chunk * chunk;
-            out->box.n[unit] = left < chunk ? left : chunk;
-        }
-    }
-    add_between(l, x, p, f, unit, out);
-    steps_in(out->order, &out->box, out->step);
-    out->run = view_run(l, x, out->order, &out->box);
-    out->copied = longest_run(f, box, out->step, &out->from, &out->to);
-    double n = (double)labels_count(f, box), rows = n * (double)labels_count(p, box);
-    int64_t each = out->copied < NKI_LEAST_CYCLES ? NKI_LEAST_CYCLES : out->copied;
-    each += l->chip->machine.systolic.cycles.instruction;
-    double copies = n / (double)out->copied * (double)each;
-    double descriptor = descriptor_cycles(l);
-    return rows / (double)out->run * descriptor + copies < rows / (double)run * descriptor;
-}
-
 Labels view_rows_turned(Lower *l, const Place *x, Labels f, const Box *box)
 {
     Labels out = {0};
@@ -204,56 +94,80 @@ Labels view_rows_turned(Lower *l, const Place *x, Labels f, const Box *box)
     return out;
 }
 
-bool view_turns_rows(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
+/* Does a label that varies on partitions move along the rows of memory? */
+static bool along_rows(const Place *x, Labels p, const Box *box, const Dim *extent)
+{
+    uint32_t d = x->rank;
+    bool along = false;
+    while (d > 1 && extent[d - 1].n == 1) {
+        d--;
+    }
+    for (uint32_t i = 0; i < p.n && d > 0; i++) {
+        along |= box->n[p.at[i]] > 1 && place_coef(x, d - 1, p.at[i]) != 0;
+    }
+    return along;
+}
+
+/* Elements that follow each other in memory where a view is loaded in the best way. */
+static int64_t best_run(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     Slab s;
-    uint32_t unit = view_unit(l, x);
+    return view_slab(l, x, p, f, box, &s) ? s.run : view_run(l, x, f, box);
+}
+
+bool view_turns_rows(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
+{
     Labels rows = view_rows_turned(l, x, f, box), along = varying(p, box);
-    DType t = l->from->bufs.at[x->buf].dtype;
-    if (l->room.turning || unit == LABELS || labels_have(p, unit) || along.n == 0 ||
-        !dtype_is_float(t) || l->pair[x->buf] || l->now.flat > 0 ||
+    const Buffer *b = &l->from->bufs.at[x->buf];
+    if (l->room.turning || along.n == 0 || along_rows(x, p, box, b->extent) ||
+        !dtype_is_float(b->dtype) || l->pair[x->buf] || l->now.flat > 0 ||
         !moves_with_all(l, x, along) || !moves_with_all(l, x, rows) ||
         labels_count(rows, box) < TURNED_ROWS) {
         return false;
     }
-    Box wide = *box;
-    wide.s[unit] = l->now.full.s[unit];
-    wide.n[unit] = l->now.full.n[unit];
-    int64_t run = view_slab(l, x, p, f, box, &s) ? s.run : view_run(l, x, f, box);
-    int64_t turned = view_run(l, x, as_it_lies(l, x, along, &wide, unit), &wide);
-    return run * nki_bytes(t) < TURNED_BYTES && turned >= TURNED_TIMES * run;
+    int64_t run = best_run(l, x, p, f, box);
+    return run * nki_bytes(b->dtype) < TURNED_BYTES &&
+           best_run(l, x, rows, along, box) >= TURNED_TIMES * run;
 }
 
 bool view_gathered(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView *out)
 {
     Slab s;
+    TileView from;
     if (!view_slab(l, x, p, f, box, &s)) {
         return false;
     }
-    f = s.free;
-    DType t = l->from->bufs.at[x->buf].dtype;
-    TileView slab = view_of(l, x, p, s.order, &s.box);
-    int64_t own[LABELS], one[LABELS], unused = 0;
-    steps_in(f, box, own);
-    TileView tile = tile_new(l, l->from->bufs.at[x->buf].name->text, t, SPACE_TILE,
-                             labels_count(p, box), labels_count(f, box));
-    Labels outer = {0};
-    for (uint32_t i = 0; i < f.n; i++) {
-        if (i < s.from || i >= s.to) {
-            one[outer.n] = 1;
-            outer.at[outer.n++] = f.at[i];
-        }
+    bool copies = slab_dims(s.free, box, s.step) > 1;
+    double cycles = (double)labels_count(s.free, box) / (double)s.copied *
+                    (double)((s.copied < NKI_LEAST_CYCLES ? NKI_LEAST_CYCLES : s.copied) +
+                             l->chip->machine.systolic.cycles.instruction);
+    double saved = (s.direct - s.loads) * (double)labels_count(p, box) * descriptor_cycles(l);
+    if ((copies && cycles >= COPIES * saved) || !slab_view(l, &s, &from)) {
+        return false;
+    }
+    if (!copies) {
+        *out = slab_part(&s, from, s.free, box);
+        return true;
+    }
+    const Buffer *b = &l->from->bufs.at[x->buf];
+    *out = tile_new(l, b->name->text, b->dtype, SPACE_TILE, labels_count(p, box),
+                    labels_count(s.free, box));
+    Labels outer = s.free, inner = {.n = s.free.n - s.from};
+    outer.n = s.from;
+    memcpy(inner.at, s.free.at + s.from, inner.n * sizeof *inner.at);
+    int64_t one[LABELS], at = 0;
+    for (uint32_t i = 0; i < outer.n; i++) {
+        one[i] = 1;
     }
     Box part = *box;
     for (bool first = true; box_next(outer, box, one, &part, first) && !l->tried.failed;
-         first = false) {
-        TileView src =
-            view_part(slab, view_linear(s.order, &s.box, &part, LABELS, &unused), s.copied);
-        TileView dst = view_part(tile, view_linear(f, box, &part, LABELS, &unused), s.copied);
-        src.step = slab.step * s.step[f.at[s.to - 1]];
-        dst.step = own[f.at[s.to - 1]];
-        make_copy(l, dst, src);
+         first = false, at += s.copied) {
+        TileView src = slab_part(&s, from, inner, box);
+        for (uint32_t i = 0; i < outer.n; i++) {
+            uint32_t label = outer.at[i];
+            src.f0 += (part.s[label] - box->s[label]) * s.step[label] * from.step;
+        }
+        make_copy(l, view_part(*out, at, s.copied), src);
     }
-    *out = tile;
     return true;
 }

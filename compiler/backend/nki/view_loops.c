@@ -163,12 +163,14 @@ static bool find_steps(const Lower *l, const Place *x, int64_t bytes, uint32_t t
 }
 
 /* Are all positions those of the tensor, in all iterations of the loops around? Some may never be run. */
-static bool stays_inside(const Lower *l, const Place *x, const Box *box)
+bool view_is_inside(const Lower *l, const Place *x, const Box *box)
 {
     bool inside = true;
     for (uint32_t d = 0; d < x->rank && inside; d++) {
         int64_t lo = 0, hi = 0, start = place_start(x, d, box);
-        stay_range(l, x->moves[d], &lo, &hi);
+        if (x->moves != NULL) {
+            stay_range(l, x->moves[d], &lo, &hi);
+        }
         for (uint32_t label = 0; label < LABELS; label++) {
             int64_t by = place_coef(x, d, label);
             by = by == 0 ? 0 : by * (box->n[label] - 1);
@@ -224,7 +226,7 @@ static bool view_of_steps(Lower *l, const Place *x, Labels p, Labels f, const Bo
                     view_is_turned(l, x, p, f, box) ? block : UINT32_MAX, &s, &depth)) {
         return false;
     }
-    if (!stays_inside(l, x, box)) {
+    if (!view_is_inside(l, x, box)) {
         return false;
     }
     Place y = in_first(l, x, &s);

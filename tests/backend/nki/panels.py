@@ -75,8 +75,59 @@ def mirrored(choose):
     return text, [a, b], c, extent, lambda t: t
 
 
+def windows(choose):
+    """A contraction that reads one operand through windows: X[.., s*i + d*p + base, ..] * K[.., p, ..], and more labels of either and of both."""
+    dims = choose.choice((1, 1, 2, 2, 2, 3))
+    size = {1: (60, 130, 257, 512, 700), 2: (7, 14, 28, 30, 33, 56), 3: (5, 9, 12)}[dims]
+    extent = {"f": choose.choice((3, 32, 64, 128, 150)), "c": choose.choice((2, 16, 64, 70, 128, 200)), "b": choose.choice((2, 3))}
+    both, x, k = choose.choice(("", "", "b")), choose.choice(("c", "c", "cb")), "fc"
+    x, k, y = "".join(dict.fromkeys(x + both)), k + both, "f" + both + ("b" if "b" in x and not both else "")
+    at, shape = [], []
+    for i, p in list(zip("ijk", "pqr"))[:dims]:
+        step, apart, base = choose.choice((1, 1, 1, 2, 3)), choose.choice((1, 1, 2)), choose.choice((0, 0, 2))
+        extent[i], extent[p] = choose.choice(size), choose.choice((1, 2, 3, 4, 5))
+        at.append(((i, step), (p, apart), base))
+        shape.append(step * (extent[i] - 1) + apart * (extent[p] - 1) + base + 1 + choose.choice((0, 0, 3)))
+        k, y = k + p, y + i
+    order = list(x) + list(range(dims))
+    if choose.random() < 0.5:
+        choose.shuffle(order)
+    k, y = "".join(choose.sample(k, len(k))), "".join(choose.sample(y, len(y)) if choose.random() < 0.5 else y)
+    dtype = choose.choice(("bf16", "f32"))
+    at_x = ",".join(d if isinstance(d, str) else "{}*{} + {}*{} + {}".format(at[d][0][1], at[d][0][0], at[d][1][1], at[d][1][0], at[d][2]) for d in order)
+    shape_x = [extent[d] if isinstance(d, str) else shape[d] for d in order]
+    text = (f"kernel k(X: {dtype}[{','.join(map(str, shape_x))}], K: {dtype}[{','.join(str(extent[d]) for d in k)}]) -> "
+            f"(Y: f32[{','.join(str(extent[d]) for d in y)}]) {{ Y[{','.join(y)}] = X[{at_x}] * K[{','.join(k)}]; }}")
+
+    def value(arrays):
+        array, labels = arrays[0], []
+        shape, strides, offset = [], [], 0
+        for d, stride in zip(order, array.strides):
+            for name, by in ((d, 1),) if isinstance(d, str) else at[d][:2]:
+                labels.append(name)
+                shape.append(extent[name])
+                strides.append(by * stride)
+            offset += 0 if isinstance(d, str) else at[d][2] * stride
+        view = np.lib.stride_tricks.as_strided(array.reshape(-1)[offset // array.itemsize:], shape, strides)
+        return np.einsum(f"{''.join(labels)},{k}->{y}", view, arrays[1], optimize=True)
+    return text, shape_x, [extent[d] for d in k], value
+
+
+def check_windows(options, seed):
+    text, *shapes, value = windows(random.Random(seed))
+    numbers = np.random.default_rng(seed)
+    arrays = [numbers.integers(-2, 3, shape).astype(np.float32) for shape in shapes]
+    want = value(arrays)
+    results = run_predicted(options.bin, text, arrays)
+    if not np.array_equal(np.asarray(results[0]).reshape(want.shape), want):
+        raise Failure(f"other results than NumPy's: {text}")
+
+
 def check(options, seed):
     """Is it all loops?"""
+    if seed % 3 == 0:
+        check_windows(options, seed)
+        return
     itself = seed % 8 == 0
     text, operands, result, extent, value = (mirrored if itself else program)(random.Random(seed))
     numbers = np.random.default_rng(seed)

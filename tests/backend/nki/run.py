@@ -199,11 +199,11 @@ DESCRIPTORS = 2 ** 24 - 16      # rule D11
 
 
 def split_for_descriptors(options):
-    """A copy of single elements, in few instructions, which takes more descriptors than a program may."""
+    """Stores of single elements, in few instructions, which take more descriptors than a program may."""
     with tempfile.TemporaryDirectory() as folder:
         path, out = os.path.join(folder, "p.tdsl"), os.path.join(folder, "out")
         with open(path, "w", encoding="utf-8") as stream:
-            stream.write("kernel k(A: f32[5000,5000,3]) -> (B: f32[5000,5000]) { B[i,j] = A[i,j,0]; }")
+            stream.write("kernel k(A: f32[5000,2000]) -> (B: f32[5000,2000,2]) { B[i,j,0] = A[i,j]; B[i,j,1] = 0; }")
         status, _, said = run([os.path.join(options.bin, "tdslc"), path, "--target=trn2", "-o", out])
         counts = []
         for part in (1, 2) if status == 0 else ():
