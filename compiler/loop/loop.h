@@ -230,6 +230,9 @@ typedef struct Stmt {
     bool specialised;
     /* ...: 0, or 1 + panels: each tile of a product prefetches a group of what fills them next. */
     uint32_t prefetches;
+    /* A scatter: 0, or 1 + the index that has one position for each value of those before it, which the value's condition says
+     * (loop/places.h); what is folded at others is neutral. */
+    uint32_t places;
     /* A scan: the fold goes along the index of this number, less 1 (0: it is none), and each position gets what there is
      * up to it, without its own value if `exclusive`. It begins. */
     uint32_t scan;

@@ -316,6 +316,10 @@ static void put_tile(const Kernel *k, const Stmt *s, Text *out)
         text_put(out, i == 0 ? " with " : ", ");
         put_var(k, s->first[i], out);
     }
+    if (s->places > 0) {
+        text_put(out, " places ");
+        put_var(k, s->index[s->places - 1].var, out);
+    }
     hints_dump_tile(k, s, out);
     if (s->schedule != NULL) {
         Indices indices = {k, s};

@@ -265,23 +265,27 @@ static int64_t index_named(void *user, const Term *name)
     return -1;
 }
 
-/* `scan x`, `scan x exclusive`, or nothing. */
-static bool read_scan(LoopReader *r, Cursor *c, Stmt *s)
+/* An index of the statement by its name: its number, from 1. */
+static bool read_own_index(LoopReader *r, Cursor *c, const Stmt *s, uint32_t *out)
 {
+    Span span = cursor_place(c);
+    const Term *t = cursor_expect(c, TERM_NAME, NULL, "an index");
     VarRef v = 0;
-    if (!cursor_take(c, TERM_NAME, "scan")) {
-        return true;
-    }
-    const Term *t = cursor_expect(c, TERM_NAME, NULL, "an index of the statement");
     if (t == NULL || !reader_find_var(r, t, &v)) {
         return false;
     }
-    while (s->scan < s->n_index && s->index[s->scan].var != v) {
-        s->scan++;
+    for (*out = 0; *out < s->n_index && s->index[*out].var != v; ++*out) {
     }
-    if (s->scan++ == s->n_index) {
-        diag_error(&r->ctx->diags, E_DUMP, t->span,
-                   "a scan goes along an index of the statement");
+    return ++*out <= s->n_index || reader_refuse(r, span, "this is an index of the statement");
+}
+
+/* `scan x`, `scan x exclusive`, or nothing. */
+static bool read_scan(LoopReader *r, Cursor *c, Stmt *s)
+{
+    if (!cursor_take(c, TERM_NAME, "scan")) {
+        return true;
+    }
+    if (!read_own_index(r, c, s, &s->scan)) {
         return false;
     }
     s->exclusive = cursor_take(c, TERM_NAME, "exclusive");
@@ -346,7 +350,9 @@ static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
     s->value = reader_value(r, c, r->k->bufs.at[s->dst].dtype);
     Indices indices = {r, s};
     if (s->value == NULL || !read_scan(r, c, s) || !read_sums(r, c, s) ||
-        !read_begins(r, c, s) || !reader_tile_hints(r, c, s) ||
+        !read_begins(r, c, s) ||
+        (cursor_take(c, TERM_NAME, "places") && !read_own_index(r, c, s, &s->places)) ||
+        !reader_tile_hints(r, c, s) ||
         !schedule_read(c, r->arena, index_named, &indices, &s->schedule)) {
         return false;
     }

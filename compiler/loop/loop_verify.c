@@ -18,6 +18,7 @@
 #include "loop/hints.h"
 #include "loop/loop_text.h"
 #include "loop/parallel.h"
+#include "loop/places.h"
 #include "loop/refers.h"
 #include "loop/term.h"
 
@@ -444,6 +445,10 @@ static bool verify_tile_body(Verifier *v, const Stmt *s)
     }
     if (s->sums > 0 && !verify_access(v, s->sums - 1, s->sums_at, true)) {
         return false;
+    }
+    Scattered places;
+    if (s->places > 0 && !stmt_places(&v->scratch, v->k, s, &places)) {
+        return broken(v, "the value is not what belongs to one position of an index alone");
     }
     const char *problem =
         s->sums > 0 ? sums_problem(v->k, s) : fold_schedule_problem(&v->scratch, v->k, s);

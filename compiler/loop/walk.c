@@ -558,6 +558,7 @@ Stmt *stmt_neutral(Arena *a, const Kernel *k, const Stmt *fold)
     s->index = index;
     s->fold = OP_COPY;
     s->begins = false;
+    s->places = 0;
     s->schedule = NULL;
     s->value = expr_const(a, op_neutral(fold->fold, k->bufs.at[fold->dst].dtype));
     return s;

@@ -362,6 +362,9 @@ static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
     s->fold = fold ? build_fold(n) : OP_COPY;
     s->begins = counts || (fold && !n->onto && !build_goes_on(b, node));
     s->schedule = build_schedule(b, node, s, pos);
+    if (b->nest->values[node].scatter) {
+        build_scatter(b, node, pos, s);
+    }
     if (counts) {
         end_part(b, to, node, dst, part, pos);
     }

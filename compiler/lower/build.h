@@ -114,6 +114,11 @@ Op build_fold(const Node *n);
 /* The statements of a leaf that is a scan, in the body of loop `scope`. */
 void build_scan(Builder *b, Block *to, NodeRef node, uint32_t scope);
 
+/* ---- scatter.c ---- */
+
+/* Says of the fold's statement that it is a scatter, if the nest says so. */
+void build_scatter(Builder *b, NodeRef node, const Position *pos, Stmt *s);
+
 /* ---- leaves.c: sums over a parallel loop ---- */
 
 /* Does something fold over loop `k`, which is parallel? */

@@ -91,6 +91,7 @@ static void dump_leaf(const Nest *nest, const NestItem *item, Text *out)
         text_printf(out, into ? " %%%u" : " in %%%u", value->in_place);
     }
     text_put(out, value->scan ? " scan" : "");
+    text_put(out, value->scatter ? " scatter" : "");
     text_put(out, item->again ? " again" : "");
     text_put(out, item->both ? " both" : "");
     if (value->schedule != NULL) {

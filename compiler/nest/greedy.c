@@ -9,6 +9,7 @@
 #include "nest/greedy.h"
 
 #include "nest/scan.h"
+#include "nest/scatter.h"
 
 static bool is_sliced(const Greedy *f, uint32_t group)
 {
@@ -304,6 +305,7 @@ static Nest *plan(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
     nest->values = values;
     nest_set_pairs(arena, facts, machine, nest);
     nest_set_scans(arena, machine, nest, values);
+    nest_set_scatters(arena, machine, nest, values);
     nest_set_schedules(arena, facts, machine, nest, values);
     nest_share(ctx, arena, machine, nest, NULL);
     nest_estimate(ctx, machine, nest);

@@ -6,6 +6,7 @@
 
 #include "nest/price_leaf.h"
 #include "nest/scan.h"
+#include "nest/scatter.h"
 
 /* Elements of a sum that each iteration may have a part of; of larger ones all parts together. */
 #define LEAF_ELEMENTS   2048.0
@@ -156,15 +157,30 @@ static void try_loop(const LeafPrice *l, int32_t label, int64_t tile, LeafLoops 
     }
 }
 
+/* The label that a scatter has one position of, in *places; false where results go to these in the order of what is folded. */
+static bool has_free_places(Arena *scratch, const LeafPrice *l, int32_t *places)
+{
+    const Nest *nest = l->nest;
+    Scatter scatter;
+    if (!nest->values[l->node].scatter ||
+        !nest_scatter(scratch, nest, nest->values, l->node, &scatter)) {
+        return true;
+    }
+    *places = scatter.along;
+    return node_reduces(graph_node(nest->graph, l->node), scatter.along);
+}
+
 void price_leaf_loops(Arena *scratch, const LeafPrice *l, LeafLoops *out)
 {
     const Nest *nest = l->nest;
     const Graph *g = nest->graph;
     const Node *n = graph_node(g, l->node);
     Scan scan = {.along = -1, .folded = -1};
+    int32_t places = -1;
     out->n = 0;
     if (l->depth > 0 || n->out == NULL || op_info(n->op)->kind == OPKIND_JOIN ||
         l->seconds < 2.0 * l->p->machine->time.piece || graph_slices(g, l->node).n > 0 ||
+        !has_free_places(scratch, l, &places) ||
         (nest->values[l->node].scan &&
          !nest_scan(scratch, nest, nest->values, l->node, &scan))) {
         return;
@@ -172,7 +188,7 @@ void price_leaf_loops(Arena *scratch, const LeafPrice *l, LeafLoops *out)
     for (uint32_t x = 0; x < n->n_labels; x++) {
         bool folded = node_reduces(n, (int32_t)x);
         int64_t extent = nest_typical(g, n->extent[x]), last = 0;
-        if ((int32_t)x == scan.along || (int32_t)x == scan.folded) {
+        if ((int32_t)x == scan.along || (int32_t)x == scan.folded || (int32_t)x == places) {
             continue;
         }
         for (int64_t by = l->p->machine->threads; by <= 2 * l->p->machine->threads; by *= 2) {

@@ -30,6 +30,7 @@
 #include "nest/masks.h"
 #include "nest/price_leaf.h"
 #include "nest/scan.h"
+#include "nest/scatter.h"
 
 /* A part of a level that one operand may fill and still find itself there the next time. */
 #define KEPT 0.5
@@ -392,6 +393,7 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
         count *= extent[k];
     }
     count /= nest_scan_repeats(scratch, l->nest, l->node, extent);
+    count /= nest_scatter_repeats(scratch, l->nest, l->node, extent);
     int32_t folded = -1, other = -1;
     int64_t width = p->masked && p->machine->kind == MACHINE_CACHES
                         ? nest_mask_band(scratch, l->nest->graph, l->node, &folded, &other)
@@ -771,6 +773,7 @@ void nest_estimate(Ctx *ctx, const Machine *machine, Nest *nest)
     NestValue *values = nest_place(&scratch, &facts, NULL, plain);
     plain->values = values;
     nest_set_scans(&scratch, machine, plain, values);
+    nest_set_scatters(&scratch, machine, plain, values);
     NestMarks marks = {ARENA_ARRAY(&scratch, plain->n_items, bool),
                        ARENA_ARRAY(&scratch, plain->n_items, uint32_t), NULL};
     nest->unfused = nest_price(&scratch, &pricer, plain, &marks);

@@ -229,6 +229,7 @@ static bool read_leaf(Reader *r, const DumpLine *line, uint32_t depth)
         return false;
     }
     value->scan = cursor_take(&c, TERM_NAME, "scan");
+    value->scatter = cursor_take(&c, TERM_NAME, "scatter");
     bool again = cursor_take(&c, TERM_NAME, "again"), both = cursor_take(&c, TERM_NAME, "both");
     const Node *node = graph_node(r->g, n);
     tree_leaf(r->arena, &r->tree, depth, n, again);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What must hold for the overlay, checked without the code that made it: the rules of nest.h, and where values live again. */
-#include "nest/verify.h"
-
 #include "nest/scan.h"
+#include "nest/scatter.h"
+#include "nest/verify.h"
 
 /* The last two leaves that read a value, or NEST_NONE, and how many values take its place. */
 typedef struct Readers {
@@ -243,12 +243,13 @@ static bool check_leaf(Verifier *v, uint32_t item)
     if (value->scan && !nest_scan(v->arena, v->nest, v->nest->values, n, &scan)) {
         return refuse(v, n, "is no scan, or has a loop along the index that is scanned");
     }
-    if (lacks != v->nest->items[item].again) {
-        return refuse(v, n,
-                      lacks ? "lacks the axis of a loop around it"
-                            : "is said to be computed again and is not");
+    if (!nest_scatter_holds(v->arena, v->nest, n)) {
+        return refuse(v, n, "is no scatter, or has a loop along the index of its places");
     }
-    return true;
+    return lacks == v->nest->items[item].again ||
+           refuse(v, n,
+                  lacks ? "lacks the axis of a loop around it"
+                        : "is said to be computed again and is not");
 }
 
 /* Is the loop around item `at`? */

@@ -262,6 +262,8 @@ static const Fault nest_faults[] = {
      "  axis i [%5[a]]\n  for i step 2 {\n    %5 result 0 scan\n  }\n", BY_NEST, "is no scan"},
     {"a scan of what no mask restricts", "fold", "%2 result 0", "%2 result 0 scan", BY_NEST,
      "is no scan"},
+    {"a scatter of what has no key", "fold", "%2 result 0", "%2 result 0 scatter", BY_NEST,
+     "is no scatter"},
     {"pairs of tiles that do not meet", "pairs", "j step 2 from", "j step 3 from", BY_NEST,
      "no tile of a loop like it"},
     {"parallel over pairs", "pairs", "from i {", "from i parallel {", BY_NEST,

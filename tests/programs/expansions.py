@@ -15,11 +15,11 @@ import numpy as np
 PROGRAM = pathlib.Path(__file__).parent / "expansions.tdsl"
 
 
-def run(tool, target, kernel, arrays, results, folder, program=PROGRAM):
+def run(tool, target, kernel, arrays, results, folder, program=PROGRAM, dims=()):
     for name, array in arrays.items():
         np.save(f"{folder}/{name}.npy", array)
     words = [word for r in results for word in ("-o", f"{r}={folder}/out_{r}.npy")]
-    subprocess.run([tool, str(program), f"--kernel={kernel}", "-w", f"--target={target}", *[f"{a}={folder}/{a}.npy" for a in arrays], *words],
+    subprocess.run([tool, str(program), f"--kernel={kernel}", "-w", f"--target={target}", *dims, *[f"{a}={folder}/{a}.npy" for a in arrays], *words],
                    check=True, timeout=300)
     return {r: np.load(f"{folder}/out_{r}.npy") for r in results}
 

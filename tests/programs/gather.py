@@ -14,6 +14,7 @@ import numpy as np
 
 from expansions import problem, run
 
+OPEN = {"hist": (), "segments": (("v", "G", 0),), "folds": (("m", "p", 0),), "pairs": (("m", "c", 0), ("q", "c", 1))}  # dims that no argument has
 PROGRAM = pathlib.Path(__file__).parent / "gather.tdsl"
 
 
@@ -39,6 +40,26 @@ def guarded(random, n, m):
     return "guarded", {"T": T, "p": p, "q": q, "id": ids, "len": lengths, "row": row, "x": x}, {
         "y": np.where(inside, picked, 0), "z": (x[np.maximum(ids, 0)] * (ids >= 0)).sum(1), "s": s,
         "w": np.max([padded[p + 3 + k] for k in range(3)], axis=0)}
+
+
+def scattered(random, n, m, k):
+    dY, tok, w = small(random, n, k, kind=np.float32), random.integers(-2, m + 2, n).astype(np.int32), small(random, n, kind=np.float32)
+    hit = tok[:, None] == np.arange(m)
+    segments = np.einsum("nv,ne->ve", hit.astype(np.float32), dY)
+    yield "segments", {"dY": dY, "tok": tok, "w": w}, {
+        "G": segments, "H": np.einsum("nv,ne,n->ve", hit.astype(np.float32), dY, w * (w > 0)),
+        "M": np.where(hit[:, :, None], dY[:, None], np.float32(-np.inf)).max(0, initial=-np.inf)}
+    x = w.astype(float)
+    yield "folds", {"x": x, "k": tok}, {"p": np.where(hit, x[:, None], 1).prod(0), "a": (hit & (x[:, None] > 0)).any(0), "z": (x[:, None] * hit).sum(0) * 1j}
+    G = small(random, m, k, kind=np.float32)
+    yield "halves", {"x": dY.astype(np.float16), "k": tok, "G": G}, {"s": segments.astype(np.float16), "G": G + segments}
+    l = random.integers(-1, 5, n)
+    yield "pairs", {"x": x, "k": tok, "l": l}, {"c": np.einsum("n,ni,nj->ij", x, hit.astype(float), (l[:, None] == np.arange(4)).astype(float)), "d": x}
+    nodes, source = small(random, m, k), random.integers(0, m, n)
+    yield "edges", {"x": nodes, "src": source, "dst": tok.astype(np.int64), "w": x}, {
+        "y": np.einsum("n,nv,ne->ve", x, hit.astype(float), nodes[source]), "d": ((x > 0)[:, None] & hit).sum(0)}
+    W = small(random, m, k, kind=np.float32)
+    yield "lookup", {"W": W, "tok": tok}, {"Y": np.einsum("nv,ve->ne", hit.astype(np.float32), W)}
 
 
 def outside():
@@ -111,6 +132,7 @@ def cases(n, m, k):
     np.add.at(y, row, a * v[col])
     wide, w = small(random, m, 9), small(random, 4)
     yield "ranges", {"T": wide, "p": col, "w": w}, {"y": wide[col, :3].sum(1), "z": (wide[col, :4] * wide[col, 2:6] * w).sum(1)}
+    yield from scattered(random, n, m, k)
     yield "triples", {"a": a, "col": col, "row": row, "x": v}, {"y": y}
 
 
@@ -125,8 +147,9 @@ def main():
             dumps[stage].write_text(text)
         for extents in ((5, 3, 2), (70, 40, 33)):
             for kernel, arrays, wanted in cases(*extents):
+                dims = [f"-D{name}={wanted[result].shape[d]}" for name, result, d in OPEN.get(kernel, ())]
                 for target, program in (("interp", PROGRAM), ("c", PROGRAM), *(("interp", dump) for dump in dumps.values())):
-                    got = run(tool, target, kernel, arrays, wanted, folder, program)
+                    got = run(tool, target, kernel, arrays, wanted, folder, program, dims)
                     for name, want in wanted.items():
                         wrong = problem(got[name], want, kernel != "pick", 1e-12)
                         if wrong is not None:

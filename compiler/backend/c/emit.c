@@ -107,7 +107,7 @@ static void emitter_init(Emitter *e, File *f, const Kernel *k, ExportedName name
     map_init(&e->quoted, &f->scratch);
     (void)names_take(&e->w.names, e->symbol);
     e->w.dim = ARENA_ARRAY(&f->scratch, k->dims.list.n + 1, const char *);
-    e->w.var = ARENA_ARRAY(&f->scratch, k->vars.n + 1, const char *);
+    e->w.var = ARENA_ARRAY(&f->scratch, k->vars.n + GATHERED_ROWS * RANK_LIMIT, const char *);
     e->w.buf = ARENA_ARRAY(&f->scratch, k->bufs.n + 1, const char *);
     e->w.scalar = ARENA_ARRAY(&f->scratch, k->bufs.n + 1, bool);
     for (uint32_t d = 0; d < k->dims.list.n; d++) {

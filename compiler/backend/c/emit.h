@@ -5,6 +5,7 @@
  *   emit.c         the files: header, helpers, kernels, list
  *   emit_name.c    names that the file exports
  *   emit_entry.c   signatures, size of the workspace, the function around the loops
+ *   emit_gather.c    rows at positions that are values
  *   emit_required.c  positions that must lie inside
  *   emit_computed.c  extents that are computed: where they are used, and their table
  *   emit_info.c    what describes a kernel, and its exported functions
@@ -334,6 +335,13 @@ int safe_digits(const Emitter *e);
 /* The variables of computed extents that may be below 1 although all open dims are 1 or more, which are small; tests that they are
  * not. */
 const char *computed_tests(Emitter *e, Text *test);
+
+/* ---- emit_gather.c ---- */
+/* Gathers of one statement whose rows are loops of their own. */
+#define GATHERED_ROWS 4
+/* A statement with elements at positions that are values, which are the same in its inner loops; false: it is none, and nothing is
+ * printed. */
+bool gather_emit(Emitter *e, const Stmt *s);
 
 /* ---- emit_shared.c: what all kernels of a file share ---- */
 /* `open`: some kernel has open dims; `requires`: some has positions that must lie inside; `parallel`: some has a parallel loop; `extents`: the most that a kernel has, open and computed

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backend/c/emit.h"
+#include "loop/places.h"
 #include "backend/c/product.h"
 
 /* ---- buffers ---- */
@@ -173,8 +174,50 @@ static const Expr *row_condition(const Kernel *k, const Stmt *s, Stmt *taken)
     return row ? condition : NULL;
 }
 
+static void statement_put(Emitter *e, const Stmt *s);
+
+/* Loops over the indices before the place; the place, if there is one; the statement over the others. */
+static void places_emit(Emitter *e, const Stmt *s)
+{
+    Scattered p;
+    CHECK(stmt_places(e->w.arena, e->w.k, s, &p));
+    const TileIndex *x = &s->index[s->places - 1];
+    const char *v = e->w.var[x->var], *lo = range_lo(&e->w, x->range);
+    for (uint32_t i = 0; i + 1 < s->places; i++) {
+        loop_begin(&e->w, s->index[i].var, s->index[i].range, 1, FOR_ALL);
+    }
+    line_put(e->w.out, "{");
+    scope_begin(&e->w);
+    line_printf(&e->w, "const int64_t %s = %s;", v, expr_text(&e->w, p.key).at);
+    line_printf(&e->w, "if (%s >= %s && %s < %s) {", v, lo, v, range_hi(&e->w, x->range));
+    scope_begin(&e->w);
+    if (p.condition != NULL) {
+        line_printf(&e->w, "if (%s) {", expr_text(&e->w, p.condition).at);
+        scope_begin(&e->w);
+    }
+    Stmt one = *s;
+    one.places = 0;
+    one.value = p.value;
+    one.index = s->index + s->places;
+    one.n_index = s->n_index - s->places;
+    if (stmt_has_lanes(&one)) { /* a map, as other rows of vectors are */
+        DType t = e->w.k->bufs.at[s->dst].dtype;
+        const Expr *two[2] = {expr_load(e->w.arena, e->w.k, s->dst, s->at), p.value};
+        one.fold = OP_COPY;
+        one.value = expr_op(e->w.arena, op_joined_by(s->fold, t), t, 2, two);
+    }
+    statement_put(e, &one);
+    for (uint32_t i = 0; i < s->places + 1 + (p.condition != NULL ? 1 : 0); i++) {
+        scope_end(&e->w);
+    }
+}
+
 static void statement_put(Emitter *e, const Stmt *s)
 {
+    if (s->places > 0) {
+        places_emit(e, s);
+        return;
+    }
     if (stmt_is_product(s)) {
         product_emit(e, s);
         return;
@@ -205,6 +248,9 @@ static void statement_put(Emitter *e, const Stmt *s)
         line_printf(&e->w, "if (%s) {", expr_text(&e->w, condition).at);
         scope_begin(&e->w);
         s = &taken;
+    }
+    if (condition == NULL && gather_emit(e, s)) {
+        return;
     }
     for (uint32_t i = 0; i < s->n_index; i++) {
         loop_begin(&e->w, s->index[i].var, s->index[i].range, 1, FOR_ALL);

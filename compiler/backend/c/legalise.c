@@ -2,6 +2,7 @@
 /* TILED to LEGAL for C: the walk. Loops and buffers stay as they are; a tile statement becomes statements that a
  * printer can print one for one. */
 #include "backend/c/legalise.h"
+#include "loop/places.h"
 
 #include "backend/c/c.h"
 #include "lower/lower.h"
@@ -228,6 +229,26 @@ static void open_legalise(Legaliser *l, const Stmt *s, int32_t dim)
     block_close(l);
 }
 
+/* A scatter stays as it is, behind what it begins with; rows of it are vectors. */
+static void places_legalise(Legaliser *l, const Stmt *s)
+{
+    Stmt *copy = arena_copy(l->arena, s, sizeof *s);
+    if (s->begins) {
+        tile_legalise(l, stmt_neutral(l->arena, l->k, s));
+    }
+    copy->begins = false;
+    TileIndex *index = arena_copy(l->arena, s->index, s->n_index * sizeof *index);
+    TileIndex *last = &index[s->n_index - 1];
+    Scattered p;
+    CHECK(stmt_places(l->arena, l->k, copy, &p));
+    DType t = l->k->bufs.at[s->dst].dtype;
+    bool lanes = s->places < s->n_index && access_is_unit(l->k, s->dst, s->at, last->var) &&
+                 dtype_is_float(t) && value_lanes(l, p.value, t, last) != VALUE_NO;
+    last->mode = lanes ? MODE_LANES : MODE_LOOP;
+    copy->index = index;
+    stmt_add(l, copy);
+}
+
 static void block_legalise(Legaliser *l, Stmt *const *body, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -248,6 +269,8 @@ static void block_legalise(Legaliser *l, Stmt *const *body, uint32_t n)
             int32_t dim = body[i]->begins ? open_sum(body[i]) : -1;
             if (body[i]->scan > 0) {
                 scan_legalise(l, body[i]);
+            } else if (body[i]->places > 0) {
+                places_legalise(l, body[i]);
             } else if (dim >= 0) {
                 open_legalise(l, body[i], dim);
             } else {

@@ -212,7 +212,7 @@ static void scan_sum(Scan *c, const Stmt *s)
 {
     uint32_t rank = c->l->k->bufs.at[s->dst].rank;
     Sum sum = {.buf = s->dst, .from = s, .elements = 1};
-    bool fits = sum_count(c, s, &sum);
+    bool fits = s->places == 0 && sum_count(c, s, &sum);
     sum.place = ARENA_ARRAY(c->l->arena, (size_t)rank + 1, Place);
     for (uint32_t d = 0; d < rank && fits; d++) {
         Place *p = &sum.place[d];

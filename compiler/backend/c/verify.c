@@ -312,7 +312,8 @@ static bool check_tile(const Check *c, const Stmt *s)
     if (n_lanes > 0) {
         DType t = c->k->bufs.at[s->dst].dtype;
         bool last = s->index[s->n_index - 1].mode == MODE_LANES;
-        return n_lanes == 1 && last && n_loops + 1 == s->n_index && s->fold == OP_COPY &&
+        return n_lanes == 1 && last && n_loops + 1 == s->n_index &&
+                       (s->fold == OP_COPY || s->places > 0) &&
                        (dtype_part(t) == DTYPE_F32 || dtype_part(t) == DTYPE_F64 ||
                         dtype_is_half(t)) &&
                        !is_named(c, s->dst)

@@ -52,7 +52,7 @@ typedef struct CWriter {
     Helpers *help;
     Names names; /* of the kernel: file scope and function scope in one */
     const char **dim;
-    const char **var;
+    const char **var; /* of the kernel; emit_gather.c has some of its own behind them */
     const char **buf;
     const char *
         far; /* the flag that near forms of functions set (help_near), or null: whole functions are called */

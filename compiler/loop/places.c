@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See places.h. */
+#include "loop/places.h"
+
+static bool is_index(const Expr *e, VarRef v)
+{
+    return e->kind == EXPR_INDEX && dtype_is_int(e->dtype) && e->at[0].n == 1 &&
+           e->at[0].base == 0 && e->at[0].term[0].coef == 1 && e->at[0].term[0].var == v;
+}
+
+static const Expr *both(Arena *arena, const Expr *x, const Expr *y)
+{
+    const Expr *two[2] = {x, y};
+    return x == NULL ? y : y == NULL ? x : expr_op(arena, OP_AND, DTYPE_BOOL, 2, two);
+}
+
+/* Takes key == index(v) out of the condition; as deep as that is. */
+static bool take_key(Arena *arena, const Expr *e, VarRef v, Scattered *out, const Expr **rest)
+{
+    *rest = e;
+    if (e->kind != EXPR_OP || (e->op != OP_AND && e->op != OP_EQ)) {
+        return false;
+    }
+    for (uint32_t k = 0; k < 2; k++) {
+        const Expr *inner = NULL;
+        if (e->op == OP_EQ && is_index(e->arg[k], v)) {
+            out->key = e->arg[1 - k];
+            *rest = NULL;
+            return true;
+        }
+        if (e->op == OP_AND && take_key(arena, e->arg[k], v, out, &inner)) {
+            *rest = k == 0 ? both(arena, inner, e->arg[1]) : both(arena, e->arg[0], inner);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool stmt_places(Arena *arena, const Kernel *k, const Stmt *s, Scattered *out)
+{
+    const Expr *condition = NULL;
+    *out = (Scattered){NULL, NULL, NULL};
+    if (s->places == 0 || s->places > s->n_index || s->scan > 0 || s->sums > 0 ||
+        s->fold == OP_COPY || s->schedule != NULL) {
+        return false;
+    }
+    const TileIndex *x = &s->index[s->places - 1];
+    out->value = expr_under(s->fold, s->value, &condition);
+    if (condition == NULL || x->mode != MODE_LOOP || x->window != NULL ||
+        !take_key(arena, condition, x->var, out, &out->condition) ||
+        expr_uses(k, out->key, x->var)) {
+        return false;
+    }
+    bool fits = !s->begins || s->n_first == 0, row = false;
+    for (uint32_t i = s->places; i < s->n_index; i++) {
+        fits = fits && !expr_uses(k, out->key, s->index[i].var);
+        row |= out->condition != NULL && expr_uses(k, out->condition, s->index[i].var);
+    }
+    if (row) { /* it is looked at for each of the others */
+        const Expr *three[3] = {out->condition, out->value, s->value->arg[2]};
+        out->value = expr_op(arena, OP_SELECT, s->value->dtype, 3, three);
+        out->condition = NULL;
+    }
+    return fits;
+}

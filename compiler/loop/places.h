@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scatters and lookups: statements whose value is select(key == index(v), x, neutral), perhaps under other conditions too. At all positions
+ * of the index v but the key's nothing changes. */
+#ifndef LOOP_PLACES_H
+#define LOOP_PLACES_H
+
+#include "loop/walk.h"
+
+typedef struct Scattered {
+    const Expr *key;       /* a whole number; made of indices before v */
+    const Expr *condition; /* the other conditions, or null */
+    const Expr *value;     /* what is folded there */
+} Scattered;
+
+/* Of a statement that says `places`: false where it is no such. */
+bool stmt_places(Arena *arena, const Kernel *k, const Stmt *s, Scattered *out);
+
+#endif

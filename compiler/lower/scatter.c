@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scatters (nest/scatter.h): the statement of the fold, its indices in the order in which elements go to their places. */
+#include "lower/build.h"
+#include "nest/scatter.h"
+#include "nest/uses.h"
+
+/* What is folded first, in its order, then what the key depends on, the index of the place, the others. */
+static uint32_t rank_of(const Node *n, const Scatter *scatter, int32_t label)
+{
+    return label == scatter->along                  ? 2
+           : node_reduces(n, label)                 ? 0
+           : access_has_label(&scatter->key, label) ? 1
+                                                    : 3;
+}
+
+void build_scatter(Builder *b, NodeRef node, const Position *pos, Stmt *s)
+{
+    const Node *n = graph_node(b->g, node);
+    Scatter scatter;
+    CHECK(nest_scatter(b->arena, b->nest, b->nest->values, node, &scatter));
+    TileIndex *index = ARENA_ARRAY(b->arena, s->n_index, TileIndex);
+    uint32_t done = 0;
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        for (uint32_t i = 0; i < s->n_index; i++) {
+            uint32_t l = 0;
+            while (!pos[l].local || pos[l].var != s->index[i].var) {
+                l++;
+                CHECK(l < n->n_labels);
+            }
+            if (rank_of(n, &scatter, (int32_t)l) == rank) {
+                s->places = rank == 2 ? done + 1 : s->places;
+                index[done++] = s->index[i];
+            }
+        }
+    }
+    s->index = index;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which reductions have a key: those of select(key == index(i), x, neutral), where the key does not depend on i. */
+#include "nest/scatter.h"
+
+#include "nest/uses.h"
+
+/* `condition`, read by `access` in labels of `n`: is it key == index(i)? */
+static bool is_key(Arena *arena, const Graph *g, const NestValue *values, const Node *n,
+                   NodeRef condition, Access access, Scatter *out)
+{
+    const Node *eq = graph_node(g, condition);
+    if (values[condition].residence != RESIDE_INLINE || (eq->op != OP_EQ && eq->op != OP_AND)) {
+        return false;
+    }
+    for (uint32_t k = 0; k < 2; k++) {
+        Access at = access_compose(arena, eq, eq->access[k], access);
+        const Node *index = graph_node(g, eq->operand[k]);
+        if (eq->op == OP_AND) {
+            if (is_key(arena, g, values, n, eq->operand[k], at, out)) {
+                return true;
+            }
+            continue;
+        }
+        out->along = index->op == OP_INDEX ? at.index[0].label : -1;
+        out->key = access_compose(arena, eq, eq->access[1 - k], access);
+        if (out->along >= 0 && dtype_is_int(index->dtype) &&
+            dim_eq(index->shape[0], n->extent[out->along]) &&
+            !access_has_label(&out->key, out->along)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_free(const Nest *nest, const NestValue *values, NodeRef n, int32_t along)
+{
+    const NestValue *v = &values[n];
+    const NestItem *leaf = &nest->items[v->item];
+    return nest_loop_of(nest, leaf->parent, n, along) == NEST_NONE &&
+           v->residence != RESIDE_INTO && v->fold == NEST_NONE && !leaf->both;
+}
+
+bool nest_scatter(Arena *arena, const Nest *nest, const NestValue *values, NodeRef n,
+                  Scatter *out)
+{
+    const Graph *g = nest->graph;
+    const Node *node = graph_node(g, n);
+    if (op_info(node->op)->kind != OPKIND_REDUCE || node->acc != node->dtype ||
+        node->n_operands != 1 || values[n].item == NEST_NONE) {
+        return false;
+    }
+    const Node *select = graph_node(g, node->operand[0]);
+    if (select->op != OP_SELECT || values[node->operand[0]].residence != RESIDE_INLINE) {
+        return false;
+    }
+    const Node *neutral = graph_node(g, select->operand[2]);
+    if (neutral->op != OP_CONST ||
+        !op_is_neutral(node->op, number_cast(neutral->value, node->acc))) {
+        return false;
+    }
+    Access access = access_compose(arena, select, select->access[0], node->access[0]);
+    return is_key(arena, g, values, node, select->operand[0], access, out) &&
+           is_free(nest, values, n, out->along);
+}
+
+bool nest_scatter_holds(Arena *scratch, const Nest *nest, NodeRef n)
+{
+    Scatter scatter;
+    const NestValue *v = &nest->values[n];
+    return !v->scatter || (!v->scan && nest_scatter(scratch, nest, nest->values, n, &scatter));
+}
+
+double nest_scatter_repeats(Arena *scratch, const Nest *nest, NodeRef n, double *extent)
+{
+    Scatter scatter;
+    if (!nest->values[n].scatter || !nest_scatter(scratch, nest, nest->values, n, &scatter)) {
+        return 1.0;
+    }
+    double repeats = extent[scatter.along] < 1.0 ? 1.0 : extent[scatter.along];
+    extent[scatter.along] = 1.0;
+    return repeats;
+}
+
+void nest_set_scatters(Arena *arena, const Machine *machine, const Nest *nest,
+                       NestValue *values)
+{
+    for (NodeRef n = 0; n < nest->graph->nodes.n; n++) {
+        Scatter scatter;
+        values[n].scatter = machine->kind == MACHINE_CACHES && !values[n].scan &&
+                            nest_scatter(arena, nest, values, n, &scatter);
+    }
+}
