@@ -30,13 +30,19 @@ static double positions(const Pricing *p, Dim d)
     return (double)dim_typical(&p->c->g->dims, d);
 }
 
+/* Into how many parts a cut, or none, divides positions that a rank has: of mates half of all pairs are dealt. */
+static double parts(const Pricing *p, int32_t cut)
+{
+    static const double pairs = 2.8284271247461903; /* whose square is 2 RANKS */
+    return cut < 0 ? 1 : p->x->mate[cut] > 0 ? pairs : RANKS;
+}
+
 /* How many ranks share the labels of a node. */
 static double shares(const Pricing *p, NodeRef r)
 {
     double n = 1;
     for (uint32_t l = 0; l < graph_node(p->c->g, r)->n_labels; l++) {
-        bool cut = choice_cut(p->x, class_of(p->c, r, (int32_t)l)) >= 0;
-        n *= cut ? RANKS : 1;
+        n *= parts(p, choice_cut(p->x, class_of(p->c, r, (int32_t)l)));
     }
     return n;
 }
@@ -50,16 +56,17 @@ static double count(const Pricing *p, const Node *n)
     return all;
 }
 
-/* Bytes that a rank lacks of an array of which dimension d is cut over axis want[d] and lies cut by `arg`. */
+/* Bytes that a rank lacks of an array of which dimension d has the cut want[d] and lies cut by `arg`. */
 static double lacks(const Pricing *p, const DistArg *arg, uint32_t rank, const Dim *shape,
                     DType t, const int32_t *want)
 {
     double bytes = (double)dtype_bytes(t), has = 1;
     for (uint32_t d = 0; d < rank; d++) {
-        bytes *= positions(p, shape[d]) / (want[d] >= 0 ? RANKS : 1);
+        bytes *= positions(p, shape[d]) / parts(p, want[d]);
     }
     for (uint32_t i = 0; i < arg->n_pieces; i++) {
-        bool same = want[arg->piece[i].dim] == (int32_t)arg->piece[i].axis;
+        int32_t cut = want[arg->piece[i].dim];
+        bool same = cut >= 0 && p->x->axis[cut] == arg->piece[i].axis && p->x->mate[cut] == 0;
         has /= same ? 1 : RANKS;
     }
     return bytes * (1 - has);
@@ -73,8 +80,7 @@ static double read_time(const Pricing *p, NodeRef r, uint32_t k)
     int32_t want[RANK_LIMIT];
     for (uint32_t d = 0; d < param->rank; d++) {
         uint32_t root = param->collapsed != NULL ? UINT32_MAX : class_read(p->c, r, k, d);
-        int32_t cut = root == UINT32_MAX ? -1 : choice_cut(p->x, root);
-        want[d] = cut < 0 ? -1 : (int32_t)p->x->axis[cut];
+        want[d] = root == UINT32_MAX ? -1 : choice_cut(p->x, root);
     }
     return lacks(p, &p->plan->arg[o->param], param->rank, param->shape, o->dtype, want) /
            NETWORK;
@@ -88,12 +94,19 @@ static double partial_time(const Pricing *p, NodeRef r)
     if (over == 0) {
         return 0;
     }
-    double bytes = (double)dtype_bytes(n->acc);
+    double bytes = (double)dtype_bytes(n->acc), calls = LEAVES / RANKS;
     for (uint32_t d = 0; d < n->rank; d++) {
-        bool cut = choice_cut(p->x, class_of(p->c, r, n->out[d])) >= 0;
-        bytes *= positions(p, n->shape[d]) / (cut ? RANKS : 1);
+        bytes *= positions(p, n->shape[d]) /
+                 parts(p, choice_cut(p->x, class_of(p->c, r, n->out[d])));
     }
-    return bytes * 2 / NETWORK + LEAVES / RANKS * (bytes / MEMORY + CALL);
+    for (uint32_t i = 0; i < p->x->n; i++) {
+        double leaves = positions(p, p->c->extent[p->x->root[i]]);
+        leaves = leaves < LEAVES ? leaves : LEAVES;
+        if ((over >> i & 1) != 0 && p->x->mate[i] > 0) {
+            calls = leaves * (leaves + 1) / 2 / RANKS;
+        }
+    }
+    return bytes * 2 / NETWORK + calls * (bytes / MEMORY + CALL);
 }
 
 static double write_time(const Pricing *p, const Result *result)
@@ -144,21 +157,41 @@ static double price(const Pricing *p)
     return seconds;
 }
 
-/* The choice with this number: a class or none for each axis, the first axis slowest. False: a class twice. */
-static bool choice_make(const Classes *c, uint32_t tried, uint32_t n_axes, uint64_t number,
-                        Choice *x)
+/* What may be cut over an axis: classes, then pairs of them. */
+typedef struct Options {
+    const Classes *c;
+    uint32_t classes, pairs;
+    const PairOfClasses *pair;
+} Options;
+
+static bool add_cut(Choice *x, uint32_t root, uint32_t axis, uint32_t mate)
 {
-    x->n = 0;
-    for (uint32_t axis = n_axes; axis-- > 0; number /= tried + 1) {
-        uint32_t which = (uint32_t)(number % (tried + 1));
-        if (which == 0) {
-            continue;
-        }
-        if (choice_cut(x, c->root[which - 1]) >= 0) {
+    if (x->n == DIST_AXES || choice_cut(x, root) >= 0) {
+        return false;
+    }
+    x->root[x->n] = root;
+    x->axis[x->n] = axis;
+    x->mate[x->n++] = mate;
+    return true;
+}
+
+/* The choice with this number: an option or none for each axis, the first axis slowest. False: a class twice, or two pairs. */
+static bool choice_make(const Options *o, uint32_t n_axes, uint64_t number, Choice *x)
+{
+    bool paired = false;
+    uint32_t all = o->classes + o->pairs + 1;
+    *x = (Choice){0};
+    for (uint32_t axis = n_axes; axis-- > 0; number /= all) {
+        uint32_t which = (uint32_t)(number % all);
+        if (which > o->classes) {
+            const PairOfClasses *p = &o->pair[which - o->classes - 1];
+            if (paired || !add_cut(x, p->a, axis, x->n + 2) || !add_cut(x, p->b, axis, x->n)) {
+                return false;
+            }
+            paired = true;
+        } else if (which > 0 && !add_cut(x, o->c->root[which - 1], axis, 0)) {
             return false;
         }
-        x->root[x->n] = c->root[which - 1];
-        x->axis[x->n++] = axis;
     }
     return true;
 }
@@ -181,7 +214,30 @@ static bool meet(const Classes *c, uint32_t a, uint32_t b)
     return false;
 }
 
-/* Cuts other classes of the same extent as one with these, where that is cheaper: what is computed apart from the rest, as of several results. */
+/* May a class be cut over an axis beside what is? */
+static bool fits_axis(const Classes *c, const Choice *x, uint32_t b, uint32_t axis)
+{
+    bool fits = choice_cut(x, b) < 0;
+    for (uint32_t i = 0; fits && i < x->n; i++) {
+        fits = x->axis[i] != axis || !meet(c, x->root[i], b);
+    }
+    return fits;
+}
+
+/* Cuts another class over the axis of cut i: as one with that where it has its extent, which keeps what both read in one place; beside it where that
+ * is dealt as pairs. */
+static Choice beside(Classes *c, const Choice *x, uint32_t i, uint32_t b)
+{
+    Choice made = *x;
+    if (x->mate[i] > 0) {
+        (void)add_cut(&made, b, x->axis[i], 0);
+    } else {
+        made.root[i] = classes_join(c, x->root[i], b);
+    }
+    return made;
+}
+
+/* Cuts more classes over axes that have cuts, where that is cheaper: what is computed apart from the rest, as of several results. */
 static double extend(Arena *arena, Classes *c, const DistPlan *plan, Choice *x, double least)
 {
     uint32_t tried = c->n_roots < TRIED ? c->n_roots : TRIED;
@@ -189,17 +245,16 @@ static double extend(Arena *arena, Classes *c, const DistPlan *plan, Choice *x, 
     for (uint32_t k = 0; k < tried; k++) {
         uint32_t b = c->root[k];
         for (uint32_t i = 0; i < x->n && choice_cut(x, b) < 0; i++) {
-            uint32_t a = x->root[i];
-            if (!dim_eq(c->extent[a], c->extent[b]) || meet(c, a, b)) {
+            bool alike = dim_eq(c->extent[x->root[i]], c->extent[b]);
+            if (!alike || x->n == DIST_AXES || !fits_axis(c, x, b, x->axis[i])) {
                 continue;
             }
             memcpy(parent, c->parent, c->n * sizeof *parent);
-            Choice joined = *x;
-            joined.root[i] = classes_join(c, a, b);
-            double seconds = price(&(Pricing){c, plan, &joined});
+            Choice made = beside(c, x, i, b);
+            double seconds = price(&(Pricing){c, plan, &made});
             if (seconds < least) {
                 least = seconds;
-                *x = joined;
+                *x = made;
                 break;
             }
             memcpy(c->parent, parent, c->n * sizeof *parent);
@@ -247,24 +302,26 @@ static void add_other(Arena *arena, const Classes *c, DistPlan *plan, const Choi
 {
     DistCut *cut = ARENA_ARRAY(arena, DIST_AXES, DistCut);
     for (uint32_t i = 0; i < x->n; i++) {
-        cut[i] = (DistCut){.extent = c->extent[x->root[i]], .axis = x->axis[i]};
+        cut[i] =
+            (DistCut){.extent = c->extent[x->root[i]], .axis = x->axis[i], .mate = x->mate[i]};
     }
     double percent = times < 600 ? times * 100 + 0.5 : 60000;
     vec_push(arena, &plan->others, ((DistOther){(uint32_t)percent, x->n, cut}));
 }
 
-Choice choose_cuts(Arena *arena, Classes *c, DistPlan *plan)
+Choice choose_cuts(Arena *arena, Classes *c, DistPlan *plan, const PairOfClasses *pair,
+                   uint32_t n_pairs)
 {
     Best best = {0};
-    uint32_t tried = c->n_roots < TRIED ? c->n_roots : TRIED;
+    Options options = {c, c->n_roots < TRIED ? c->n_roots : TRIED, n_pairs, pair};
     uint32_t n_axes = plan->n_axes < 3 ? plan->n_axes : 3; /* more are left whole */
     uint64_t all = 1;
     for (uint32_t a = 0; a < n_axes; a++) {
-        all *= tried + 1;
+        all *= options.classes + options.pairs + 1;
     }
     for (uint64_t number = 0; number < all; number++) {
         Choice x;
-        if (choice_make(c, tried, n_axes, number, &x)) {
+        if (choice_make(&options, n_axes, number, &x)) {
             keep(&best, &x, price(&(Pricing){c, plan, &x}));
         }
     }

@@ -32,6 +32,8 @@ typedef struct DistArg {
 typedef struct DistCut {
     Dim extent;
     uint32_t axis, leaves;
+    uint32_t
+        mate; /* 1 + the number of the cut with which it is dealt as pairs of leaves; 0: none */
 } DistCut;
 
 /* What a rank holds: a whole argument, a block of it, or of a value of the kernel. */

@@ -46,6 +46,7 @@ typedef struct Choice {
     uint32_t n;               /* cuts */
     uint32_t root[DIST_AXES]; /* the class of each */
     uint32_t axis[DIST_AXES]; /* its axis */
+    uint32_t mate[DIST_AXES]; /* 1 + the cut that is its mate; 0: none */
 } Choice;
 
 static inline int32_t choice_cut(const Choice *x, uint32_t root)
@@ -67,8 +68,17 @@ static inline bool is_fold(const Node *n)
 /* Cuts over which node n is partial, a bit for each. */
 uint32_t partial_over(const Classes *c, const Choice *x, NodeRef n);
 
+/* pairs.c: two classes of which all that has labels of them ends in sums over both that stay as they are when the two are exchanged, so that pairs of
+ * leaves need be computed once. */
+typedef struct PairOfClasses {
+    uint32_t a, b;
+} PairOfClasses;
+/* At most `most` of them. Says what is symmetric of g's values. */
+uint32_t pairs_find(Ctx *ctx, Graph *g, const Classes *c, PairOfClasses *out, uint32_t most);
+
 /* choose.c: the cheapest cuts for these layouts; classes that are cut alike are made one. The next best ones are added to the plan. */
-Choice choose_cuts(Arena *arena, Classes *c, DistPlan *plan);
+Choice choose_cuts(Arena *arena, Classes *c, DistPlan *plan, const PairOfClasses *pair,
+                   uint32_t n_pairs);
 
 /* local.c: a graph that computes `wanted` from values of the plan. */
 typedef struct LocalBuild {

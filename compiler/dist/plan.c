@@ -6,6 +6,9 @@
 
 #include "dist/parts.h"
 
+/* Pairs of classes that are tried. */
+#define PAIRS 4u
+
 typedef struct Plan {
     LocalBuild b;
     Classes classes;
@@ -202,7 +205,7 @@ static void add_cuts(Plan *p)
 {
     for (uint32_t i = 0; i < p->choice.n; i++) {
         DistCut cut = {p->classes.extent[p->choice.root[i]], p->choice.axis[i],
-                       leaves_of(p, i)};
+                       p->choice.mate[i] > 0 ? LEAVES : leaves_of(p, i), p->choice.mate[i]};
         vec_push(p->b.arena, &p->b.plan->cuts, cut);
     }
 }
@@ -241,7 +244,9 @@ bool dist_plan(Ctx *ctx, Arena *arena, Graph *g, Module *m)
     }
     Plan p = {.b = {.ctx = ctx, .arena = arena, .from = g, .plan = plan}};
     classes_find(arena, g, &p.classes);
-    p.choice = choose_cuts(arena, &p.classes, plan);
+    PairOfClasses pair[PAIRS];
+    uint32_t n_pairs = pairs_find(ctx, g, &p.classes, pair, PAIRS);
+    p.choice = choose_cuts(arena, &p.classes, plan, pair, n_pairs);
     p.section = ARENA_ARRAY(arena, (size_t)g->nodes.n + 1, uint32_t);
     p.over = ARENA_ARRAY(arena, (size_t)g->nodes.n + 1, uint32_t);
     p.stored = ARENA_ARRAY(arena, (size_t)g->nodes.n + 1, uint32_t);

@@ -152,6 +152,29 @@ static bool read_axes(Reader *r, Cursor *c)
 /* ---- cuts and values ---- */
 
 /* `m over r in 64` */
+/* ` with 0`: the only other cut of this axis, alike. */
+static bool read_mate(Reader *r, Cursor *c, DistCut *cut)
+{
+    if (!cursor_take(c, TERM_NAME, "with")) {
+        return true;
+    }
+    const Term *t = cursor_expect(c, TERM_INT, NULL, "a cut by number");
+    bool ok = t != NULL && t->value >= 0 && t->value < (int64_t)r->plan->cuts.n &&
+              cut->leaves <= LEAVES;
+    DistCut *other = ok ? &r->plan->cuts.at[t->value] : NULL;
+    for (uint32_t k = 0; k < r->plan->cuts.n; k++) {
+        ok = ok && r->plan->cuts.at[k].mate == 0;
+    }
+    if (!ok || other->axis != cut->axis || other->leaves != cut->leaves ||
+        !dim_eq(other->extent, cut->extent)) {
+        return t != NULL &&
+               refuse(r, t->span, "the first pair of cuts that are alike is expected here");
+    }
+    cut->mate = (uint32_t)t->value + 1;
+    other->mate = r->plan->cuts.n + 1;
+    return true;
+}
+
 static bool read_cut(Reader *r, Cursor *c)
 {
     DistCut cut = {0};
@@ -167,14 +190,9 @@ static bool read_cut(Reader *r, Cursor *c)
         cursor_expect(c, TERM_NAME, "in", "'in'") == NULL) {
         return false;
     }
-    for (uint32_t k = 0; k < r->plan->cuts.n; k++) {
-        if (r->plan->cuts.at[k].axis == cut.axis) {
-            return refuse(r, at,
-                          "an axis cuts one extent: else ranks had blocks of the diagonal");
-        }
-    }
     const Term *leaves = cursor_expect(c, TERM_INT, NULL, "a number of leaves");
-    if (!read_count(r, leaves, &cut.leaves) || !cursor_expect_end(c)) {
+    if (!read_count(r, leaves, &cut.leaves) || !read_mate(r, c, &cut) ||
+        !cursor_expect_end(c)) {
         return false;
     }
     vec_push(r->in.arena, &r->plan->cuts, cut);
@@ -227,6 +245,11 @@ static bool read_cut_number(Reader *r, const Term *t, int32_t *out)
     return true;
 }
 
+static bool same_axis(const Reader *r, uint32_t a, uint32_t b)
+{
+    return r->plan->cuts.at[a].axis == r->plan->cuts.at[b].axis;
+}
+
 /* `over [0,1]`: different cuts. */
 static bool read_over(Reader *r, Cursor *c, uint32_t *n, const uint32_t **over)
 {
@@ -250,6 +273,19 @@ static bool read_over(Reader *r, Cursor *c, uint32_t *n, const uint32_t **over)
             return refuse(r, list->span, "each cut once is expected here");
         }
         numbers[k] = (uint32_t)cut;
+    }
+    for (uint32_t k = 0; k < list->n; k++) {
+        uint32_t mate = r->plan->cuts.at[numbers[k]].mate;
+        bool there = mate == 0;
+        for (uint32_t i = 0; i < list->n; i++) {
+            there |= numbers[i] + 1 == mate;
+            if (i != k && numbers[i] + 1 != mate && same_axis(r, numbers[i], numbers[k])) {
+                return refuse(r, list->span, "ranks have leaves of the diagonal only");
+            }
+        }
+        if (!there) {
+            return refuse(r, list->span, "cuts that are dealt as pairs come together");
+        }
     }
     *n = list->n;
     *over = numbers;
@@ -291,6 +327,17 @@ static bool read_value(Reader *r, Cursor *c)
         if (!read_over(r, c, &v.n_over, &v.over)) {
             return false;
         }
+        for (uint32_t i = 0; i < v.n_over; i++) {
+            if (r->plan->cuts.at[v.over[i]].mate > 0 && v.fold != OP_SUM) {
+                return refuse(r, op->span, "over pairs there are sums");
+            }
+            for (uint32_t d = 0; d < v.rank; d++) {
+                if (cut[d] >= 0 && same_axis(r, v.over[i], (uint32_t)cut[d])) {
+                    return refuse(r, op->span,
+                                  "terms are not of the same positions on all ranks");
+                }
+            }
+        }
     }
     vec_push(r->in.arena, &r->plan->values, v);
     vec_push(r->in.arena, &r->made, false);
@@ -329,12 +376,16 @@ static bool fits(Reader *r, Span at, uint32_t arg, const DistValue *v)
     return same || refuse(r, at, "the value is not like the argument");
 }
 
-/* Along two dimensions by one cut: a rank has what others have not, but nobody has all. */
-static bool has_cut_twice(const DistValue *v)
+/* Along two dimensions over one axis: a rank has what others have not, but nobody has all. */
+static bool has_cut_twice(const Reader *r, const DistValue *v)
 {
     for (uint32_t d = 0; d < v->rank; d++) {
+        if (v->cut[d] >= 0 && r->plan->cuts.at[v->cut[d]].mate > 0) {
+            return true; /* what is dealt as pairs has blocks that meet */
+        }
         for (uint32_t e = 0; e < d; e++) {
-            if (v->cut[d] >= 0 && v->cut[d] == v->cut[e]) {
+            if (v->cut[d] >= 0 && v->cut[e] >= 0 &&
+                same_axis(r, (uint32_t)v->cut[d], (uint32_t)v->cut[e])) {
                 return true;
             }
         }
@@ -364,7 +415,7 @@ static bool read_transfer(Reader *r, Cursor *c, bool write)
         !fits(r, t->span, s.arg, &r->plan->values.at[s.value])) {
         return false;
     }
-    if (write && has_cut_twice(&r->plan->values.at[s.value])) {
+    if (write && has_cut_twice(r, &r->plan->values.at[s.value])) {
         return refuse(r, t->span, "the value has blocks of the diagonal only");
     }
     if (write ? r->written[s.arg] : arg->result) {

@@ -5,6 +5,7 @@
  *     @A shard(r(0), c(1))                   of the program: how arguments lie
  *     leaves @A [64,64]                      in how many leaves these dimensions are dealt
  *     cut m over r in 64                     cut 0, 1, ...: an extent, an axis, leaves
+ *     cut m over r in 64 with 0              both as pairs of leaves: a sum over both counts pairs of different ones twice
  *     instead [n] over [c] costs 145         for those who read: the next best cuts, in percent of the chosen ones' time
  *     value %0 : f64[m,k] cut [0,_]          what a rank holds, the cut of each dimension
  *     value %2 : f64[] cut [] fold reduce.sum over [0]
@@ -213,6 +214,9 @@ TextLines dist_write(Arena *arena, const DistHead *head, const DistPlan *plan)
         text_put(&l.line, " over ");
         put_axis(&l.line, plan, plan->cuts.at[k].axis);
         text_printf(&l.line, " in %u", plan->cuts.at[k].leaves);
+        if (plan->cuts.at[k].mate > 0 && plan->cuts.at[k].mate <= k) {
+            text_printf(&l.line, " with %u", plan->cuts.at[k].mate - 1);
+        }
         end_line(&l);
     }
     for (uint32_t k = 0; k < plan->others.n; k++) {

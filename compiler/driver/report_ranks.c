@@ -161,7 +161,8 @@ static bool table_of(Arena *a, const Module *m, const Graph *g, const DistPlan *
     tdsl_dist_cut *cuts = ARENA_ARRAY(a, (size_t)plan->cuts.n + 1, tdsl_dist_cut);
     for (uint32_t k = 0; k < plan->cuts.n; k++) {
         const DistCut *cut = &plan->cuts.at[k];
-        cuts[k] = (tdsl_dist_cut){dim_of(cut->extent, -1), cut->leaves, (int32_t)cut->axis, 0};
+        cuts[k] = (tdsl_dist_cut){dim_of(cut->extent, -1), cut->leaves, (int32_t)cut->axis,
+                                  (int32_t)cut->mate};
     }
     *t = (tdsl_dist_info){.struct_size = sizeof *t,
                           .version = TDSL_DIST_VERSION,
@@ -254,12 +255,36 @@ static uint64_t kernel_bound(const Graph *g, double ranks)
 
 /* ---- all of it ---- */
 
+/* Is the step called for pairs of leaves? */
+static bool is_paired(const DistPlan *plan, const DistStep *s)
+{
+    for (uint32_t i = 0; i < s->n_over; i++) {
+        if (plan->cuts.at[s->over[i]].mate > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The positions of a leaf of a cut, rounded up. */
+static int64_t leaf_extent(const DistPlan *plan, int32_t cut, const int64_t *dims)
+{
+    const DistCut *c = &plan->cuts.at[cut];
+    int64_t n = c->extent.sym < 0 ? c->extent.n : dims[c->extent.sym];
+    int64_t leaves = n < c->leaves ? n : c->leaves;
+    return leaves < 1 ? 0 : (n + leaves - 1) / leaves;
+}
+
 /* Multiply-adds of one rank: those of local kernels are linear in each block. */
 static double rank_work(Arena *a, const Module *m, const DistPlan *plan,
                         const tdsl_dist_info *table, const tdsl_mesh *mesh, int32_t rank,
-                        const int64_t *dims)
+                        const int64_t *dims, uint64_t pairs)
 {
     double work = 0;
+    uint32_t n_paired = 0; /* steps, of which each has as many calls */
+    for (uint32_t k = 0; k < plan->steps.n; k++) {
+        n_paired += is_paired(plan, &plan->steps.at[k]) ? 1 : 0;
+    }
     for (uint32_t k = 0; k < plan->steps.n; k++) {
         const DistStep *s = &plan->steps.at[k];
         const Graph *g = s->kind == DIST_LOCAL ? graph_named(m, s->kernel) : NULL;
@@ -273,10 +298,20 @@ static double rank_work(Arena *a, const Module *m, const DistPlan *plan,
                        : s->dim[d].sym < 0 ? s->dim[d].n
                                            : dims[s->dim[d].sym];
         }
+        if (is_paired(
+                plan,
+                s)) { /* one of the calls, of leaves with as much as they have in the mean */
+            for (uint32_t d = 0; d < s->n_dims; d++) {
+                bool mate = s->block[d] >= 0 && plan->cuts.at[s->block[d]].mate > 0;
+                given[d] = mate ? leaf_extent(plan, s->block[d], dims) : given[d];
+            }
+        }
+        double own = 0;
         const int64_t *all = dims_complete(a, &g->dims, given);
         for (NodeRef r = 0; r < g->nodes.n; r++) {
-            work += (double)node_multiply_adds(graph_node(g, r), all);
+            own += (double)node_multiply_adds(graph_node(g, r), all);
         }
+        work += is_paired(plan, s) ? own * (double)pairs / n_paired : own;
     }
     return work;
 }
@@ -323,7 +358,7 @@ static bool measure(Arena *a, const Compilation *c, const DistPlan *plan,
         if (tdsl_dist_measure(table, mesh, rank, dims, &count) != TDSL_OK) {
             return false;
         }
-        double work = rank_work(a, c->module, plan, table, mesh, rank, dims);
+        double work = rank_work(a, c->module, plan, table, mesh, rank, dims, count.pairs);
         uint64_t memory = count.arguments + count.workspace;
         out->memory = memory > out->memory ? memory : out->memory;
         out->received = count.received > out->received ? count.received : out->received;
@@ -436,9 +471,12 @@ static void put_cuts(const Compilation *c, const ReportRanks *r, uint32_t n, con
     const DimTable *dims = &c->module->graphs.at[r->kernel]->dims;
     for (uint32_t k = 0; k < n; k++) {
         Sym axis = r->plan->axis[cut[k].axis];
-        text_printf(out, "%s%s over %s", k > 0 ? ", " : "",
-                    dim_written(c->arena, dims, cut[k].extent),
-                    axis == NULL ? "ranks" : axis->text);
+        if (cut[k].mate > 0 && cut[k].mate <= k) {
+            continue; /* said with its mate */
+        }
+        text_printf(
+            out, "%s%s%s over %s", k > 0 ? ", " : "", cut[k].mate > 0 ? "pairs of " : "",
+            dim_written(c->arena, dims, cut[k].extent), axis == NULL ? "ranks" : axis->text);
     }
     text_put(out, n == 0 ? "all computed by each" : "");
 }

@@ -85,8 +85,21 @@ void tdsl_cut_leaves(const Setting *s, int32_t cut, int32_t rank, int64_t *lo, i
     const tdsl_dist_cut *c = &s->dist->cuts[cut];
     int32_t at[TDSL_DIST_AXES];
     tdsl_place_of(s, rank, at);
+    if (c->mate > 0) {
+        PairPiece piece = tdsl_pairs_piece(&s->pairs, at[c->axis]);
+        bool first = cut < c->mate - 1;
+        *lo = first ? piece.row_lo : piece.col_lo;
+        *hi = first ? piece.row_hi : piece.col_hi;
+        return;
+    }
     int64_t all = tdsl_leaves_in(tdsl_extent_of(s, c->extent), c->leaves);
     tdsl_part_leaves(all, s->mesh->size[c->axis], at[c->axis], lo, hi);
+}
+
+/* Is the pair at hand, if they are pairs, one that the rank has? */
+static bool has_pair(const Leaves *l)
+{
+    return l->row < 0 || tdsl_pairs_has(&l->piece, l->at[l->row], l->at[l->column]);
 }
 
 bool tdsl_leaves_begin(const Setting *s, int32_t n, const int32_t *cuts, int32_t rank,
@@ -94,17 +107,24 @@ bool tdsl_leaves_begin(const Setting *s, int32_t n, const int32_t *cuts, int32_t
 {
     bool any = true;
     out->n = n;
+    out->row = out->column = -1;
     for (int32_t k = 0; k < n; k++) {
         const tdsl_dist_cut *cut = &s->dist->cuts[cuts[k]];
+        if (cut->mate > 0) {
+            int32_t at[TDSL_DIST_AXES];
+            tdsl_place_of(s, rank, at);
+            out->piece = tdsl_pairs_piece(&s->pairs, at[cut->axis]);
+            *(cuts[k] < cut->mate - 1 ? &out->row : &out->column) = k;
+        }
         tdsl_cut_leaves(s, cuts[k], rank, &out->lo[k], &out->hi[k]);
         out->all[k] = tdsl_leaves_in(tdsl_extent_of(s, cut->extent), cut->leaves);
         out->at[k] = out->lo[k];
         any = any && out->lo[k] < out->hi[k];
     }
-    return any;
+    return any && (has_pair(out) || tdsl_leaves_next(out));
 }
 
-bool tdsl_leaves_next(Leaves *l)
+static bool advance(Leaves *l)
 {
     for (int32_t k = l->n; k-- > 0;) {
         if (++l->at[k] < l->hi[k]) {
@@ -113,6 +133,20 @@ bool tdsl_leaves_next(Leaves *l)
         l->at[k] = l->lo[k];
     }
     return false;
+}
+
+bool tdsl_leaves_next(Leaves *l)
+{
+    bool more = advance(l);
+    while (more && !has_pair(l)) {
+        more = advance(l);
+    }
+    return more;
+}
+
+bool tdsl_leaves_twice(const Leaves *l)
+{
+    return l->row >= 0 && l->at[l->row] != l->at[l->column];
 }
 
 int64_t tdsl_leaves_number(const Leaves *l)
@@ -171,7 +205,8 @@ bool tdsl_is_same_layout(const Setting *s, int32_t arg, int32_t value)
             const tdsl_dist_piece *piece = &layout->pieces[k];
             if (piece->dim == d) {
                 n++;
-                if (cut == NULL || cut->axis != piece->axis || cut->leaves != piece->leaves) {
+                if (cut == NULL || cut->axis != piece->axis || cut->leaves != piece->leaves ||
+                    cut->mate > 0) {
                     return false;
                 }
             }

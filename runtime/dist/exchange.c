@@ -23,16 +23,17 @@ typedef struct Layout {
     bool is_arg;
     int32_t number;
     uint32_t axes; /* along which blocks differ */
+    int32_t twin;  /* a value that has the same block on some ranks, and is there; -1: none */
 } Layout;
 
 static Layout arg_layout(const Walk *w, int32_t arg)
 {
-    return (Layout){true, arg, tdsl_arg_axes(&w->setting, arg)};
+    return (Layout){true, arg, tdsl_arg_axes(&w->setting, arg), -1};
 }
 
 static Layout value_layout(const Walk *w, int32_t value)
 {
-    return (Layout){false, value, tdsl_value_axes(&w->setting, value)};
+    return (Layout){false, value, tdsl_value_axes(&w->setting, value), -1};
 }
 
 static void box_of(const Walk *w, Layout l, int32_t rank, Box *out)
@@ -70,11 +71,28 @@ static tdsl_status exchange(Walk *w)
                : w->comm->exchange(w->comm->state, w->send, w->receive);
 }
 
+/* Has rank `rank` the block in the twin already? */
+static bool has_twin(const Walk *w, Layout l, int32_t rank)
+{
+    Box own, twin;
+    if (l.twin < 0) {
+        return false;
+    }
+    box_of(w, l, rank, &own);
+    tdsl_value_box(&w->setting, l.twin, rank, &twin);
+    for (int32_t d = 0; d < own.rank; d++) {
+        if (own.lo[d] != twin.lo[d] || own.hi[d] != twin.hi[d]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* What rank `from` has for rank `to`: of what is alike on some axes, who is nearest has it. */
 static bool message(const Walk *w, Layout a, int32_t from, Layout b, int32_t to, Box *region)
 {
     Box have, want;
-    if (!agree_on(w, from, to, ~a.axes)) {
+    if (!agree_on(w, from, to, ~a.axes) || has_twin(w, b, to)) {
         return false;
     }
     box_of(w, a, from, &have);
@@ -308,6 +326,27 @@ static tdsl_status read_partial(Walk *w, int32_t arg, Terms *t, char **sum)
     return reduce(w, t, own, *sum);
 }
 
+/* The value of an earlier step that is the same argument, cut by mates of this value's cuts. */
+static int32_t find_twin(const Walk *w, const tdsl_dist_step *step)
+{
+    const tdsl_dist_info *dist = w->setting.dist;
+    const tdsl_dist_value *v = &dist->values[step->value];
+    for (const tdsl_dist_step *s = dist->steps; s < step; s++) {
+        bool twin = s->kind == TDSL_STEP_READ && s->arg == step->arg;
+        bool mates = false;
+        for (int32_t d = 0; twin && d < v->rank; d++) {
+            int32_t a = v->cuts[d], b = dist->values[s->value].cuts[d];
+            bool mate = a >= 0 && b >= 0 && dist->cuts[a].mate == b + 1;
+            twin = a == b || mate;
+            mates = mates || mate;
+        }
+        if (twin && mates) {
+            return s->value;
+        }
+    }
+    return -1;
+}
+
 tdsl_status tdsl_walk_read(Walk *w, const tdsl_dist_step *step)
 {
     const tdsl_dist_info *dist = w->setting.dist;
@@ -319,8 +358,13 @@ tdsl_status tdsl_walk_read(Walk *w, const tdsl_dist_step *step)
         w->value[step->value] = w->args == NULL ? NULL : w->args[step->arg];
         return TDSL_OK;
     }
-    char *value = take_value(w, step->value);
-    char *array = w->args == NULL ? NULL : w->args[step->arg];
+    to.twin = partial ? -1 : find_twin(w, step);
+    char *value = NULL, *array = w->args == NULL ? NULL : w->args[step->arg];
+    if (has_twin(w, to, w->rank)) {
+        w->value[step->value] = w->value[to.twin];
+    } else {
+        value = take_value(w, step->value);
+    }
     size_t mark = w->top;
     tdsl_status status = TDSL_OK;
     if (partial) {

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "fold.h"
+
 /* A step as it is called: the leaves at hand. */
 typedef struct Calls {
     Walk *w;
@@ -127,6 +129,17 @@ static void set_results(Calls *c, int64_t n)
     }
 }
 
+/* Counts the terms of a call twice: x + x is 2 x in every type. */
+static void double_results(const Calls *c)
+{
+    for (int32_t k = 0; c->w->comm != NULL && k < c->step->kernel->n_args; k++) {
+        const tdsl_dist_value *v = &c->w->setting.dist->values[c->step->values[k]];
+        if (is_result(c, k)) {
+            tdsl_fold(v->dtype, v->fold, c->args[k], c->args[k], c->count[k]);
+        }
+    }
+}
+
 /* Adds the terms of a call to those before; all partial results of a step have the same. */
 static int64_t combine(Calls *c, int64_t n)
 {
@@ -194,8 +207,12 @@ tdsl_status tdsl_walk_local(Walk *w, const tdsl_dist_step *step)
     for (; any; any = tdsl_leaves_next(&c.leaves)) {
         set_results(&c, n);
         tdsl_status status = call(&c);
+        w->count.pairs += c.leaves.row >= 0 ? 1 : 0;
         if (status != TDSL_OK) {
             return status;
+        }
+        if (tdsl_leaves_twice(&c.leaves)) {
+            double_results(&c);
         }
         n = combine(&c, n);
     }

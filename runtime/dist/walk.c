@@ -79,6 +79,26 @@ static tdsl_status complete(const tdsl_dist_info *dist, const int64_t *dims, int
     }
 }
 
+/* Mates are one pair of cuts alike, the second of which names the first and the other way round. */
+static bool make_pairs(Setting *s)
+{
+    int32_t mates = 0;
+    for (int32_t k = 0; k < s->dist->n_cuts; k++) {
+        const tdsl_dist_cut *cut = &s->dist->cuts[k];
+        if (cut->mate == 0) {
+            continue;
+        }
+        const tdsl_dist_cut *other = &s->dist->cuts[cut->mate - 1];
+        int64_t n = tdsl_leaves_in(tdsl_extent_of(s, cut->extent), cut->leaves);
+        if (mates++ > 1 || other->mate != k + 1 || other->axis != cut->axis ||
+            n > TDSL_PAIR_LEAVES) {
+            return false;
+        }
+        tdsl_pairs_make(&s->pairs, n, s->mesh->size[cut->axis]);
+    }
+    return true;
+}
+
 static tdsl_status setting_make(const tdsl_dist_info *dist, const tdsl_mesh *mesh,
                                 const int64_t *dims, int64_t *all, Setting *s)
 {
@@ -91,7 +111,8 @@ static tdsl_status setting_make(const tdsl_dist_info *dist, const tdsl_mesh *mes
         return TDSL_E_ARGUMENT;
     }
     tdsl_status status = complete(dist, dims, all);
-    return status == TDSL_OK && !sizes_fit(s) ? TDSL_E_OVERFLOW : status;
+    status = status == TDSL_OK && !sizes_fit(s) ? TDSL_E_OVERFLOW : status;
+    return status == TDSL_OK && !make_pairs(s) ? TDSL_E_ABI : status;
 }
 
 /* The most nodes that a value, or an argument with terms, has on all ranks. */

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "../src/internal.h"
+#include "pairs.h"
 #include "tdsl/dist.h"
 
 /* Some positions of each dimension. */
@@ -29,6 +30,7 @@ typedef struct Setting {
     const tdsl_mesh *mesh;
     int32_t ranks;
     const int64_t *all; /* open dims, then computed ones */
+    Pairs pairs;        /* of two cuts that are mates, if there are any */
 } Setting;
 
 int64_t tdsl_extent_of(const Setting *s, tdsl_dist_dim d);
@@ -47,11 +49,14 @@ typedef struct Leaves {
     int32_t n;
     int64_t lo[TDSL_DIST_AXES], hi[TDSL_DIST_AXES], all[TDSL_DIST_AXES];
     int64_t at[TDSL_DIST_AXES]; /* the leaf at hand */
+    int32_t row, column;        /* which of the cuts are mates; -1: none */
+    PairPiece piece;            /* that the rank has of them */
 } Leaves;
 /* Begins with the first; false: the rank has none. */
 bool tdsl_leaves_begin(const Setting *s, int32_t n, const int32_t *cuts, int32_t rank,
                        Leaves *out);
 bool tdsl_leaves_next(Leaves *l);            /* false: there are no more */
+bool tdsl_leaves_twice(const Leaves *l);     /* it stands for its mirror image too */
 int64_t tdsl_leaves_number(const Leaves *l); /* of the leaf at hand, among those of all ranks */
 /* Of which axes the argument, or the value, has different blocks; a bit for each. */
 uint32_t tdsl_arg_axes(const Setting *s, int32_t arg);

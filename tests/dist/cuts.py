@@ -38,6 +38,15 @@ kernel ranks_rows(X: f64[s, n*dh], w: f64[n]) -> (A: f64[s, n, s]) { A[q,g,k] = 
 """
 
 
+# Dealt as pairs of leaves, as its extents are planned to be large; in each run, with layouts that are always the same.
+PAIRS = """
+kernel ranks_pairs(x: i64[big, big_m, big_k], w: i64[big], s: i64[big_k]) -> (e: i64, r: i64[2], d: i64[big]) {
+    T[i,a,j,b] = x[i,a,P] * x[j,b,P] * s[P];
+    e = sum[i,j,a,b](T[i,a,j,b] * (2*T[i,a,j,b] - T[i,b,j,a]) * (w[i] + w[j])); r[c] = e * i64(index(c)); d[i] = sum[a,P](x[i,a,P]);
+}
+"""
+
+
 def kernels(text):
     """Of each kernel its head, and the text behind it."""
     for m in re.finditer(r"^kernel (\w+)\(((?:[^()]|\([^()]*\))*)\)(\s*->\s*\(((?:[^()]|\([^()]*\))*)\))?\s*\{", text, re.M):
@@ -134,8 +143,15 @@ def main():
             chosen.append((f"k{k}", name))
             heads[f"k{k}"] = params + "," + (results or "")
             texts.append(with_layout(rng, f"k{k}", params, results, body))
+        for layout in ({"x: i64[big, big_m, big_k]": "shard(0)", "d: i64[big]": "shard(0)"}, {"x: i64[big, big_m, big_k]": "shard(r(0), c(2))", "e: i64": "partial"}):
+            name, text = f"k{len(chosen)}", PAIRS
+            for param, attribute in layout.items():
+                text = text.replace(param, f"{param} {attribute}")
+            chosen.append((name, "ranks_pairs"))
+            heads[name] = "[big, big_m, big_k]"
+            texts.append(text.replace("ranks_pairs", name))
         names = sorted(set(re.findall(r"[a-zA-Z_]\w*", " ".join(re.findall(r"\[([^\]]*)\]", " ".join(heads.values()))))))
-        typical = ", ".join(f"{n} ~ {rng.choice([8, 100, 1000])}" for n in names)  # which labels are cut depends on them
+        typical = ", ".join(f"{n} ~ {100 if n.startswith('big') else rng.choice([8, 100, 1000])}" for n in names)  # which labels are cut depends on them
         (folder / "cuts.tdsl").write_text(f"dim {typical};\n" + "\n".join(texts) + "\n")
         tdslc = [a.tdslc, folder / "cuts.tdsl", "-o", folder / "cuts.c"]
         subprocess.run(tdslc, check=True, stderr=subprocess.DEVNULL)

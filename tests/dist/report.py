@@ -65,6 +65,8 @@ def main():
         assert r["received"] == r["bound"] == 64 * 8 * 8 * 7 // 8, r  # the coefficients, and nothing else
         r = ranks(tdslc, path, "mp2", "p:4", "o=16", "v=32", "x=64")
         assert r["count"] == 4 and r["received"] == 16 * 32 * 64 * 8 * 3 // 4 + 3 * 8, r  # B, and a term of the energy of each other rank
+        r = ranks(tdslc, path, "mp2", "p:64", "o=64", "v=1024", "x=4096")  # tiles of pairs
+        assert r["received"] <= 1.6 * r["bound"] and r["imbalance"] <= 1.1 and r["memory"] < 5e8, r
         r = ranks(tdslc, path, "add", "p:32768", "n=64", "m=64")  # time grows with the ranks, not with their square
         assert r["count"] == 32768, r
         path.write_text(PROGRAM.replace("r(", "_("))  # the name of an axis, which dumps have for one without a name

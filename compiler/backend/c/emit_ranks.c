@@ -130,7 +130,7 @@ static void cuts_emit(Ranks *r)
         const DistCut *cut = &r->plan->cuts.at[k];
         text_put(r->out, "    {");
         put_dim(r, cut->extent, -1);
-        text_printf(r->out, ", %u, %u, 0},\n", cut->leaves, cut->axis);
+        text_printf(r->out, ", %u, %u, %u},\n", cut->leaves, cut->axis, cut->mate);
     }
     text_put(r->out, "};\n");
 }

@@ -46,6 +46,7 @@ typedef struct tdsl_dist_count {
     uint64_t received; /* bytes from other ranks */
     uint64_t sent;
     uint64_t calls; /* of local kernels */
+    uint64_t pairs; /* of these, for pairs of leaves */
 } tdsl_dist_count;
 
 /* With one thread in a local kernel. TDSL_E_SHAPE, TDSL_E_OVERFLOW: of these dims; TDSL_E_ARGUMENT: of this mesh. */

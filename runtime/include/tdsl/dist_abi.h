@@ -46,12 +46,14 @@ typedef struct tdsl_dist_arg {
 } tdsl_dist_arg;
 
 /* An extent of N positions that is cut has min(N, leaves) leaves, one at least, of which the first N mod that many have a position more. The
- * parts of an axis have whole leaves, the first ones a leaf more. */
+ * parts of an axis have whole leaves, the first ones a leaf more. Of two cuts that are mates a part has pairs of leaves, that of the first cut not behind that of the
+ * second one; a sum over both counts pairs of different leaves twice, as its terms are the same with the two exchanged. */
 typedef struct tdsl_dist_cut {
     tdsl_dist_dim extent;
     int64_t leaves;
     int32_t axis;
-    int32_t reserved;
+    int32_t
+        mate; /* 1 + the number of a cut of the same extent over the same axis: both are dealt as pairs of leaves; 0: none */
 } tdsl_dist_cut;
 
 /* How leaves are combined. */
