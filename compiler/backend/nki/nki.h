@@ -277,6 +277,8 @@ int64_t nki_bytes(DType t);
 struct Kernel *nki_legalise(const Target *, Ctx *, Arena *, const Kernel *);
 /* TILED to TILED, before that (pair_sums.c). */
 struct Kernel *nki_pair_sums(const Target *, Ctx *, Arena *, const Kernel *);
+/* The same (diagonals.c). */
+struct Kernel *nki_diagonals(const Target *, Ctx *, Arena *, const Kernel *);
 /* How many parts a kernel has: 1, or as many as there are blocks in that list. */
 uint32_t nki_parts(const Kernel *k);
 /* The same instructions in loops; null where that cannot be. */

@@ -10,6 +10,8 @@ extern const Target target_trn1, target_trn2, target_trn3;
  * loops. */
 static const TargetPass passes[] = {
     {"integers", "whole numbers are f32, where that is exact", false, lower_integers, true},
+    {"diagonals", "numbers of 16 bits for each row are diagonals of matrices", true,
+     nki_diagonals, true},
     {"pairs", "what a tile of pairs adds, times its weight, goes to the sum at once", true,
      nki_pair_sums, true},
     {"legalise", "instructions of the device, and loops of what repeats", false, nki_legalise,

@@ -82,6 +82,10 @@ def windows(choose):
     extent = {"f": choose.choice((3, 32, 64, 128, 150)), "c": choose.choice((2, 16, 64, 70, 128, 200)), "b": choose.choice((2, 3))}
     both, x, k = choose.choice(("", "", "b")), choose.choice(("c", "c", "cb")), "fc"
     x, k, y = "".join(dict.fromkeys(x + both)), k + both, "f" + both + ("b" if "b" in x and not both else "")
+    if choose.random() < 0.3:   # a filter for each channel (diagonals.c)
+        extent["c"] = choose.choice((16, 64, 100, 128, 200, 256, 384))
+        x, k, y = choose.choice(("c", "cb")), "c", "c"
+        y += x[1:]
     at, shape = [], []
     for i, p in list(zip("ijk", "pqr"))[:dims]:
         step, apart, base = choose.choice((1, 1, 1, 2, 3)), choose.choice((1, 1, 2)), choose.choice((0, 0, 2))
