@@ -54,6 +54,14 @@ static bool pass_simplify(Compilation *c)
     return true;
 }
 
+static bool pass_lookups(Compilation *c)
+{
+    if (!c->target->machine->gathers) {
+        each_graph(c, opt_lookups);
+    }
+    return true;
+}
+
 static bool pass_powers(Compilation *c)
 {
     each_graph(c, opt_powers);

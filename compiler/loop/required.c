@@ -13,11 +13,16 @@ static bool same_dims(const Kernel *k, const Kernel *p)
     return same;
 }
 
-static bool same_buffer(const Buffer *x, const Buffer *y)
+/* Is the parameter of the one what callers of the other have? That may have it as parts or as words. */
+static bool same_param(const Kernel *k, const Arg *x, const Kernel *p, const Arg *y)
 {
-    bool same = x->dtype == y->dtype && x->rank == y->rank;
-    for (uint32_t d = 0; same && d < x->rank; d++) {
-        same = dim_eq(x->extent[d], y->extent[d]);
+    const Buffer *a = &k->bufs.at[x->buf], *b = &p->bufs.at[y->buf];
+    bool parts = x->whole != DTYPE_NONE && y->whole == DTYPE_NONE;
+    uint32_t rank = !parts ? a->rank : x->whole_rank == 0 ? 0 : a->rank - 1;
+    bool same = x->role == y->role && (parts || x->whole == y->whole) && b->rank == rank &&
+                b->dtype == (parts ? x->whole : a->dtype);
+    for (uint32_t d = 0; same && d < rank; d++) {
+        same = dim_eq(a->extent[d], b->extent[d]);
     }
     return same;
 }
@@ -32,9 +37,7 @@ static bool same_params(const Kernel *k, const Kernel *p)
     bool same = p->args.n == n + k->n_required;
     for (uint32_t i = 0; same && i < p->args.n; i++) {
         const Arg *x = i < n ? &k->args.at[i] : NULL, *y = &p->args.at[i];
-        same = x != NULL ? x->role == y->role && x->whole == y->whole &&
-                               same_buffer(&k->bufs.at[x->buf], &p->bufs.at[y->buf])
-                         : y->role == ARG_RESULT;
+        same = x != NULL ? same_param(k, x, p, y) : y->role == ARG_RESULT;
     }
     return same;
 }

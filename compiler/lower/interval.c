@@ -154,6 +154,38 @@ typedef struct Meeting {
     Interval *stored, *added;
 } Meeting;
 
+/* Is the term, or the condition, 0 but at one position of v: by `eq(w, v)` in it, where w does not move with v? */
+static bool is_one_hot(const Kernel *k, const Expr *e, VarRef v)
+{
+    if (e->kind != EXPR_OP) {
+        return false;
+    }
+    const Expr *x = e->arg[0], *y = e->n_args > 1 ? e->arg[1] : NULL;
+    switch ((int)e->op) {
+    case OP_CAST:
+    case OP_COPY:
+    case OP_NEG:
+        return is_one_hot(k, x, v);
+    case OP_MUL:
+    case OP_AND:
+        return is_one_hot(k, x, v) || is_one_hot(k, y, v);
+    case OP_SELECT:
+        return is_one_hot(k, x, v) && e->arg[2]->kind == EXPR_CONST &&
+               number_is_zero(e->arg[2]->value);
+    case OP_EQ:
+        for (uint32_t i = 0; i < 2; i++) {
+            const Expr *at = expr_uncast(e->arg[i]);
+            if (at->kind == EXPR_INDEX && affine_coef(at->at[0], v) != 0 &&
+                !expr_uses(k, e->arg[1 - i], v)) {
+                return true;
+            }
+        }
+        return false;
+    default:
+        return false;
+    }
+}
+
 /* Terms of a sum that may come together in one element. */
 static double terms(const Meeting *m, const Stmt *s)
 {
@@ -162,6 +194,7 @@ static double terms(const Meeting *m, const Stmt *s)
     for (uint32_t i = 0; i < s->n_index; i++) {
         VarRef v = s->index[i].var;
         bool kept = s->scan != i + 1 && access_uses(k, s->dst, s->at, v);
+        kept = kept || is_one_hot(k, s->value, v);
         n *= kept ? 1 : count(m->iv, v, 1);
     }
     uint32_t begins = s->begins && s->n_first == 0 ? m->n_loops : m->depth[s->dst];

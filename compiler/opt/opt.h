@@ -10,6 +10,9 @@
  * exact, identities of the algebra that hold bit for bit, copies read through by their users' indices. */
 Graph *opt_simplify(Ctx *ctx, Arena *arena, const Graph *g);
 
+/* lookups.c. GRAPH_TENSOR -> GRAPH_TENSOR without gathers, for machines that have none. */
+Graph *opt_lookups(Ctx *ctx, Arena *arena, const Graph *g);
+
 /* powers.c. GRAPH_TENSOR -> GRAPH_TENSOR: powers of small whole numbers, and squares of magnitudes of complex numbers, are products;
  * with at most two roundings, where the function of the library has one or more. */
 Graph *opt_powers(Ctx *ctx, Arena *arena, const Graph *g);

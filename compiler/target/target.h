@@ -123,6 +123,8 @@ typedef struct Machine {
     SystolicTiles systolic; /* of that kind */
     MachineTimes time;
     bool complex_numbers; /* has it any? else kernels compute with pairs of reals */
+    bool
+        gathers; /* does it read at positions that are values? else that is a product with rows of one 1 */
     bool doubles;      /* has it f64? else f64 results are sums of f32 terms, kept as two f32 */
     bool open_extents; /* may extents stay open until run time? */
     bool pairs;        /* may a loop begin where one around it is? */

@@ -124,6 +124,7 @@ static Pass pass_of(const char *name)
         const char *name;
         Pass pass;
     } of[] = {{"simplify", opt_simplify},
+              {"lookups", opt_lookups},
               {"powers", opt_powers},
               {"products", products},
               {"products-masked", products_masked},
@@ -185,7 +186,7 @@ static void a_pass_makes_of_each_graph_what_its_case_says(void **state)
             cases++;
         } else if (name != NULL) {
             text_put(&lines, line);
-        } else if (strchr("sndcop", line[0]) != NULL) {
+        } else if (strchr("sndcopl", line[0]) != NULL) {
             name = str_format(&arena, "%.*s", length, line);
             text_init(&lines, &arena);
         } else if (!given || line[0] != ' ') {

@@ -48,6 +48,7 @@ static const Machine machine_c = {
              .region = 5e-6},
     .threads = 16,
     .complex_numbers = true,
+    .gathers = true,
     .doubles = true,
     .open_extents = true,
     .overwrites = true,

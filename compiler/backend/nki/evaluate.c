@@ -360,7 +360,13 @@ static const Val *eval_load(Evaluation *ev, const Expr *e)
         !view_walked(l, &x, ev->p, f, ev->box, WALKED_DIMS, &v->v, v->step)) {
         v = val_tile(ev, view_of(l, &x, hp ? ev->p : none, f, ev->box), hp, f);
     }
-    return v;
+    if (l->from->bufs.at[e->buf].dtype != DTYPE_I32) {
+        return v;
+    }
+    TileView real =
+        result_tile(ev, hp, f, DTYPE_F32, NULL); /* of two integers GpSimd computes */
+    eval_pieces(ev, v, OP_COPY, real, f);
+    return val_tile(ev, real, hp, f);
 }
 
 #define TWO_PI 6.283185307179586

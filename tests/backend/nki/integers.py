@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random kernels that read and write integers and bools: run by the emulator, and compared with the interpreter exactly.
+"""Random kernels that read and write integers and bools, also as positions: run by the emulator, and compared with the interpreter exactly.
 
     integers.py --bin DIR [--seed N] [--count N] [--only NUMBER]
 
@@ -36,7 +36,7 @@ class Draft:
         self.rng, self.params, self.results, self.body = rng, [], [], []
         self.n, self.m = rng.choice(SIZES), rng.choice(SIZES[:6])
         for at in range(rng.choice((1, 2, 2, 3))):
-            rng.choice((self.whole, self.whole, self.chosen, self.scattered, self.counted, self.extreme, self.place, self.floats, self.added, self.flags))(at)
+            rng.choice((self.whole, self.whole, self.chosen, self.scattered, self.counted, self.extreme, self.place, self.floats, self.added, self.flags, self.looked))(at)
 
     def param(self, kind, indices, inout=False):
         name = f"A{len(self.params)}"
@@ -102,6 +102,14 @@ class Draft:
         kind = self.rng.choice(("i32", "i64"))
         to = self.param(kind, ["i"], inout=True)
         self.body.append(f"{to} += {self.rng.choice((self.param(kind, ['i']), 'max[j](' + self.param(kind, ['i', 'j']) + ')'))};")
+
+    def looked(self, _):
+        rng = self.rng
+        count, at, table = rng.choice(SIZES), self.param(rng.choice(("i32", "i64")), ["i"]), f"A{len(self.params)}"
+        self.params.append(f"{table}: f32[{count}, {self.m}]")
+        value = f"select({at} >= 0 && {at} < {count}, {table}[{at}, j], 0)"
+        kept = rng.choice((["i"], ["i", "j"]))
+        self.body.append(f"{self.result('f32', kept)} = {value if len(kept) == 2 else f'sum[j]({value})'};")
 
     def flags(self, _):
         value = self.condition(["i", "j"])

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gathers for machines that have none: a product with rows that are 1 at one position and 0 elsewhere, which matrix units are fast at.
+ *
+ *     %4 = gather %W, %tok[a], %index[b] -> [a,b]
+ *
+ *     %5 = eq %tok[a], %index[c] -> [a,c] : bool                1 where c is the position, nowhere if that is outside
+ *     %6 = cast %5[a,c] -> [a,c] : f32
+ *     %4 = einsum %W[c,b], %6[a,c] -> [a,b]
+ *
+ * A dimension that is read at an index of its own extent is read as it is. What stands at other positions is multiplied by 0, as what a
+ * condition leaves out of a sum of products is on such machines (Machine.masks). */
+#include "opt/opt.h"
+
+typedef struct Lookups {
+    Graph *to;
+    Arena scratch; /* for specs; reset after each node */
+} Lookups;
+
+static const Node *operand_of(const Lookups *r, const NodeSpec *s, uint32_t k)
+{
+    return graph_node(r->to, s->operand[k]);
+}
+
+/* The label along which a dimension is read as it lies; -1: at values. */
+static int32_t plain_label(const Lookups *r, const NodeSpec *s, uint32_t d)
+{
+    const Node *position = operand_of(r, s, d + 1);
+    bool index = position->op == OP_INDEX && s->access[d + 1].index[0].label >= 0;
+    return index && dim_eq(position->shape[0], operand_of(r, s, 0)->shape[d])
+               ? s->access[d + 1].index[0].label
+               : -1;
+}
+
+/* Is the position of dimension d here? Over the labels of the position and one of its own, `along`. */
+static NodeRef is_here(Lookups *r, const NodeSpec *s, uint32_t d, int32_t along, Access *read)
+{
+    const Access *at = &s->access[d + 1];
+    Dim extent = operand_of(r, s, 0)->shape[d];
+    NodeRef operand[2] = {s->operand[d + 1], graph_index(r->to, extent, DTYPE_I64, s->span)};
+    Index own = {.label = along};
+    Access access[2] = {*at, {1, &own}};
+    int32_t *out = ARENA_ARRAY(&r->scratch, (size_t)at->rank + 1, int32_t);
+    Index *index = ARENA_ARRAY(&r->scratch, (size_t)at->rank + 1, Index);
+    Dim *shape = ARENA_ARRAY(&r->scratch, (size_t)at->rank + 1, Dim);
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i <= at->rank; i++) {
+        int32_t label = i == at->rank ? along : at->index[i].label;
+        bool again = label < 0;
+        for (uint32_t k = 0; k < rank; k++) {
+            again |= out[k] == label;
+        }
+        if (!again) {
+            out[rank] = label;
+            index[rank] = (Index){.label = label};
+            shape[rank++] = label == along ? extent : operand_of(r, s, d + 1)->shape[i];
+        }
+    }
+    *read = (Access){rank, index};
+    NodeSpec eq = {.op = OP_EQ,
+                   .dtype = DTYPE_BOOL,
+                   .n_operands = 2,
+                   .operand = operand,
+                   .access = access,
+                   .rank = rank,
+                   .out = out,
+                   .out_shape = shape,
+                   .span = s->span};
+    NodeRef is = graph_add(r->to, &eq);
+    DType t = dtype_part(s->dtype);
+    NodeSpec cast = {.op = OP_CAST,
+                     .dtype = t,
+                     .n_operands = 1,
+                     .operand = &is,
+                     .access = read,
+                     .rank = rank,
+                     .out = out,
+                     .out_shape = shape,
+                     .span = s->span};
+    return t == DTYPE_BOOL ? is : graph_add(r->to, &cast);
+}
+
+/* The spec of a gather becomes that of a product. */
+static void take_product(Lookups *r, NodeSpec *s)
+{
+    uint32_t rank = s->n_operands - 1, n = 1;
+    int32_t next = 0;
+    for (uint32_t d = 0; d < s->rank; d++) {
+        next = s->out[d] >= next ? s->out[d] + 1 : next;
+    }
+    NodeRef *operand = ARENA_ARRAY(&r->scratch, (size_t)rank + 1, NodeRef);
+    Access *access = ARENA_ARRAY(&r->scratch, (size_t)rank + 1, Access);
+    Index *index = ARENA_ARRAY(&r->scratch, (size_t)rank + 1, Index);
+    for (uint32_t d = 0; d < rank; d++) {
+        int32_t label = plain_label(r, s, d);
+        index[d] = (Index){.label = label >= 0 ? label : next};
+        if (label < 0) {
+            operand[n] = is_here(r, s, d, next++, &access[n]);
+            n++;
+        }
+    }
+    operand[0] = s->operand[0];
+    access[0] = (Access){rank, index};
+    s->op = OP_EINSUM;
+    s->n_operands = n;
+    s->operand = operand;
+    s->access = access;
+}
+
+/* Node n of `from`, operands given by `map`, with a product in the place of a gather. */
+static NodeRef remade(Lookups *r, const Graph *from, NodeRef n, const NodeRef *map)
+{
+    if (graph_node(from, n)->op != OP_GATHER) {
+        return graph_clone_node(r->to, from, n, map);
+    }
+    NodeSpec s = graph_spec(from, n);
+    NodeRef *operand = ARENA_ARRAY(&r->scratch, s.n_operands, NodeRef);
+    for (uint32_t k = 0; k < s.n_operands; k++) {
+        operand[k] = map[s.operand[k]];
+    }
+    s.operand = operand;
+    take_product(r, &s);
+    return graph_add(r->to, &s);
+}
+
+/* What requirements are of is looked at before a call, by kernels of their own, and stays as it is. */
+Graph *opt_lookups(Ctx *ctx, Arena *arena, const Graph *g)
+{
+    Arena work;
+    arena_init(&work, &ctx->budget);
+    Lookups r = {.to = graph_like(&work, g)};
+    arena_init(&r.scratch, &ctx->budget);
+    bool *looked_at = ARENA_ARRAY(&work, (size_t)g->nodes.n + 1, bool);
+    NodeRef *made = ARENA_ARRAY(&work, (size_t)g->nodes.n + 1, NodeRef);
+    NodeRef *kept = ARENA_ARRAY(&work, (size_t)g->nodes.n + 1, NodeRef);
+    for (uint32_t k = 0; k < g->required.n; k++) {
+        looked_at[g->required.at[k].node] = true;
+    }
+    for (NodeRef n = g->nodes.n; n-- > 0;) {
+        const Node *node = graph_node(g, n);
+        for (uint32_t k = 0; looked_at[n] && k < node->n_operands; k++) {
+            looked_at[node->operand[k]] = true;
+        }
+    }
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        ArenaMark mark = arena_mark(&r.scratch);
+        made[n] = remade(&r, g, n, made);
+        kept[n] = looked_at[n] ? graph_clone_node(r.to, g, n, kept) : NODE_NONE;
+        arena_reset(&r.scratch, mark);
+    }
+    graph_copy_results(r.to, g, made);
+    for (uint32_t k = 0; k < g->required.n; k++) {
+        r.to->required.at[k].node = kept[g->required.at[k].node];
+    }
+    Graph *pruned = graph_prune(arena, r.to);
+    arena_release(&r.scratch);
+    arena_release(&work);
+    return pruned;
+}
