@@ -119,19 +119,9 @@ static CheckedExpr *position_check(Kern *k, uint32_t value, uint32_t axis, AstId
 CheckedExpr *gather_check(Kern *k, AstId ast, uint32_t value)
 {
     const AstNode n = *node(k, ast);
-    const Value v = k->k->values.at[value];
     k->indexed = true;
     k->reads++;
     if (!index_count_fits(k, &n, value)) {
-        return expr_poison(k, ast, n.span);
-    }
-    if (v.kind != VALUE_PARAM || v.is_inout) {
-        Diagnostic *d = diag_unsupported(
-            &k->c->ctx->diags, E_NOT_YET, n.span,
-            "'%s' is no parameter that stays as it is, and elements at positions that are "
-            "values are read of such alone in this version",
-            v.name != NULL ? v.name->text : "einsum");
-        diag_help(d, "pass it to a kernel of its own");
         return expr_poison(k, ast, n.span);
     }
     CheckedExpr *e = expr_read(k, value, ast, n.span, NULL, 0);

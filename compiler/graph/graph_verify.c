@@ -467,14 +467,15 @@ static bool index_is_inside(Verifier *v, const Node *n, uint32_t d, Dim extent)
                             (Affine){0, 1, &here}, extent) == 0;
 }
 
-/* A parameter, and a whole number for each of its dimensions; those of indices are inside. */
+/* A value that lies in memory, and a whole number for each of its dimensions; those of indices are inside. */
 static bool verify_gather(Verifier *v, const Node *n)
 {
     const Node *o = n->operand[0] < v->at ? graph_node(v->g, n->operand[0]) : NULL;
-    if (o == NULL || o->op != OP_INPUT || o->dtype != n->dtype || n->acc != n->dtype ||
-        n->n_operands != o->rank + 1 || n->access[0].rank != o->rank ||
+    if (o == NULL || o->op == OP_VIEW ||
+        (op_info(o->op)->kind == OPKIND_LEAF && o->op != OP_INPUT) || o->dtype != n->dtype ||
+        n->acc != n->dtype || n->n_operands != o->rank + 1 || n->access[0].rank != o->rank ||
         n->n_labels != n->rank) {
-        return broken(v, "it does not gather from a parameter");
+        return broken(v, "it does not gather from a value that is stored");
     }
     for (uint32_t d = 0; d < o->rank; d++) {
         const Node *at = n->operand[d + 1] < v->at ? graph_node(v->g, n->operand[d + 1]) : NULL;

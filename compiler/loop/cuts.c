@@ -87,6 +87,8 @@ static void check_tile(Cuts *c, const Stmt *s)
     for (const Expr *x = expr_first(&w, s->value); x != NULL; x = expr_next(&w)) {
         if (x->kind == EXPR_LOAD) {
             check_access(c, s, x->buf, x->at);
+        } else if (expr_buffer(x) != BUF_NONE && c->k->bufs.at[x->buf].param < 0) {
+            c->unit = 0; /* any element of what the loop may make */
         } else if (x->kind == EXPR_INDEX && affine_uses(x->at[0], c->loop->var)) {
             c->unit = 0;
         }

@@ -55,8 +55,9 @@ static void gather_tile(Apart *a, const Stmt *s)
     if (s->sums > 0) {
         gather_access(a, s, s->sums - 1, s->sums_at, true);
     }
-    for (const Expr *x = load_first(&w, s->value); x != NULL; x = load_next(&w)) {
-        gather_access(a, s, x->buf, x->at, false);
+    const Affine any[RANK_LIMIT] = {{0}}; /* which moves with no loop */
+    for (const Expr *x = read_first(&w, s->value); x != NULL; x = read_next(&w)) {
+        gather_access(a, s, x->buf, x->kind == EXPR_LOAD ? x->at : any, false);
     }
     for (uint32_t i = 0; i < s->n_index; i++) {
         bounds_pop(&a->bounds);

@@ -101,7 +101,7 @@ static const Stmt *check_loop(Hints *h, Stmt *const *body)
     h->n_loops++;
     for (const Stmt *s = tile_first(&w, body, 1); s != NULL; s = tile_next(&w)) {
         ExprWalk x;
-        for (const Expr *e = load_first(&x, s->value); e != NULL; e = load_next(&x)) {
+        for (const Expr *e = read_first(&x, s->value); e != NULL; e = read_next(&x)) {
             h->read_in[e->buf] = h->n_loops;
         }
         if (!only_stores(s)) {

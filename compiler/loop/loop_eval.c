@@ -195,9 +195,13 @@ static bool value_of(Interpreter *m, const Expr *e, Number *out);
 /* 0 outside. */
 static bool gather(Interpreter *m, const Expr *e, Number *out)
 {
-    const Tensor *t = m->memory[e->buf].tensor;
+    const Memory *from = &m->memory[e->buf];
+    const Tensor *t = from->tensor;
     int64_t offset = 0;
     bool inside = true;
+    if (t == NULL || from->taken) {
+        return fail(m, "a gather from what is not there");
+    }
     for (uint32_t d = 0; d < e->n_args; d++) {
         Number at;
         if (!value_of(m, e->arg[d], &at)) {
@@ -205,6 +209,9 @@ static bool gather(Interpreter *m, const Expr *e, Number *out)
         }
         inside = inside && at.i >= 0 && at.i < t->extent[d];
         offset = inside ? offset * t->extent[d] + at.i : 0;
+    }
+    if (inside && from->written != NULL && !from->written[offset]) {
+        return fail(m, "a gather of what has not been written");
     }
     *out = inside ? tensor_get(t, offset) : number_int(e->dtype, 0);
     if (inside) {

@@ -310,13 +310,19 @@ static bool verify_read(Verifier *v, const Expr *e)
 
 static bool verify_expr(Verifier *v, const Expr *e);
 
-/* From an argument that nothing changes. Positions that are those of indices are inside of it: back ends test the others alone. */
+/* Any element may be read: the statement writes none of them, nor do iterations that run at the same time. Positions that are those of indices are inside of it: back ends test the others alone. */
 static bool verify_gather(Verifier *v, const Expr *e)
 {
     const Buffer *b = &v->k->bufs.at[e->buf];
     Affine at[RANK_LIMIT] = {{0}};
-    bool fine = b->space == SPACE_ARGUMENT && b->param >= 0 &&
-                v->k->args.at[b->param].role == ARG_IN && b->dtype == e->dtype;
+    bool fine = v->visible[e->buf] && e->buf != v->at->dst && !b->cascade && b->panels == 0 &&
+                (v->at->sums == 0 || e->buf != v->at->sums - 1) && b->dtype == e->dtype;
+    for (uint32_t i = 0; i < v->parallel.n && fine; i++) {
+        ParallelLoop *p = v->parallel.at[i];
+        if (v->loops_at[e->buf] < p->n_outer) {
+            parallel_access(p, &v->bounds, v->at, e->buf, at, false);
+        }
+    }
     for (uint32_t i = 0; i < e->n_args && fine; i++) {
         at[i] = e->arg[i]->kind == EXPR_INDEX ? e->arg[i]->at[0] : at[i];
         fine = e->arg[i]->dtype == DTYPE_I64 && verify_expr(v, e->arg[i]) &&

@@ -65,6 +65,24 @@ const Expr *load_next(ExprWalk *w)
     return next_load(w, expr_next(w));
 }
 
+static const Expr *next_read(ExprWalk *w, const Expr *e)
+{
+    while (e != NULL && expr_buffer(e) == BUF_NONE) {
+        e = expr_next(w);
+    }
+    return e;
+}
+
+const Expr *read_first(ExprWalk *w, const Expr *value)
+{
+    return next_read(w, expr_first(w, value));
+}
+
+const Expr *read_next(ExprWalk *w)
+{
+    return next_read(w, expr_next(w));
+}
+
 bool expr_fits(const Expr *value)
 {
     ExprWalk w;

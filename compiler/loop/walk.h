@@ -33,6 +33,9 @@ void expr_skip(ExprWalk *w);
 /* The loads alone. */
 const Expr *load_first(ExprWalk *w, const Expr *value);
 const Expr *load_next(ExprWalk *w);
+/* Loads and gathers, what reads buffer `buf`. */
+const Expr *read_first(ExprWalk *w, const Expr *value);
+const Expr *read_next(ExprWalk *w);
 
 /* Is the value within the limits that loop_verify has for its depth and its parts? For values
  * that nobody has verified; the walks above are for those that fit. */

@@ -162,7 +162,7 @@ static void name_all(Share *s, const Stmt *tile)
 {
     ExprWalk w;
     name_buffer(s, tile->dst);
-    for (const Expr *x = load_first(&w, tile->value); x != NULL; x = load_next(&w)) {
+    for (const Expr *x = read_first(&w, tile->value); x != NULL; x = read_next(&w)) {
         name_buffer(s, x->buf);
     }
 }

@@ -49,6 +49,24 @@ static bool is_value(const Node *n)
     return n->op != OP_CONST && n->op != OP_EXTENT && n->op != OP_INDEX;
 }
 
+/* All of a value: dimensions as those of the k-th piece of a join. */
+static Access whole_access(Arena *arena, const Graph *g, NodeRef value, uint32_t k)
+{
+    uint32_t rank = graph_node(g, value)->rank;
+    Index *index = ARENA_ARRAY(arena, rank, Index);
+    for (uint32_t d = 0; d < rank; d++) {
+        index[d] = (Index){PIECE_LABEL(k, d), 0};
+    }
+    return (Access){rank, index};
+}
+
+/* Does it gather from an argument that nothing changes? That lies where it lies. */
+static bool skips_first(const Graph *g, const Node *n)
+{
+    const Node *o = n->op == OP_GATHER ? graph_node(g, n->operand[0]) : NULL;
+    return o != NULL && o->op == OP_INPUT && g->params.at[o->param].role != PARAM_INOUT;
+}
+
 static void expand(Arena *arena, const Graph *g, const Residence *residence, NodeRef operand,
                    Access access, bool apart, UseList *out)
 {
@@ -65,8 +83,11 @@ static void expand(Arena *arena, const Graph *g, const Residence *residence, Nod
             }
             continue;
         }
-        for (uint32_t k = n->n_operands; k-- > (n->op == OP_GATHER ? 1u : 0u);) {
-            Pending next = {n->operand[k], access_compose(arena, n, n->access[k], p.access)};
+        for (uint32_t k = n->n_operands; k-- > (skips_first(g, n) ? 1u : 0u);) {
+            Access a = n->op == OP_GATHER && k == 0
+                           ? whole_access(arena, g, n->operand[0], 0)
+                           : access_compose(arena, n, n->access[k], p.access);
+            Pending next = {n->operand[k], a};
             vec_push(arena, &stack, next);
         }
     }
@@ -94,25 +115,15 @@ static void add_viewed(Arena *arena, const Graph *g, UseList *out)
     }
 }
 
-/* How a join reads a piece. */
-static Access piece_access(Arena *arena, const Graph *g, const Node *join, uint32_t k)
-{
-    uint32_t rank = graph_node(g, join->operand[k])->rank;
-    Index *index = ARENA_ARRAY(arena, rank, Index);
-    for (uint32_t d = 0; d < rank; d++) {
-        index[d] = (Index){PIECE_LABEL(k, d), 0};
-    }
-    return (Access){rank, index};
-}
-
 void node_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef n,
                UseList *out)
 {
     const Node *node = graph_node(g, n);
     bool joins = op_info(node->op)->kind == OPKIND_JOIN;
-    for (uint32_t k = node->op == OP_GATHER ? 1 : 0; k < node->n_operands; k++) {
+    for (uint32_t k = skips_first(g, node) ? 1 : 0; k < node->n_operands; k++) {
         bool apart = node_reads_apart(g, node, k);
-        Access a = joins ? piece_access(arena, g, node, k) : node->access[k];
+        bool whole = joins || (node->op == OP_GATHER && k == 0);
+        Access a = whole ? whole_access(arena, g, node->operand[k], k) : node->access[k];
         expand(arena, g, residence, node->operand[k], a, apart, out);
     }
     if (op_info(node->op)->kind == OPKIND_REDUCE) {

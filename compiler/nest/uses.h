@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a stored node reads once its INLINE operands are expanded: leaves of its expression, each with its
- * indices in the node's own labels. What a gather reads at values is an argument, which lies where it lies, and is none of them. Fusion, its verifier and the loop builder all reason on this list. */
+ * indices in the node's own labels. What a gather reads at values is read whole; an argument that nothing changes lies where it lies, and is none of them. Fusion, its verifier and the loop builder all reason on this list. */
 #ifndef NEST_USES_H
 #define NEST_USES_H
 
@@ -21,7 +21,7 @@ typedef struct UseList {
 
 /* Is operand `k` of the node such a one? */
 bool node_reads_apart(const Graph *g, const Node *n, uint32_t k);
-/* What stands for dimension `d` of the k-th piece of a join among the labels of an access: all of it, where loops make no part of a join.
+/* What stands for dimension `d` of the k-th piece of a join, or of what is gathered from (k 0), among the labels of an access: all of it, where loops make no part of a join.
  * Like a number, it is no label. */
 #define PIECE_LABEL(k, d) (-2 - (int32_t)((k) * (RANK_LIMIT + 1) + (d)))
 

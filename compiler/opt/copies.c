@@ -39,7 +39,8 @@ Verdict rule_read_through_copies(Rewriter *r, NodeSpec *s, NodeRef *done)
     Verdict verdict = RULE_NO;
     for (uint32_t k = 0; k < s->n_operands; k++) {
         const Node *o = spec_operand(r, s, k);
-        if (o->op != OP_COPY) {
+        bool whole = s->op == OP_GATHER && k == 0; /* in its own order of dimensions */
+        if (o->op != OP_COPY || whole) {
             continue;
         }
         if (operand == NULL) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Elements at positions that are values, by the interpreter and as C, beside NumPy: lookups, sparse rows, experts, pages; and positions outside,
+"""Elements at positions that are values, by the interpreter and as C, beside NumPy: lookups, sparse rows, experts, pages, attention; scatters; and positions outside,
 which are an error unless a condition leaves them out.
 
 usage: gather.py TDSLC TDSL-RUN
@@ -60,6 +60,39 @@ def scattered(random, n, m, k):
         "y": np.einsum("n,nv,ne->ve", x, hit.astype(float), nodes[source]), "d": ((x > 0)[:, None] & hit).sum(0)}
     W = small(random, m, k, kind=np.float32)
     yield "lookup", {"W": W, "tok": tok}, {"Y": np.einsum("nv,ve->ne", hit.astype(np.float32), W)}
+
+
+def computed(random, n, m, k):
+    x, p, G = small(random, n), random.integers(0, n, n), small(random, n)
+    yield "hops", {"x": x, "p": p, "G": G}, {"y": 2 * x[p][p] + 1, "o": G[p], "G": G[p] + 1}
+    A, B, q = small(random, n, k), small(random, k, m), random.integers(0, n, 2 * n)
+    yield "product_rows", {"A": A, "B": B, "p": q}, {"y": (A @ B)[q], "z": ((A @ B)[q] ** 2).sum(1)}
+    x, p, r = small(random, m, n), random.integers(0, n, 2 * n), random.integers(0, m, 2 * n)
+    yield "moved", {"x": x, "p": p, "r": r}, {"y": x[r, p], "z": x[0, p], "c": np.full(2 * n, 5.0), "b": x[0, ::-1][p]}
+    s, T, e = small(random, k, m), small(random, m, m), small(random, k, m)
+    sums = s[:, :, None] + T
+    t = sums.max(1) + e
+    yield "viterbi_step", {"s": s, "A": T, "e": e}, {"t": t, "from": sums.argmax(1), "prev": np.take_along_axis(t, sums.argmax(1), 1)}
+    x, R, W = small(random, n, k), small(random, k, 6), small(random, 6, k, 5)
+    s = x @ R
+    best = s.argmax(1)
+    others = np.where(np.arange(6) == best[:, None], -np.inf, s)
+    picked = [s[np.arange(n), at][:, None] * np.einsum("nd,ndf->nf", x, W[at]) for at in (best, others.argmax(1))]
+    yield "experts", {"x": x, "R": R, "W": W}, {"one": picked[0], "both": sum(picked), "best": best}
+
+
+def attentions(random, n, m, k):
+    q, K, V = random.standard_normal((n, k)), random.standard_normal((m, 4, k)), random.standard_normal((m, 4, k))
+    tab, length = random.integers(0, m, (n, 5)).astype(np.int32), random.integers(1, 21, n).astype(np.int32)
+    scores = np.einsum("be,bmue->bmu", q, K[tab]).reshape(n, 20)
+    scores = np.where(np.arange(20) < length[:, None], scores, -np.inf)
+    weights = np.exp(scores - scores.max(1, keepdims=True))
+    yield "paged_attention", {"q": q, "K": K, "V": V, "tab": tab, "len": length}, {
+        "o": np.einsum("bk,bke->be", weights, V[tab].reshape(n, 20, k)) / weights.sum(1, keepdims=True)}
+    h, a, source, target = random.standard_normal((m, k)), random.standard_normal(3 * n), random.integers(0, m, 3 * n), random.integers(0, m, 3 * n)
+    hit = target[:, None] == np.arange(m)
+    w = np.where(hit, np.exp(a[:, None] - np.where(hit, a[:, None], -np.inf).max(0)), 0)
+    yield "graph_attention", {"h": h, "a": a, "src": source, "dst": target}, {"o": np.einsum("km,kf->mf", w, h[source]) / np.maximum(w.sum(0)[:, None], 1e-30)}
 
 
 def outside():
@@ -133,6 +166,8 @@ def cases(n, m, k):
     wide, w = small(random, m, 9), small(random, 4)
     yield "ranges", {"T": wide, "p": col, "w": w}, {"y": wide[col, :3].sum(1), "z": (wide[col, :4] * wide[col, 2:6] * w).sum(1)}
     yield from scattered(random, n, m, k)
+    yield from computed(random, n, m, k)
+    yield from attentions(random, n, m, k)
     yield "triples", {"a": a, "col": col, "row": row, "x": v}, {"y": y}
 
 
@@ -151,7 +186,7 @@ def main():
                 for target, program in (("interp", PROGRAM), ("c", PROGRAM), *(("interp", dump) for dump in dumps.values())):
                     got = run(tool, target, kernel, arrays, wanted, folder, program, dims)
                     for name, want in wanted.items():
-                        wrong = problem(got[name], want, kernel != "pick", 1e-12)
+                        wrong = problem(got[name], want, kernel not in ("pick", "paged_attention", "graph_attention"), 1e-12)
                         if wrong is not None:
                             failed += 1
                             print(f"FAILED {kernel} {name} by {target} of {program.name}: {wrong}")

@@ -266,7 +266,7 @@ static void scan_block(Scan *c, Stmt *const *body, uint32_t n)
                     c->l->arena, &c->inner,
                     ((Inner){s->index[x].var, s->index[x].range, 1, one ? FOR_REST : FOR_ALL}));
             }
-            for (const Expr *e = load_first(&w, s->value); e != NULL; e = load_next(&w)) {
+            for (const Expr *e = read_first(&w, s->value); e != NULL; e = read_next(&w)) {
                 refuse(c, e->buf);
             }
             if (s->fold == OP_SUM && !s->begins && is_counted(&c->l->k->bufs.at[s->dst])) {
