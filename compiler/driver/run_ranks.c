@@ -476,7 +476,9 @@ bool run_ranks(CLibrary *b, const tdsl_comm *comm, const Head *h, const char *sy
     r.processes = comm != NULL;
     r.rank = comm != NULL ? comm->rank : 0;
     r.own = own;
-    r.threads = timing->threads / r.n > 1 ? timing->threads / r.n : 1;
+    int32_t sharing = comm != NULL ? 1 : r.n; /* threads of one process */
+    r.threads = timing->threads / sharing > 1 ? timing->threads / sharing : 1;
+    timing->threads = r.threads;
     double *seconds = ARENA_ARRAY(b->arena, (size_t)timing->repeat + 1, double);
     bool ok = true;
     for (int64_t k = 0; k <= timing->repeat && ok; k++) {

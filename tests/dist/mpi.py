@@ -99,6 +99,10 @@ def main():
                     one, many = (folder / f"one.{r}.npy").read_bytes(), (folder / f"many.{r}.npy").read_bytes()
                     assert one == many, f"{kernel} on {n}: {r} has other bits"
         files(folder, run, over, mpirun)
+        for command, threads in (([*launch(mpirun, 2), over], 3), ([run, "--ranks=2"], 1)):  # a process has its own, ranks of one share them
+            done = subprocess.run([*command, folder / "mpi.tdsl", "--mesh", "r:2", "--kernel=gemm", "-w", "-D", "m=400", "-D", "n=400", "-D", "k=400", "A=fill", "B=fill", "C=fill", "--time"], env={**env, "OMP_NUM_THREADS": "3"},
+                                  timeout=100, capture_output=True, text=True, check=True)
+            assert f"threads={threads}" in done.stdout, done
         memory(folder, over, mpirun)
         bad = [*launch(mpirun, 2), over, folder / "mpi.tdsl", "--kernel=mp2", "--mesh", "o:3", *CALLS[0][1], "-o", f"E={folder / 'none.npy'}"]
         done = subprocess.run(bad, env=env, timeout=60, capture_output=True, text=True)
