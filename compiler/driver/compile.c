@@ -62,6 +62,14 @@ static bool pass_lookups(Compilation *c)
     return true;
 }
 
+static bool pass_functions(Compilation *c)
+{
+    if (!c->target->machine->functions) {
+        each_graph(c, opt_functions);
+    }
+    return true;
+}
+
 static bool pass_powers(Compilation *c)
 {
     each_graph(c, opt_powers);

@@ -12,6 +12,8 @@ Graph *opt_simplify(Ctx *ctx, Arena *arena, const Graph *g);
 
 /* lookups.c. GRAPH_TENSOR -> GRAPH_TENSOR without gathers, for machines that have none. */
 Graph *opt_lookups(Ctx *ctx, Arena *arena, const Graph *g);
+/* functions.c. GRAPH_TENSOR -> GRAPH_TENSOR: rounding, exp2, log2, expm1, log1p and finite of f32 by other functions. */
+Graph *opt_functions(Ctx *ctx, Arena *arena, const Graph *g);
 
 /* powers.c. GRAPH_TENSOR -> GRAPH_TENSOR: powers of small whole numbers, and squares of magnitudes of complex numbers, are products;
  * with at most two roundings, where the function of the library has one or more. */

@@ -125,7 +125,9 @@ typedef struct Machine {
     bool complex_numbers; /* has it any? else kernels compute with pairs of reals */
     bool
         gathers; /* does it read at positions that are values? else that is a product with rows of one 1 */
-    bool doubles;      /* has it f64? else f64 results are sums of f32 terms, kept as two f32 */
+    bool
+        functions; /* has it all functions of the language? else some are written with others */
+    bool doubles;  /* has it f64? else f64 results are sums of f32 terms, kept as two f32 */
     bool open_extents; /* may extents stay open until run time? */
     bool pairs;        /* may a loop begin where one around it is? */
     bool

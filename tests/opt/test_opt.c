@@ -125,6 +125,7 @@ static Pass pass_of(const char *name)
         Pass pass;
     } of[] = {{"simplify", opt_simplify},
               {"lookups", opt_lookups},
+              {"functions", opt_functions},
               {"powers", opt_powers},
               {"products", products},
               {"products-masked", products_masked},
@@ -153,7 +154,8 @@ static void put_case(const char *name, const char *lines, Text *out)
     const char *got = bench_dump(b, after), *nodes = strstr(got, "  %0");
     assert_non_null(nodes);
     text_printf(out, "%s\n%sgives\n%.*s", name, lines, (int)strlen(nodes) - 2, nodes);
-    bool rounds = pass == products || pass == products_masked || pass == opt_powers;
+    bool rounds = pass == products || pass == products_masked || pass == opt_powers ||
+                  pass == opt_functions;
     assert_same_within(b, before, after, false, rounds ? UNITS : 0);
     if (pass == opt_simplify) {
         assert_same_value(b, before, after, true);
@@ -186,7 +188,7 @@ static void a_pass_makes_of_each_graph_what_its_case_says(void **state)
             cases++;
         } else if (name != NULL) {
             text_put(&lines, line);
-        } else if (strchr("sndcopl", line[0]) != NULL) {
+        } else if (strchr("sndcoplf", line[0]) != NULL) {
             name = str_format(&arena, "%.*s", length, line);
             text_init(&lines, &arena);
         } else if (!given || line[0] != ' ') {

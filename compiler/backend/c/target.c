@@ -49,6 +49,7 @@ static const Machine machine_c = {
     .threads = 16,
     .complex_numbers = true,
     .gathers = true,
+    .functions = true,
     .doubles = true,
     .open_extents = true,
     .overwrites = true,

@@ -27,6 +27,7 @@ static const Machine machine = {
         {.types = 1u << DTYPE_F32, .line = 32, .bytes = 256, .rows = 8, .sum = 8, .columns = 8},
     .complex_numbers = true,
     .gathers = true,
+    .functions = true,
     .doubles = true,
     .open_extents = true,
     .overwrites = true,

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions of f32 that a machine has not, by those that it has:
+ *
+ *     round(x)   |x| + 2^23 - 2^23, with the sign of x, where |x| < 2^23; else x, which is whole (or no number)
+ *     floor(x)   r = round(x), less 1 where r > x             ceil(x)    r, and 1 where r < x
+ *     finite(x)  0 where |x| is infinite, else x
+ *     exp2(x)    exp(x * log 2)                               log2(x)    log(x) * (1 / log 2)
+ *     expm1(x)   the Taylor polynomial of degree 7 where |x| < 1/4 (its error is below 2^-29 of x); else exp(x) - 1
+ *     log1p(x)   2 artanh(s), s = x / (2 + x), by a polynomial of degree 9 in s there (below 2^-31); else log(1 + x)
+ *
+ * round, floor, ceil and finite are exact; the others have the accuracy of the machine's exp and log, of exp2 also the rounding of its
+ * argument, 2^-24 |x|. */
+#include "opt/opt.h"
+
+#include <math.h>
+
+#include "opt/rewrite.h"
+
+#define WHOLE    8388608.0 /* 2^23: f32 from here on are whole */
+#define NEAR     0.25
+#define LOG_OF_2 0.69314718055994530942
+
+/* A value over the labels of the spec, and how those read it. */
+typedef struct Read {
+    NodeRef node;
+    Access at;
+} Read;
+
+typedef struct Writer {
+    Rewriter *r;
+    NodeSpec *s;
+} Writer;
+
+static Read operand_of(const Writer *w)
+{
+    return (Read){w->s->operand[0], w->s->access[0]};
+}
+
+static Read number(const Writer *w, double v)
+{
+    return (Read){graph_const(w->r->to, number_real(w->s->dtype, v), w->s->span), {0, NULL}};
+}
+
+/* The spec becomes `op` of these. */
+static void become(const Writer *w, NodeSpec *s, Op op, DType t, uint32_t n, const Read *x)
+{
+    NodeRef *operand = ARENA_ARRAY(&w->r->scratch, n, NodeRef);
+    Access *access = ARENA_ARRAY(&w->r->scratch, n, Access);
+    for (uint32_t k = 0; k < n; k++) {
+        operand[k] = x[k].node;
+        access[k] = x[k].at;
+    }
+    s->op = op;
+    s->dtype = t;
+    s->n_operands = n;
+    s->operand = operand;
+    s->access = access;
+}
+
+static Read map_of(const Writer *w, Op op, DType t, uint32_t n, const Read *x)
+{
+    NodeSpec s = *w->s;
+    Index *index = ARENA_ARRAY(&w->r->scratch, (size_t)s.rank + 1, Index);
+    for (uint32_t d = 0; d < s.rank; d++) {
+        index[d] = (Index){.label = s.out[d]};
+    }
+    s.name = NULL;
+    s.keep = false;
+    become(w, &s, op, t, n, x);
+    return (Read){rewrite_add(w->r, &s), {s.rank, index}};
+}
+
+static Read one(const Writer *w, Op op, Read x)
+{
+    return map_of(w, op, w->s->dtype, 1, &x);
+}
+
+static Read two(const Writer *w, Op op, Read x, Read y)
+{
+    const Read both[2] = {x, y};
+    return map_of(w, op, w->s->dtype, 2, both);
+}
+
+static Read is(const Writer *w, Op op, Read x, Read y)
+{
+    const Read both[2] = {x, y};
+    return map_of(w, op, DTYPE_BOOL, 2, both);
+}
+
+static Read either(const Writer *w, Read c, Read x, Read y)
+{
+    const Read three[3] = {c, x, y};
+    return map_of(w, OP_SELECT, w->s->dtype, 3, three);
+}
+
+static Verdict become_either(const Writer *w, Read c, Read x, Read y)
+{
+    const Read three[3] = {c, x, y};
+    become(w, w->s, OP_SELECT, w->s->dtype, 3, three);
+    return RULE_SPEC;
+}
+
+static Verdict become_two(const Writer *w, Op op, Read x, Read y)
+{
+    const Read both[2] = {x, y};
+    become(w, w->s, op, w->s->dtype, 2, both);
+    return RULE_SPEC;
+}
+
+/* c[0] + c[1] x + ... of n coefficients. */
+static Read polynomial(const Writer *w, Read x, uint32_t n, const double *c)
+{
+    Read sum = number(w, c[n - 1]);
+    for (uint32_t k = n - 1; k-- > 0;) {
+        sum = two(w, OP_ADD, two(w, OP_MUL, sum, x), number(w, c[k]));
+    }
+    return sum;
+}
+
+static Read size_below(const Writer *w, double most)
+{
+    return is(w, OP_LT, one(w, OP_ABS, operand_of(w)), number(w, most));
+}
+
+static Read rounded(const Writer *w)
+{
+    Read x = operand_of(w), whole = number(w, WHOLE);
+    Read size = two(w, OP_SUB, two(w, OP_ADD, one(w, OP_ABS, x), whole), whole);
+    Read near = either(w, is(w, OP_LT, x, number(w, 0)), one(w, OP_NEG, size), size);
+    return either(w, size_below(w, WHOLE), near, x);
+}
+
+static Verdict write_round(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    const Writer w = {r, s};
+    (void)done;
+    if (s->dtype != DTYPE_F32) {
+        return RULE_NO;
+    }
+    Read x = rounded(&w);
+    become(&w, s, OP_COPY, s->dtype, 1, &x);
+    return RULE_SPEC;
+}
+
+static Verdict write_floor(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    const Writer w = {r, s};
+    (void)done;
+    if (s->dtype != DTYPE_F32) {
+        return RULE_NO;
+    }
+    bool down = s->op == OP_FLOOR;
+    Read x = operand_of(&w), whole = rounded(&w);
+    return become_either(&w, is(&w, down ? OP_GT : OP_LT, whole, x),
+                         two(&w, down ? OP_SUB : OP_ADD, whole, number(&w, 1)), whole);
+}
+
+static Verdict write_finite(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    const Writer w = {r, s};
+    (void)done;
+    if (s->dtype != DTYPE_F32) {
+        return RULE_NO;
+    }
+    Read x = operand_of(&w);
+    return become_either(&w, is(&w, OP_EQ, one(&w, OP_ABS, x), number(&w, (double)INFINITY)),
+                         number(&w, 0), x);
+}
+
+static Verdict write_exp2(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    const Writer w = {r, s};
+    (void)done;
+    if (s->dtype != DTYPE_F32) {
+        return RULE_NO;
+    }
+    Read x = two(&w, OP_MUL, operand_of(&w), number(&w, LOG_OF_2));
+    become(&w, s, OP_EXP, s->dtype, 1, &x);
+    return RULE_SPEC;
+}
+
+static Verdict write_log2(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    const Writer w = {r, s};
+    (void)done;
+    if (s->dtype != DTYPE_F32) {
+        return RULE_NO;
+    }
+    return become_two(&w, OP_MUL, one(&w, OP_LOG, operand_of(&w)), number(&w, 1 / LOG_OF_2));
+}
+
+static Verdict write_expm1(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    static const double c[] = {1, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040};
+    const Writer w = {r, s};
+    (void)done;
+    if (s->dtype != DTYPE_F32) {
+        return RULE_NO;
+    }
+    Read x = operand_of(&w);
+    Read near = two(&w, OP_MUL, polynomial(&w, x, sizeof c / sizeof c[0], c), x);
+    Read far = two(&w, OP_SUB, one(&w, OP_EXP, x), number(&w, 1));
+    return become_either(&w, size_below(&w, NEAR), near, far);
+}
+
+static Verdict write_log1p(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    static const double c[] = {2, 2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9};
+    const Writer w = {r, s};
+    (void)done;
+    if (s->dtype != DTYPE_F32) {
+        return RULE_NO;
+    }
+    Read x = operand_of(&w), is_near = size_below(&w, NEAR);
+    Read part = two(&w, OP_DIV, x, two(&w, OP_ADD, x, number(&w, 2)));
+    Read square = two(&w, OP_MUL, part, part);
+    Read near = two(&w, OP_MUL, polynomial(&w, square, sizeof c / sizeof c[0], c), part);
+    Read far = one(&w, OP_LOG, two(&w, OP_ADD, x, number(&w, 1)));
+    return become_either(&w, is_near, near, far);
+}
+
+static const Rule rules[] = {
+    {"round-by-addition", OP_ROUND, write_round},
+    {"floor-by-round", OP_FLOOR, write_floor},
+    {"ceil-by-round", OP_CEIL, write_floor},
+    {"finite-by-comparison", OP_FINITE, write_finite},
+    {"exp2-by-exp", OP_EXP2, write_exp2},
+    {"log2-by-log", OP_LOG2, write_log2},
+    {"expm1-by-exp", OP_EXPM1, write_expm1},
+    {"log1p-by-log", OP_LOG1P, write_log1p},
+};
+
+Graph *opt_functions(Ctx *ctx, Arena *arena, const Graph *g)
+{
+    return rewrite_graph(ctx, arena, g, rules, sizeof rules / sizeof rules[0]);
+}

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that Trainium's engines have not, by the emulator beside NumPy: exact, or within some units of f32.
+
+    functions.py --bin DIR
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+EDGES = [0.0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, 8388606.5, 8388608.0, 1e10, -1e10, 4194303.5, -4194304.5, np.inf, -np.inf, np.nan]
+SMALL = [1e-8, -1e-8, 1e-3, -1e-3, 0.2499, 0.2501, -0.2499, -0.2501]
+LINE = np.linspace(-6, 6, 1201)
+# Name: the function, where it is tried, units of the result's last place.
+FUNCTIONS = {
+    "floor": (np.floor, [*LINE, *EDGES], 0), "ceil": (np.ceil, [*LINE, *EDGES], 0), "round": (np.rint, [*LINE, *EDGES], 0),
+    "finite": (lambda x: np.where(np.isinf(x), 0, x), [*LINE, *EDGES], 0), "exp2": (np.exp2, LINE, 6), "log2": (np.log2, np.abs(LINE) + 1e-3, 3),
+    "expm1": (np.expm1, [*LINE, *SMALL], 4), "log1p": (np.log1p, [*np.maximum(LINE, -0.9), *SMALL], 4),
+}
+
+
+def check(tool, name, folder):
+    function, values, units = FUNCTIONS[name]
+    x = np.asarray(values, np.float32)
+    np.save(os.path.join(folder, "x.npy"), x)
+    with open(os.path.join(folder, "f.tdsl"), "w", encoding="utf-8") as stream:
+        stream.write(f"kernel f(x: f32[{x.size}]) -> (y: f32[{x.size}]) {{ y[i] = {name}(x[i]); }}\n")
+    done = subprocess.run([tool, "f.tdsl", "--target=emulator", "x=x.npy", "-o", "y=y.npy"], cwd=folder, capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        return done.stderr
+    y, wanted = np.load(os.path.join(folder, "y.npy")), function(x.astype(np.float64))
+    near = np.abs(np.where(np.isfinite(wanted), y - wanted, 0)) <= units * np.spacing(np.abs(wanted).astype(np.float32))
+    same = (y == wanted.astype(np.float32)) | (np.isnan(y) & np.isnan(wanted)) | (np.isfinite(wanted) & near)
+    return None if same.all() else f"{name}({x[~same][:4]}) is {y[~same][:4]}, not {wanted[~same][:4]}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    options = parser.parse_args()
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder, np.errstate(all="ignore"):
+        for name in FUNCTIONS:
+            wrong = check(os.path.join(os.path.abspath(options.bin), "tdsl-run"), name, folder)
+            failed += wrong is not None
+            print(f"FAILED {name}: {wrong}" if wrong else f"{name}: right")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
