@@ -539,7 +539,10 @@ static void emit_outer(Panels *p, uint32_t at, uint32_t i)
 static void emit_level(Panels *p, uint32_t at)
 {
     const Schedule *b = p->c->levels;
-    if (at == p->n_levels || p->l->tried.failed) {
+    if (p->l->tried.failed) { /* then panels need not have been made */
+        return;
+    }
+    if (at == p->n_levels) {
         (void)panels_block(p);
         return;
     }
