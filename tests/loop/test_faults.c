@@ -154,7 +154,7 @@ static const Fault faults[] = {
     {"a gather past the end of its argument", "gather", "index(j)", 0, "index(j+1)", BY_VERIFY},
     {"a gather with an index of another dimension", "gather", "index(j)", 0, "index(i)",
      BY_VERIFY},
-    {"a gather from what the kernel changes", "gather", "gather(@W[]", 0, "gather(@last[]",
+    {"a gather from what its statement writes", "gather", "gather(@W[]", 0, "gather(@Y[]",
      BY_VERIFY},
     {"an operand is written", "mlp", "@Y[i,j] = relu", 0, "@X[i,j] = relu", BY_VERIFY},
     {"a parallel loop over a sum", "mp2", "$i in 0..o step 1", 0, "$i in 0..o step 1 parallel",
