@@ -184,14 +184,16 @@ void make_map(Lower *l, TileView dst, const Expr *value)
 
 void make_copy(Lower *l, TileView dst, TileView src)
 {
-    int64_t count[WALKED_DIMS], from[WALKED_DIMS], to[WALKED_DIMS];
-    if (src.n_outer == 0) {
+    int64_t count[WALKED_DIMS], step[2][WALKED_DIMS];
+    bool gathers = src.n_outer > 0;
+    if (!gathers && dst.n_outer == 0) {
         make_map(l, dst, view_load(l, src, view_dtype(l, dst)));
         return;
     }
-    uint32_t n = dims_of(src, count, from);
-    row_steps(dst, n, count, to);
-    make_walked(l, dst, n, count, to, view_walked_load(l, src, n, from, view_dtype(l, dst)));
+    uint32_t n = dims_of(gathers ? src : dst, count, step[gathers]);
+    row_steps(gathers ? dst : src, n, count, step[!gathers]);
+    make_walked(l, dst, n, count, step[0],
+                view_walked_load(l, src, n, step[1], view_dtype(l, dst)));
 }
 
 void make_memset(Lower *l, TileView dst, double value)

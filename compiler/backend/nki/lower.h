@@ -468,8 +468,7 @@ typedef struct Slab {
     Affine moves;         /* how the view moves there with loops, */
     uint32_t depth;       /* inside of so many */
     Labels free;          /* of the view, those that vary */
-    uint32_t from;        /* one copy walks those from this one on: */
-    int64_t copied;       /* elements */
+    int64_t copied;       /* elements that one copy walks */
     double loads, direct; /* descriptors of a view by way of it, and without */
 } Slab;
 /* Does such a slab need fewer descriptors than the view by itself? */

@@ -4,6 +4,7 @@
  * run shorter than NKI_SHORT_RUN costs as much as one of that length; an operand whose contiguous label lies on partitions is transposed;
  * one with another order of labels is gathered by an engine (view_gather.c). */
 #include "backend/nki/statement.h"
+#include "backend/nki/view.h"
 
 #define LONG_BYTES 2048 /* of a row that is loaded to be turned */
 #define APART                                                                                  \
@@ -94,17 +95,14 @@ static void add_block(const Lower *l, const Place *x, const Access2D *a, const B
                    (double)full->n[lp], to);
         return;
     }
-    TileView run;
-    Labels inner = a->f;
-    while (inner.n > 0 && !view_block_run(l, x, inner, full, &run)) {
-        inner.n--;
-        for (uint32_t i = 0; i < inner.n; i++) {
-            inner.at[i] = inner.at[i + 1];
-        }
+    int64_t step[LABELS], count;
+    for (uint32_t i = 0; i < a->f.n; i++) {
+        step[a->f.at[i]] = block_stride(l, x, a->f.at[i]);
     }
-    if (inner.n < a->f.n) {
-        double count = (double)labels_count(inner, full);
-        to->engine += a->elements / filled(l, a->p) * at_least(NKI_LEAST_CYCLES / count, 1);
+    (void)view_inner(a->f, full, step, &count);
+    if (slab_dims(a->f, full, step) > 1) {
+        to->engine +=
+            a->elements / filled(l, a->p) * at_least(NKI_LEAST_CYCLES / (double)count, 1);
     }
 }
 

@@ -439,33 +439,6 @@ void view_block_start(const Lower *l, const Place *x, const Box *box, int64_t *p
     }
 }
 
-/* Copies rows [p0, p0 + n) of a block to the start of `to`, f by runs. */
-static void gather_rows(Lower *l, const Place *x, Labels f, const Box *box, TileView to,
-                        int64_t rows)
-{
-    Labels inner = f;
-    Labels outer = {0};
-    TileView run = {.buf = l->home[x->buf].buf, .moves = block_moves(l, x)};
-    while (!view_block_run(l, x, inner, box, &run)) {
-        CHECK(inner.n > 0);
-        outer.at[outer.n++] = inner.at[0];
-        inner.n--;
-        memmove(inner.at, inner.at + 1, inner.n);
-    }
-    int64_t step[LABELS];
-    for (uint32_t i = 0; i < outer.n; i++) {
-        step[i] = 1;
-    }
-    Box part = *box;
-    for (bool first = true; box_next(outer, box, step, &part, first) && !l->tried.failed;
-         first = false) {
-        int64_t unused = 0;
-        view_block_start(l, x, &part, &run.p0, &run.f0);
-        run.np = rows;
-        make_copy(l, view_part(to, view_linear(f, box, &part, LABELS, &unused), run.nf), run);
-    }
-}
-
 /* Is the label on partitions also in another dimension of the access? */
 static bool is_diagonal(const Place *x, uint32_t pdim)
 {
@@ -523,7 +496,11 @@ static TileView block_view(Lower *l, const Place *x, Labels p, Labels f, const B
                                                             : AWAY_OTHER;
         l->tried.why[x->buf] = (Away){kind, l->now.stmt};
     } else if (straight) {
-        gather_rows(l, x, f, box, tile, rows);
+        int64_t step[LABELS];
+        for (uint32_t i = 0; i < f.n; i++) {
+            step[f.at[i]] = block_stride(l, x, f.at[i]);
+        }
+        view_copy(l, NULL, v, tile, f, box, step);
     } else if (lp >= 0 && labels_have(f, (uint32_t)lp)) {
         transpose_into(l, x, p, f, box, tile, labels_one((uint32_t)lp));
     } else { /* one row of the block, spread over partitions */

@@ -21,6 +21,13 @@ bool view_gathered(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
 uint32_t slab_dims(Labels f, const Box *box, const int64_t *step);
 /* The tile of the slab, from the first element of the view on; false, and nothing done: it cannot be made where it must be. */
 bool slab_view(Lower *l, const Slab *s, TileView *out);
+/* The labels at the end, from which one on, that an instruction walks by these steps; and how many elements these are. */
+uint32_t view_inner(Labels f, const Box *box, const int64_t *step, int64_t *count);
+/* Copies what is walked by steps of each label to a row; or, with a home, the row there. */
+void view_copy(Lower *l, const Home *into, TileView walked, TileView row, Labels f,
+               const Box *box, const int64_t *step);
+/* view_store.c: rows of a tile into a block, from partition run.p0 on and past the last one into the next chunk. */
+void view_put_rows(Lower *l, const Home *h, TileView run, TileView from);
 /* Labels of the view in it, as an access pattern. */
 TileView slab_part(const Slab *s, TileView from, Labels f, const Box *box);
 /* The view as the access pattern of these labels, each by its step. */

@@ -8,8 +8,6 @@
  * Where a row is very short but long with the partition labels in it, the view is loaded that way and transposed. */
 #include "backend/nki/view.h"
 
-#include <string.h>
-
 #define SPREAD_MOST   8192 /* bytes of a row that a DMA spreads */
 #define SPREAD_CYCLES 4    /* of an element that a matmul spreads, with the copy from PSUM */
 #define SPREAD_WAITS  4000 /* cycles that this takes longer: two engines after the DMA */
@@ -152,22 +150,10 @@ bool view_gathered(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
     const Buffer *b = &l->from->bufs.at[x->buf];
     *out = tile_new(l, b->name->text, b->dtype, SPACE_TILE, labels_count(p, box),
                     labels_count(s.free, box));
-    Labels outer = s.free, inner = {.n = s.free.n - s.from};
-    outer.n = s.from;
-    memcpy(inner.at, s.free.at + s.from, inner.n * sizeof *inner.at);
-    int64_t one[LABELS], at = 0;
-    for (uint32_t i = 0; i < outer.n; i++) {
-        one[i] = 1;
+    int64_t step[LABELS];
+    for (uint32_t i = 0; i < s.free.n; i++) {
+        step[s.free.at[i]] = s.step[s.free.at[i]] * from.step;
     }
-    Box part = *box;
-    for (bool first = true; box_next(outer, box, one, &part, first) && !l->tried.failed;
-         first = false, at += s.copied) {
-        TileView src = slab_part(&s, from, inner, box);
-        for (uint32_t i = 0; i < outer.n; i++) {
-            uint32_t label = outer.at[i];
-            src.f0 += (part.s[label] - box->s[label]) * s.step[label] * from.step;
-        }
-        make_copy(l, view_part(*out, at, s.copied), src);
-    }
+    view_copy(l, NULL, from, *out, s.free, box, step);
     return true;
 }

@@ -314,22 +314,51 @@ static double descriptors(double elements, int64_t run, int64_t size)
     return elements / (double)run * (bytes < 1 ? 1 : bytes);
 }
 
-/* Labels at the end that one copy walks, and how many elements these are. */
-static uint32_t copied_from(const Slab *s, const Box *box, int64_t *count)
+uint32_t view_inner(Labels f, const Box *box, const int64_t *step, int64_t *count)
 {
-    uint32_t dims = 0, from = s->free.n;
+    uint32_t dims = 0, from = f.n, last = LABELS;
     *count = 1;
-    while (from > 0) {
-        uint32_t label = s->free.at[from - 1];
-        bool on = from < s->free.n &&
-                  s->step[label] == s->step[s->free.at[from]] * box->n[s->free.at[from]];
-        if (!on && ++dims > WALKED_DIMS) {
+    for (; from > 0; from--) {
+        uint32_t label = f.at[from - 1];
+        if (box->n[label] == 1) {
+            continue;
+        }
+        bool on = last < LABELS && step[label] == step[last] * box->n[last];
+        if (!on && (step[label] > STEP_MOST || ++dims > WALKED_DIMS)) {
             break;
         }
+        last = label;
         *count *= box->n[label];
-        from--;
     }
     return from;
+}
+
+void view_copy(Lower *l, const Home *into, TileView walked, TileView row, Labels f,
+               const Box *box, const int64_t *step)
+{
+    int64_t one[LABELS], by[LABELS], count, at = 0;
+    Labels outer = {.n = view_inner(f, box, step, &count)}, inner = {0};
+    for (uint32_t i = 0; i < f.n; i++) {
+        bool in = i >= outer.n;
+        one[i] = 1;
+        by[inner.n] = step[f.at[i]];
+        inner.at[inner.n] = outer.at[i] = f.at[i];
+        inner.n += in;
+    }
+    Box part = *box;
+    for (bool first = true; box_next(outer, box, one, &part, first) && !l->tried.failed;
+         first = false, at += count) {
+        TileView v = walked;
+        for (uint32_t i = 0; i < outer.n; i++) {
+            v.f0 += (part.s[outer.at[i]] - box->s[outer.at[i]]) * step[outer.at[i]];
+        }
+        view_walk(&v, inner, box, by);
+        if (into != NULL) {
+            view_put_rows(l, into, v, view_part(row, at, count));
+        } else {
+            make_copy(l, view_part(row, at, count), v);
+        }
+    }
 }
 
 bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Slab *out)
@@ -362,7 +391,7 @@ bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Sla
     double n = (double)labels_count(out->free, box);
     out->loads = descriptors((double)out->elements, out->run, s.size) / s.uses;
     out->direct = descriptors(n, run_of(l, x, f, box), s.size);
-    out->from = copied_from(out, box, &out->copied);
+    (void)view_inner(out->free, box, out->step, &out->copied);
     double most = out->moves.n > 0 ? AT_ONCE * out->direct : out->direct;
     return out->loads < most;
 }

@@ -3,11 +3,7 @@
  * partitions. */
 #include "backend/nki/view.h"
 
-#include <string.h>
-
-/* Rows of a tile into a block, from partition run.p0 on and past the last one into the next
- * chunk. */
-static void store_rows(Lower *l, const Home *h, TileView run, TileView from)
+void view_put_rows(Lower *l, const Home *h, TileView run, TileView from)
 {
     int64_t rows = from.np;
     if (run.p0 != 0 && view_space(l, from) == SPACE_ACC) {
@@ -61,37 +57,6 @@ static int64_t store_turned(Lower *l, const Place *x, Labels p, uint32_t along, 
     return done;
 }
 
-/* Of the labels of a tile the longest that follow each other and are a run of the block, too; the others, and the step of that run in
- * the tile. */
-static int64_t longest_run(const Lower *l, const Place *x, Labels f, const Box *box,
-                           TileView *run, Labels *outer)
-{
-    Labels best = {0};
-    int64_t most = 0, stride = 1;
-    for (uint32_t from = f.n; from-- > 0;) {
-        for (uint32_t n = 1; from + n <= f.n; n++) {
-            Labels some = {.n = n};
-            memcpy(some.at, f.at + from, n * sizeof *f.at);
-            int64_t count = labels_count(some, box);
-            if (count > most && view_block_run(l, x, some, box, run)) {
-                most = count;
-                best = some;
-            }
-        }
-    }
-    (void)view_block_run(l, x, best, box, run);
-    bool after = false;
-    for (uint32_t i = 0; i < f.n; i++) {
-        bool in = labels_have(best, f.at[i]);
-        stride *= after && !in ? box->n[f.at[i]] : 1;
-        after |= in;
-        if (!in) {
-            outer->at[outer->n++] = f.at[i];
-        }
-    }
-    return stride;
-}
-
 static void block_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
                         TileView src)
 {
@@ -100,19 +65,12 @@ static void block_store(Lower *l, const Place *x, Labels p, Labels f, const Box 
     int64_t rows = lp < 0 ? 1 : box->n[lp] * (h->rows_each > 1 ? h->rows_each : 1);
     if (src.np == rows && (rows == 1 || labels_have(p, (uint32_t)lp))) {
         TileView run = {.buf = h->buf, .moves = block_moves(l, x)};
-        Labels outer = {0};
-        int64_t stride = longest_run(l, x, f, box, &run, &outer), step[LABELS], unused = 0;
-        for (uint32_t i = 0; i < outer.n; i++) {
-            step[i] = 1;
+        int64_t step[LABELS];
+        for (uint32_t i = 0; i < f.n; i++) {
+            step[f.at[i]] = block_stride(l, x, f.at[i]);
         }
-        Box part = *box;
-        for (bool go = true; box_next(outer, box, step, &part, go) && !l->tried.failed;
-             go = false) {
-            view_block_start(l, x, &part, &run.p0, &run.f0);
-            TileView from = view_part(src, view_linear(f, box, &part, LABELS, &unused), run.nf);
-            from.step *= from.nf > 1 ? stride : 1;
-            store_rows(l, h, run, from);
-        }
+        view_block_start(l, x, box, &run.p0, &run.f0);
+        view_copy(l, h, run, src, f, box, step);
         return;
     }
     /* turned: one piece of at most 128 columns at a time */
