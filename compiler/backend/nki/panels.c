@@ -381,13 +381,16 @@ static void multiply(Panels *p, const Banks *b)
     s->first = arena_copy(l->arena, first, n * sizeof *first);
 }
 
-/* The steps of the sum that are open, of its labels from the i-th on, all tiles at each. */
+/* The steps of the sum that are open, of its labels from the i-th on, all tiles at each. What moves windows is innermost, as they share what
+ * is loaded. */
 static void multiply_from(Panels *p, const Banks *b, uint32_t i)
 {
-    bool last = i == p->sums.n;
-    PanelLoop steps = panels_loop(p, last ? p->k : p->sums.at[i], last ? p->step : 1);
+    bool windows = panels_place(p, ROLE_N)->n_terms > 0 && p->side[ROLE_N].view;
+    bool cut = i == (windows ? 0 : p->sums.n);
+    PanelLoop steps =
+        panels_loop(p, cut ? p->k : p->sums.at[windows ? i - 1 : i], cut ? p->step : 1);
     while (panels_next(p, &steps)) {
-        if (last) {
+        if (i == p->sums.n) {
             panels_stream(p);
             for_tiles(p, b, multiply);
         } else {

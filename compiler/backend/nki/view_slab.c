@@ -215,6 +215,44 @@ static int64_t lengthen(Search *s)
     return run;
 }
 
+/* The outermost loop that moves the view in the slab, or all that are open. */
+static uint32_t first_loop(const Search *s)
+{
+    const Lower *l = s->l;
+    uint32_t first = s->depth;
+    for (uint32_t d = 0; d < s->x->rank && s->x->moves != NULL; d++) {
+        for (uint32_t i = 0; i < first && s->at[d].whole; i++) {
+            first = affine_uses(s->x->moves[d], l->loops.open[i].var) ? i : first;
+        }
+    }
+    return first;
+}
+
+/* A slab is made before the loops that move views in it: dimensions that move with these, too, are in it as a whole. False: there is no
+ * room. */
+static bool settle(Search *s)
+{
+    const Dim *extent = s->l->from->bufs.at[s->x->buf].extent;
+    for (uint32_t d = 0; d < s->x->rank; d++) {
+        Extent *e = &s->at[d];
+        Affine moves = outer_moves(s, d);
+        bool within = false;
+        for (uint32_t i = first_loop(s); i < s->l->loops.depth; i++) {
+            within |= affine_uses(moves, s->l->loops.open[i].var);
+        }
+        if (!within) {
+            continue;
+        }
+        s->uses *= positions_of(s, d);
+        *e = (Extent){.n = extent[d].n, .span = extent[d].n, .along = e->along, .whole = true};
+        if (e->along || sat_mul(elements_of(s), s->size) > SLAB_MOST) {
+            return false;
+        }
+        d = UINT32_MAX; /* from the first one again */
+    }
+    return true;
+}
+
 /* The place of the slab, its labels and their steps in it. */
 static bool make_slab(Search *s, Slab *out)
 {
@@ -384,7 +422,7 @@ bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Sla
             out->free.at[out->free.n++] = f.at[i];
         }
     }
-    if (!make_slab(&s, out) || sat_mul(out->elements, s.size) > SLAB_MOST ||
+    if (!settle(&s) || !make_slab(&s, out) || sat_mul(out->elements, s.size) > SLAB_MOST ||
         !view_is_inside(l, &out->place, &out->box)) {
         return false;
     }

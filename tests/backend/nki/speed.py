@@ -108,6 +108,7 @@ ROWS = [
     ("six", {"s": 3, "t": 10}, {"predicted": 140, "instructions": 700}),
     ("exchange", {"o": 16, "v": 128, "x": 128}, {"predicted": 113, "instructions": 940}),
     ("convolution", {"b": 4, "k": 64, "m": 64, "n": 56}, {"predicted": 45, "traffic": 2}),
+    ("convolution", {"b": 4, "k": 256, "m": 256, "n": 28}, {"predicted": 70, "traffic": 1.2}),
     ("channels", {"m": 128, "n": 56}, {"predicted": 25, "traffic": 1.1}),
     ("channels_1d", {"m": 2048, "n": 2048}, {"predicted": 70, "traffic": 1.01}),
     ("rows", {"m": 40, "n": 50, "k": 128, "b": 200}, {"predicted": 14.8, "instructions": 105}),
