@@ -114,7 +114,9 @@ TileView view_broadcast(Lower *l, TileView row, int64_t np)
     if (cache_find(l, key, 8, &out)) {
         return out;
     }
-    Lift lift = lift_begin(l, cache_depth(l, row.buf), 0);
+    uint32_t depth = cache_depth(l, row.buf);
+    uint32_t moves = row.moves == NULL ? 0 : lift_depth_of(l, *row.moves, 0);
+    Lift lift = lift_begin(l, moves > depth ? moves : depth, 0);
     TileView from = row;
     if (view_dtype(l, row) != DTYPE_F32) {
         from = tile_new(l, "row", DTYPE_F32, SPACE_TILE, 1, row.nf);
