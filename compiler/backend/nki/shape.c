@@ -129,6 +129,9 @@ static void add_tiles(Lower *l, const Place *x, Labels partitions, Labels free, 
     for (uint32_t i = 0; i < a.p.n; i++) {
         along |= place_stride(l, x, a.p.at[i]) == 1 || pair_is_unit(l, x, a.p.at[i]);
     }
+    for (uint32_t i = 0; i < a.f.n && x->n_terms > 0; i++) { /* rows of windows */
+        along &= place_stride(l, x, a.f.at[i]) != 1;
+    }
     if (!store && view_turns(l, x, partitions, a.f, box)) {
         Labels with = a.p;
         for (uint32_t i = 0; i < a.f.n && !along; i++) { /* the contiguous label, too */
