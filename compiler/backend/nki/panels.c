@@ -106,11 +106,12 @@ static bool may_view(const Panels *p, ScheduleRole r)
         }
     }
     Slab slab;
-    if (s->turns && view_slab(l, x, s->own, p->c->pk, &box, &slab) &&
+    bool windows = panels_place(p, ROLE_N)->n_terms > 0;
+    if (windows && s->turns && view_slab(l, x, s->own, p->c->pk, &box, &slab) &&
         slab.run * size >= VIEW_RUN) {
         return true;
     }
-    if (r == ROLE_N && view_slab(l, x, p->c->pk, s->own, &box, &slab) &&
+    if (windows && r == ROLE_N && view_slab(l, x, p->c->pk, s->own, &box, &slab) &&
         slab_dims(s->own, &box, slab.step) <= WALKED_DIMS) {
         return true;
     }

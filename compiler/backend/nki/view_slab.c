@@ -180,6 +180,24 @@ static double positions_of(const Search *s, uint32_t dim)
     return n;
 }
 
+/* May all of the dimension be in a slab that is made before the loops which move it? Not where one inside of these moves along partitions. */
+static bool may_be_whole(const Search *s, uint32_t dim)
+{
+    const Lower *l = s->l;
+    const Affine *moves = s->x->moves;
+    uint32_t first = l->loops.depth;
+    for (uint32_t i = l->loops.depth; i-- > 0 && moves != NULL;) {
+        first = affine_uses(moves[dim], l->loops.open[i].var) ? i : first;
+    }
+    bool may = true;
+    for (uint32_t d = 0; d < s->x->rank && moves != NULL; d++) {
+        for (uint32_t i = first; i < l->loops.depth && s->at[d].along; i++) {
+            may &= !affine_uses(moves[d], l->loops.open[i].var);
+        }
+    }
+    return may;
+}
+
 /* Longer runs: whole dimensions, or a piece of one. Returns the length of these. */
 static int64_t lengthen(Search *s)
 {
@@ -196,7 +214,7 @@ static int64_t lengthen(Search *s)
             bool moves = s->x->moves != NULL && s->x->moves[d].n > 0;
             int64_t piece = (want < most ? want : most) / e->n * e->n;
             int64_t from = piece == 0 ? 0 : e->start / piece * piece;
-            if (all <= most && (all <= 2 * want || moves)) {
+            if (all <= most && (all <= 2 * want || moves) && may_be_whole(s, d)) {
                 s->uses *= positions_of(s, d);
                 *e = (Extent){.n = all, .span = all, .whole = true};
             } else if (!moves && piece > 0 && from + piece <= all &&
