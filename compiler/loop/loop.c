@@ -325,6 +325,32 @@ void arg_set_whole(Arena *a, Arg *arg, DType whole, uint32_t rank)
     }
 }
 
+void buffer_set_pairs(Arena *a, Buffer *b)
+{
+    uint32_t rank = b->rank == 0 ? 1 : b->rank;
+    Dim *extent = ARENA_ARRAY(a, rank + 1, Dim);
+    for (uint32_t d = 0; d < rank; d++) {
+        extent[d] = b->rank == 0 ? dim_fixed(1) : b->extent[d];
+    }
+    extent[rank] = dim_fixed(2);
+    b->extent = extent;
+    b->rank = rank + 1;
+}
+
+const Affine *pair_at(Arena *a, uint32_t rank, const Affine *at, Affine part)
+{
+    uint32_t n = 0;
+    Affine *out = ARENA_ARRAY(a, rank + 2, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        out[n++] = at[d];
+    }
+    if (rank == 0) {
+        out[n++] = affine_const(0);
+    }
+    out[n] = part;
+    return out;
+}
+
 bool arg_fits(const Kernel *k, const Arg *arg)
 {
     const Buffer *b = &k->bufs.at[arg->buf];

@@ -354,6 +354,10 @@ bool tile_multiplies(const Stmt *tile);
 bool arg_fits(const Kernel *k, const Arg *arg);
 /* The caller has such numbers, of that rank unless `arg` says another; the buffer what they are made of. */
 void arg_set_whole(Arena *a, Arg *arg, DType whole, uint32_t rank);
+/* The buffer has pairs: a last dimension of 2 more, and at least one before it. */
+void buffer_set_pairs(Arena *a, Buffer *b);
+/* The position of one of a pair, `part`, behind those of an element of rank `rank`. */
+const Affine *pair_at(Arena *a, uint32_t rank, const Affine *at, Affine part);
 /* Of what the caller has. */
 uint32_t arg_rank(const Kernel *k, const Arg *arg);
 /* Does its last dimension hold the parts of complex numbers, or the two words of an f64? */

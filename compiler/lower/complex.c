@@ -278,16 +278,9 @@ static bool split_buffers(Splitter *s)
         if (!dtype_is_complex(b->dtype)) {
             continue;
         }
-        uint32_t rank = b->rank == 0 ? 1 : b->rank;
-        Dim *extent = ARENA_ARRAY(s->arena, rank + 1, Dim);
-        for (uint32_t d = 0; d < rank; d++) {
-            extent[d] = b->rank == 0 ? dim_fixed(1) : b->extent[d];
-        }
-        extent[rank] = dim_fixed(2);
         b->dtype = dtype_part(b->dtype);
         b->parts = b->param < 0;
-        b->extent = extent;
-        b->rank = rank + 1;
+        buffer_set_pairs(s->arena, b);
         any = true;
     }
     return any;

@@ -20,16 +20,7 @@ bool split_is_complex(const Splitter *s, BufRef buf)
 
 const Affine *split_at(Splitter *s, BufRef buf, const Affine *at, Affine r)
 {
-    uint32_t rank = s->from->bufs.at[buf].rank, n = 0;
-    Affine *out = ARENA_ARRAY(s->arena, rank + 2, Affine);
-    for (uint32_t d = 0; d < rank; d++) {
-        out[n++] = at[d];
-    }
-    if (rank == 0) {
-        out[n++] = affine_const(0);
-    }
-    out[n] = r;
-    return out;
+    return pair_at(s->arena, s->from->bufs.at[buf].rank, at, r);
 }
 
 static const Expr *number(Splitter *s, double v)

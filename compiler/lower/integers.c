@@ -52,16 +52,7 @@ static const Expr *cast(Integers *s, const Expr *e, DType t)
 /* Positions in a buffer whose words are its last dimension. */
 static const Affine *at_word(Integers *s, BufRef buf, const Affine *at, int64_t word)
 {
-    uint32_t rank = s->from->bufs.at[buf].rank, n = 0;
-    Affine *out = ARENA_ARRAY(s->arena, rank + 2, Affine);
-    for (uint32_t d = 0; d < rank; d++) {
-        out[n++] = at[d];
-    }
-    if (rank == 0) {
-        out[n++] = affine_const(0);
-    }
-    out[n] = affine_const(word);
-    return out;
+    return pair_at(s->arena, s->from->bufs.at[buf].rank, at, affine_const(word));
 }
 
 static const Expr *load(Integers *s, BufRef buf, const Affine *at)
@@ -346,16 +337,9 @@ static void change_buffers(Integers *s)
         if (b->param < 0) {
             b->dtype = DTYPE_F32;
         } else if (b->dtype == DTYPE_I64) {
-            uint32_t rank = b->rank == 0 ? 1 : b->rank;
-            Dim *extent = ARENA_ARRAY(s->arena, rank + 1, Dim);
-            for (uint32_t d = 0; d < rank; d++) {
-                extent[d] = b->rank == 0 ? dim_fixed(1) : b->extent[d];
-            }
-            extent[rank] = dim_fixed(2);
             arg_set_whole(s->arena, &to->args.at[b->param], DTYPE_I64, b->rank);
             b->dtype = DTYPE_I32;
-            b->extent = extent;
-            b->rank = rank + 1;
+            buffer_set_pairs(s->arena, b);
         }
     }
 }

@@ -178,13 +178,9 @@ void words_add(Words *w, uint32_t n, const TileIndex *index, DoubleWord x, const
 static void deliver_result(Words *w, BufRef buf, uint32_t n, const TileIndex *index,
                            const Affine *at, DoubleWord x)
 {
-    uint32_t rank = w->to->bufs.at[buf].rank, own = w->from->bufs.at[buf].rank;
+    uint32_t rank = w->from->bufs.at[buf].rank;
     for (int64_t word = 0; word < 2; word++) {
-        Affine *to = ARENA_ARRAY(w->arena, rank, Affine);
-        for (uint32_t d = 0; d < own; d++) {
-            to[d] = at[d];
-        }
-        to[rank - 1] = affine_const(word);
+        const Affine *to = pair_at(w->arena, rank, at, affine_const(word));
         words_set(w, n, index, buf, to, OP_COPY, words_load(w, word == 0 ? x.hi : x.lo, x.at));
     }
 }
@@ -483,15 +479,8 @@ static void widen_results(Words *w)
         if (!w->wide[a->buf]) {
             continue;
         }
-        uint32_t rank = b->rank == 0 ? 1 : b->rank;
-        Dim *extent = ARENA_ARRAY(w->arena, rank + 1, Dim);
-        for (uint32_t d = 0; d < rank; d++) {
-            extent[d] = b->rank == 0 ? dim_fixed(1) : b->extent[d];
-        }
-        extent[rank] = dim_fixed(2);
         arg_set_whole(w->arena, a, DTYPE_F64, b->rank);
-        b->rank = rank + 1;
-        b->extent = extent;
+        buffer_set_pairs(w->arena, b);
     }
 }
 
