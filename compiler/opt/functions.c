@@ -93,18 +93,16 @@ static Read either(const Writer *w, Read c, Read x, Read y)
     return map_of(w, OP_SELECT, w->s->dtype, 3, three);
 }
 
-static Verdict become_either(const Writer *w, Read c, Read x, Read y)
+static void become_either(const Writer *w, Read c, Read x, Read y)
 {
     const Read three[3] = {c, x, y};
     become(w, w->s, OP_SELECT, w->s->dtype, 3, three);
-    return RULE_SPEC;
 }
 
-static Verdict become_two(const Writer *w, Op op, Read x, Read y)
+static void become_two(const Writer *w, Op op, Read x, Read y)
 {
     const Read both[2] = {x, y};
     become(w, w->s, op, w->s->dtype, 2, both);
-    return RULE_SPEC;
 }
 
 /* c[0] + c[1] x + ... of n coefficients. */
@@ -130,107 +128,77 @@ static Read rounded(const Writer *w)
     return either(w, size_below(w, WHOLE), near, x);
 }
 
-static Verdict write_round(Rewriter *r, NodeSpec *s, NodeRef *done)
+static void write_round(const Writer *w)
 {
-    const Writer w = {r, s};
-    (void)done;
-    if (s->dtype != DTYPE_F32) {
-        return RULE_NO;
-    }
-    Read x = rounded(&w);
-    become(&w, s, OP_COPY, s->dtype, 1, &x);
-    return RULE_SPEC;
+    Read x = rounded(w);
+    become(w, w->s, OP_COPY, w->s->dtype, 1, &x);
 }
 
-static Verdict write_floor(Rewriter *r, NodeSpec *s, NodeRef *done)
+static void write_floor(const Writer *w)
 {
-    const Writer w = {r, s};
-    (void)done;
-    if (s->dtype != DTYPE_F32) {
-        return RULE_NO;
-    }
-    bool down = s->op == OP_FLOOR;
-    Read x = operand_of(&w), whole = rounded(&w);
-    return become_either(&w, is(&w, down ? OP_GT : OP_LT, whole, x),
-                         two(&w, down ? OP_SUB : OP_ADD, whole, number(&w, 1)), whole);
+    bool down = w->s->op == OP_FLOOR;
+    Read x = operand_of(w), whole = rounded(w);
+    become_either(w, is(w, down ? OP_GT : OP_LT, whole, x),
+                  two(w, down ? OP_SUB : OP_ADD, whole, number(w, 1)), whole);
 }
 
-static Verdict write_finite(Rewriter *r, NodeSpec *s, NodeRef *done)
+static void write_finite(const Writer *w)
 {
-    const Writer w = {r, s};
-    (void)done;
-    if (s->dtype != DTYPE_F32) {
-        return RULE_NO;
-    }
-    Read x = operand_of(&w);
-    return become_either(&w, is(&w, OP_EQ, one(&w, OP_ABS, x), number(&w, (double)INFINITY)),
-                         number(&w, 0), x);
+    Read x = operand_of(w);
+    become_either(w, is(w, OP_EQ, one(w, OP_ABS, x), number(w, (double)INFINITY)), number(w, 0),
+                  x);
 }
 
-static Verdict write_exp2(Rewriter *r, NodeSpec *s, NodeRef *done)
+static void write_exp2(const Writer *w)
 {
-    const Writer w = {r, s};
-    (void)done;
-    if (s->dtype != DTYPE_F32) {
-        return RULE_NO;
-    }
-    Read x = two(&w, OP_MUL, operand_of(&w), number(&w, LOG_OF_2));
-    become(&w, s, OP_EXP, s->dtype, 1, &x);
-    return RULE_SPEC;
+    Read x = two(w, OP_MUL, operand_of(w), number(w, LOG_OF_2));
+    become(w, w->s, OP_EXP, w->s->dtype, 1, &x);
 }
 
-static Verdict write_log2(Rewriter *r, NodeSpec *s, NodeRef *done)
+static void write_log2(const Writer *w)
 {
-    const Writer w = {r, s};
-    (void)done;
-    if (s->dtype != DTYPE_F32) {
-        return RULE_NO;
-    }
-    return become_two(&w, OP_MUL, one(&w, OP_LOG, operand_of(&w)), number(&w, 1 / LOG_OF_2));
+    become_two(w, OP_MUL, one(w, OP_LOG, operand_of(w)), number(w, 1 / LOG_OF_2));
 }
 
-static Verdict write_expm1(Rewriter *r, NodeSpec *s, NodeRef *done)
+static void write_expm1(const Writer *w)
 {
     static const double c[] = {1, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040};
-    const Writer w = {r, s};
-    (void)done;
-    if (s->dtype != DTYPE_F32) {
-        return RULE_NO;
-    }
-    Read x = operand_of(&w);
-    Read near = two(&w, OP_MUL, polynomial(&w, x, sizeof c / sizeof c[0], c), x);
-    Read far = two(&w, OP_SUB, one(&w, OP_EXP, x), number(&w, 1));
-    return become_either(&w, size_below(&w, NEAR), near, far);
+    Read x = operand_of(w);
+    Read near = two(w, OP_MUL, polynomial(w, x, sizeof c / sizeof c[0], c), x);
+    Read far = two(w, OP_SUB, one(w, OP_EXP, x), number(w, 1));
+    become_either(w, size_below(w, NEAR), near, far);
 }
 
-static Verdict write_log1p(Rewriter *r, NodeSpec *s, NodeRef *done)
+static void write_log1p(const Writer *w)
 {
     static const double c[] = {2, 2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9};
-    const Writer w = {r, s};
-    (void)done;
-    if (s->dtype != DTYPE_F32) {
-        return RULE_NO;
-    }
-    Read x = operand_of(&w), is_near = size_below(&w, NEAR);
-    Read part = two(&w, OP_DIV, x, two(&w, OP_ADD, x, number(&w, 2)));
-    Read square = two(&w, OP_MUL, part, part);
-    Read near = two(&w, OP_MUL, polynomial(&w, square, sizeof c / sizeof c[0], c), part);
-    Read far = one(&w, OP_LOG, two(&w, OP_ADD, x, number(&w, 1)));
-    return become_either(&w, is_near, near, far);
+    Read x = operand_of(w), is_near = size_below(w, NEAR);
+    Read part = two(w, OP_DIV, x, two(w, OP_ADD, x, number(w, 2)));
+    Read square = two(w, OP_MUL, part, part);
+    Read near = two(w, OP_MUL, polynomial(w, square, sizeof c / sizeof c[0], c), part);
+    Read far = one(w, OP_LOG, two(w, OP_ADD, x, number(w, 1)));
+    become_either(w, is_near, near, far);
 }
 
-static const Rule rules[] = {
-    {"round-by-addition", OP_ROUND, write_round},
-    {"floor-by-round", OP_FLOOR, write_floor},
-    {"ceil-by-round", OP_CEIL, write_floor},
-    {"finite-by-comparison", OP_FINITE, write_finite},
-    {"exp2-by-exp", OP_EXP2, write_exp2},
-    {"log2-by-log", OP_LOG2, write_log2},
-    {"expm1-by-exp", OP_EXPM1, write_expm1},
-    {"log1p-by-log", OP_LOG1P, write_log1p},
-};
+static Verdict write_function(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    const Writer w = {r, s};
+    (void)done;
+    static void (*const writers[OP_COUNT])(const Writer *) = {
+        [OP_ROUND] = write_round, [OP_FLOOR] = write_floor,   [OP_CEIL] = write_floor,
+        [OP_EXP2] = write_exp2,   [OP_LOG2] = write_log2,     [OP_EXPM1] = write_expm1,
+        [OP_LOG1P] = write_log1p, [OP_FINITE] = write_finite,
+    };
+    if (s->dtype != DTYPE_F32 || writers[s->op] == NULL) {
+        return RULE_NO;
+    }
+    writers[s->op](&w);
+    return RULE_SPEC;
+}
+
+static const Rule rules[] = {{"function-by-others", OP_COUNT, write_function}};
 
 Graph *opt_functions(Ctx *ctx, Arena *arena, const Graph *g)
 {
-    return rewrite_graph(ctx, arena, g, rules, sizeof rules / sizeof rules[0]);
+    return rewrite_graph(ctx, arena, g, rules, 1);
 }
