@@ -376,8 +376,10 @@ static void multiply(Panels *p, const Banks *b)
             first[n++] = x->var;
         }
     }
-    Stmt *s = make_matmul(l, bank_of(p, b), panel_part(p, &p->side[ROLE_M]),
-                          panel_part(p, &p->side[ROLE_N]), begins);
+    /* each may be loaded here: what moves first */
+    TileView moving = panel_part(p, &p->side[ROLE_N]);
+    TileView stationary = panel_part(p, &p->side[ROLE_M]);
+    Stmt *s = make_matmul(l, bank_of(p, b), stationary, moving, begins);
     s->n_first = begins ? n : 0;
     s->first = arena_copy(l->arena, first, n * sizeof *first);
 }
