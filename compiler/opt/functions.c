@@ -105,26 +105,31 @@ static void become_two(const Writer *w, Op op, Read x, Read y)
     become(w, w->s, op, w->s->dtype, 2, both);
 }
 
+/* Nodes are made one after the other, in an order that no compiler chooses: what makes one is no argument beside another. */
+
 /* c[0] + c[1] x + ... of n coefficients. */
 static Read polynomial(const Writer *w, Read x, uint32_t n, const double *c)
 {
     Read sum = number(w, c[n - 1]);
     for (uint32_t k = n - 1; k-- > 0;) {
-        sum = two(w, OP_ADD, two(w, OP_MUL, sum, x), number(w, c[k]));
+        Read term = two(w, OP_MUL, sum, x), next = number(w, c[k]);
+        sum = two(w, OP_ADD, term, next);
     }
     return sum;
 }
 
 static Read size_below(const Writer *w, double most)
 {
-    return is(w, OP_LT, one(w, OP_ABS, operand_of(w)), number(w, most));
+    Read size = one(w, OP_ABS, operand_of(w)), end = number(w, most);
+    return is(w, OP_LT, size, end);
 }
 
 static Read rounded(const Writer *w)
 {
-    Read x = operand_of(w), whole = number(w, WHOLE);
-    Read size = two(w, OP_SUB, two(w, OP_ADD, one(w, OP_ABS, x), whole), whole);
-    Read near = either(w, is(w, OP_LT, x, number(w, 0)), one(w, OP_NEG, size), size);
+    Read x = operand_of(w), whole = number(w, WHOLE), zero = number(w, 0);
+    Read more = two(w, OP_ADD, one(w, OP_ABS, x), whole);
+    Read size = two(w, OP_SUB, more, whole), other = one(w, OP_NEG, size);
+    Read below = is(w, OP_LT, x, zero), near = either(w, below, other, size);
     return either(w, size_below(w, WHOLE), near, x);
 }
 
@@ -137,16 +142,17 @@ static void write_round(const Writer *w)
 static void write_floor(const Writer *w)
 {
     bool down = w->s->op == OP_FLOOR;
-    Read x = operand_of(w), whole = rounded(w);
-    become_either(w, is(w, down ? OP_GT : OP_LT, whole, x),
-                  two(w, down ? OP_SUB : OP_ADD, whole, number(w, 1)), whole);
+    Read x = operand_of(w), whole = rounded(w), step = number(w, 1);
+    Read beyond = is(w, down ? OP_GT : OP_LT, whole, x);
+    Read next = two(w, down ? OP_SUB : OP_ADD, whole, step);
+    become_either(w, beyond, next, whole);
 }
 
 static void write_finite(const Writer *w)
 {
-    Read x = operand_of(w);
-    become_either(w, is(w, OP_EQ, one(w, OP_ABS, x), number(w, (double)INFINITY)), number(w, 0),
-                  x);
+    Read x = operand_of(w), size = one(w, OP_ABS, x);
+    Read infinity = number(w, (double)INFINITY), zero = number(w, 0);
+    become_either(w, is(w, OP_EQ, size, infinity), zero, x);
 }
 
 static void write_exp2(const Writer *w)
@@ -157,16 +163,17 @@ static void write_exp2(const Writer *w)
 
 static void write_log2(const Writer *w)
 {
-    become_two(w, OP_MUL, one(w, OP_LOG, operand_of(w)), number(w, 1 / LOG_OF_2));
+    Read log = one(w, OP_LOG, operand_of(w)), by = number(w, 1 / LOG_OF_2);
+    become_two(w, OP_MUL, log, by);
 }
 
 static void write_expm1(const Writer *w)
 {
     static const double c[] = {1, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040};
-    Read x = operand_of(w);
+    Read x = operand_of(w), is_near = size_below(w, NEAR);
     Read near = two(w, OP_MUL, polynomial(w, x, sizeof c / sizeof c[0], c), x);
-    Read far = two(w, OP_SUB, one(w, OP_EXP, x), number(w, 1));
-    become_either(w, size_below(w, NEAR), near, far);
+    Read exp = one(w, OP_EXP, x), less = number(w, 1), far = two(w, OP_SUB, exp, less);
+    become_either(w, is_near, near, far);
 }
 
 static void write_log1p(const Writer *w)
