@@ -44,8 +44,8 @@ def energy(B, eo, ev):
 
 
 class Names(unittest.TestCase):
-    def test_there_are_all_twenty(self):
-        theirs = """einsum multi_einsum ContractionPlan plan_contraction estimate_flops clear_plan_cache plan_cache_info cp_decompose cp_reconstruct
+    def test_there_are_all(self):
+        theirs = """ShardedTensor scatter gather shard_boundaries einsum multi_einsum ContractionPlan plan_contraction estimate_flops clear_plan_cache plan_cache_info cp_decompose cp_reconstruct
             tucker_decompose tucker_reconstruct tt_decompose tt_reconstruct HAS_NKI set_backend get_backend to_xla from_xla mp2_energy ao_to_mo_transform""".split()
         self.assertEqual(sorted(theirs), sorted(trntensor.__all__))
         for name in theirs:
@@ -117,6 +117,73 @@ class Einsum(unittest.TestCase):
         one, two = trntensor.multi_einsum(("ij,jk->ik", a, b), ("ij,ij->", a, a))
         np.testing.assert_allclose(one, a @ b, rtol=1e-5)
         np.testing.assert_allclose(two, (a * a).sum(), rtol=1e-5)
+
+
+class Chunks(unittest.TestCase):
+    """einsum of tensors in chunks, by small integers: exact."""
+    CASES = [  # string, shapes, (chunks, dimension) by operand, dimension of the result that is in chunks
+        ("ij,jk->ik", [(5, 7), (7, 3)], {0: (3, 0)}, 0),
+        ("ij,jk->ik", [(5, 7), (7, 3)], {0: (3, 1), 1: (3, 0)}, None),
+        ("ij,jk->ki", [(5, 7), (7, 3)], {0: (2, 0), 1: (3, 1)}, 0),
+        ("ij,jk,ki->i", [(5, 7), (7, 3), (3, 5)], {0: (2, 0), 1: (3, 0)}, 0),
+        ("iap,jbp->iajb", [(3, 4, 5), (3, 4, 5)], {0: (4, 0)}, 0),
+        ("ij->", [(5, 6)], {0: (3, 1)}, None),
+        ("...j,jk->...k", [(2, 5, 7), (7, 3)], {0: (2, 1)}, 1),
+        ("ij,ij->ij", [(5, 1), (5, 4)], {0: (2, 0), 1: (2, 0)}, 0),
+        ("ii,ij->j", [(5, 5), (5, 4)], {0: (2, 0)}, None),
+        ("ij,jk", [(2, 7), (7, 3)], {0: (4, 0)}, 0),
+        ("ij,jk->ik", [(5, 0), (0, 3)], {0: (2, 1)}, None),
+    ]
+
+    def operands(self, shapes, chunks, dtype="f4"):
+        rng = np.random.default_rng(1)
+        whole = [rng.integers(-4, 5, shape).astype(dtype) for shape in shapes]
+        return whole, [trntensor.scatter(x, *chunks[k]) if k in chunks else x for k, x in enumerate(whole)]
+
+    def test_results(self):
+        for equation, shapes, chunks, dimension in self.CASES:
+            whole, operands = self.operands(shapes, chunks)
+            with self.subTest(equation, chunks=chunks):
+                got = trntensor.einsum(equation, *operands)
+                self.assertEqual(getattr(got, "partition_dim", None), dimension)
+                np.testing.assert_array_equal(trntensor.gather(got), np.einsum(equation, *whole))
+
+    def test_bits_do_not_depend_on_chunks(self):
+        a, b = normal(40, 300), normal(300, 30)
+        results = [trntensor.einsum("ij,jk->ik", trntensor.scatter(a, n, 1), b) for n in (1, 2, 3, 7)]
+        for other in results[1:]:
+            np.testing.assert_array_equal(results[0], other)
+
+    def test_chunks_of_any_lengths(self):
+        a, b = normal(7, 5), normal(5, 3)
+        mine = trntensor.ShardedTensor([a[:1], a[1:1], a[1:6], a[6:]])
+        self.assertEqual((mine.shape, mine.num_shards, mine.boundaries), ((7, 5), 4, [0, 1, 1, 6, 7]))
+        got = trntensor.einsum("ij,jk->ik", mine, b)
+        self.assertEqual([c.shape for c in got.chunks], [(2, 3), (2, 3), (2, 3), (1, 3)])
+        np.testing.assert_allclose(trntensor.gather(got), a @ b, rtol=1e-5, atol=1e-5)
+
+    def test_alpha_beta_and_types(self):
+        (a, b), (chunks, _) = self.operands([(5, 7), (7, 3)], {0: (2, 0)})
+        out = np.ones((5, 3), np.float32)
+        got = trntensor.einsum("ij,jk->ik", chunks, b, alpha=2, beta=-3, out=out)
+        np.testing.assert_array_equal(trntensor.gather(got), 2 * (a @ b) - 3)
+        again = trntensor.einsum("ij,jk->ik", a, b, beta=1, out=got)
+        np.testing.assert_array_equal(again, 3 * (a @ b) - 3)
+        self.assertEqual(trntensor.einsum("ij,jk->ik", chunks, b, dtype="f64").dtype, np.float64)
+        self.assertEqual(trntensor.einsum("ij,jk->ik", chunks, b, precision="kahan").dtype, np.float32)
+
+    def test_what_is_refused(self):
+        a = np.ones((4, 6), np.float32)
+        for call in (lambda: trntensor.ShardedTensor([]), lambda: trntensor.ShardedTensor([a, a[:, :5]]), lambda: trntensor.ShardedTensor([a], 2),
+                     lambda: trntensor.scatter(a, 0), lambda: trntensor.scatter(a, 2, -3),
+                     lambda: trntensor.einsum("ij,kj->ik", trntensor.scatter(a, 2, 1), trntensor.scatter(a, 3, 1)),
+                     lambda: trntensor.einsum("ij,k->ik", trntensor.scatter(a, 2), a),
+                     lambda: trntensor.einsum("ij->ij", trntensor.scatter(a, 2), beta=1, out=a[:3])):
+            with self.assertRaises(ValueError):
+                call()
+        with self.assertRaises(TypeError):
+            trntensor.mp2_energy(trntensor.scatter(np.ones((2, 3, 4)), 2), np.ones(2), np.ones(3))
+        self.assertIs(trntensor.gather(a), a)
 
 
 class Plans(unittest.TestCase):

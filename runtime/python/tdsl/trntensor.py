@@ -10,7 +10,7 @@ import functools
 import os
 import tempfile
 
-from . import _decompose, _equation
+from . import _decompose, _equation, _sharded
 from ._arrays import as_array, name_of, to_dtype
 from ._device import DeviceTensor, present
 from ._einsum import einsum as _einsum
@@ -18,10 +18,11 @@ from ._errors import ArgumentError, DtypeError, Error, ShapeError
 from ._locks import Lock
 from ._nki_dispatch import DeviceError
 from ._path import path as _path
+from ._sharded import ShardedTensor
 
-__all__ = ["HAS_NKI", "ContractionPlan", "ao_to_mo_transform", "clear_plan_cache", "cp_decompose", "cp_reconstruct", "einsum", "estimate_flops",
-           "from_xla", "get_backend", "mp2_energy", "multi_einsum", "plan_cache_info", "plan_contraction", "set_backend", "to_xla",
-           "tt_decompose", "tt_reconstruct", "tucker_decompose", "tucker_reconstruct"]
+__all__ = ["HAS_NKI", "ContractionPlan", "ShardedTensor", "ao_to_mo_transform", "clear_plan_cache", "cp_decompose", "cp_reconstruct", "einsum", "estimate_flops",
+           "from_xla", "gather", "get_backend", "mp2_energy", "multi_einsum", "plan_cache_info", "plan_contraction", "scatter", "set_backend", "shard_boundaries",
+           "to_xla", "tt_decompose", "tt_reconstruct", "tucker_decompose", "tucker_reconstruct"]
 
 _BACKENDS = {"auto": "auto", "pytorch": "c", "c": "c", "nki": "nki"}
 _TYPES = {"bf16": "bf16", "bfloat16": "bf16", "fp16": "f16", "float16": "f16", "f16": "f16", "f32": "f32", "fp32": "f32", "float32": "f32",
@@ -75,6 +76,8 @@ def get_backend():
 def _kind(tensors):
     """"torch" where one of them is torch's, else None."""
     for x in tensors:
+        if isinstance(x, ShardedTensor):
+            x = x.chunks[0]
         if (x.kind if isinstance(x, DeviceTensor) else type(x).__module__.partition(".")[0]) == "torch":
             return "torch"
     return None
@@ -85,6 +88,8 @@ def _array(x, k):
     import numpy as np
     if isinstance(x, DeviceTensor):
         return x.numpy()
+    if isinstance(x, ShardedTensor):
+        raise DtypeError(f"tensor {k!r} is in chunks, which einsum takes; `gather` puts it together", k)
     if type(x).__module__.partition(".")[0] == "torch":
         from .torch import has_derivative, to_numpy
         if has_derivative(x):
@@ -123,6 +128,35 @@ def to_xla(tensor):
 def from_xla(tensor):
     """The tensor in the host's memory, of the kind that to_xla was given; others are returned as they are."""
     return _back(tensor.numpy(), tensor.kind) if isinstance(tensor, DeviceTensor) else tensor
+
+
+# Chunks
+
+def shard_boundaries(extent, num_shards):
+    """Where each of the chunks of a dimension begins, and where the last one ends: as equal as can be, longer ones first."""
+    return _sharded.boundaries(extent, num_shards)
+
+
+def scatter(tensor, num_shards, partition_dim=0):
+    """The tensor in so many chunks along a dimension, which are views of it."""
+    rank = len(tensor.shape)
+    if not -rank <= partition_dim < rank:
+        raise ArgumentError(f"scatter: partition_dim is {partition_dim}; the tensor has {rank} dimensions", "partition_dim")
+    ends = shard_boundaries(tensor.shape[partition_dim], num_shards)
+    before = (slice(None),) * (partition_dim % rank)
+    return ShardedTensor([tensor[(*before, slice(first, last))] for first, last in zip(ends, ends[1:])], partition_dim)
+
+
+def gather(sharded):
+    """The whole of chunks, as a new tensor of their kind; other tensors are returned as they are."""
+    if not isinstance(sharded, ShardedTensor):
+        return sharded
+    return _back(_sharded.gathered(_of_chunks(sharded, lambda chunk: _array(chunk, 0))), _kind([sharded]))
+
+
+def _of_chunks(x, function):
+    """A function of arrays, done to each of the chunks; to an array itself."""
+    return ShardedTensor([function(c) for c in x.chunks], x.partition_dim) if isinstance(x, ShardedTensor) else function(x)
 
 
 # Plans
@@ -305,38 +339,52 @@ def einsum(subscripts, *operands, alpha=1, beta=0, out=None, dtype=None, precisi
     """alpha * (the contraction) + beta * out, as a new tensor; `out` is not written, and not read where beta is 0.
 
     dtype: operands are converted to it first, and the result has it: "bf16", "fp16", "f32", "f64" or a dtype. precision: "fast", or "kahan", which
-    computes in f64. A result of operands on the device is on the device. Raises ValueError for wrong strings, shapes and words,
+    computes in f64. A result of operands on the device is on the device. Operands may be ShardedTensors: each chunk is computed by a rank, chunks of
+    several labels by a mesh of ranks, and the result is in chunks where a label of its own is; its bits do not depend on how many there are. Raises ValueError for wrong strings, shapes and words,
     NotImplementedError for precision "dd" and "sr".
     """
     import numpy as np
     _check_precision(precision)
     kind = _kind(operands)
     wanted = _dtype(dtype)
-    arrays = [_array(x, k) for k, x in enumerate(operands)]
+    arrays = [_of_chunks(x, lambda part, k=k: _array(part, k)) for k, x in enumerate(operands)]
     if wanted is not None:
-        arrays = [a.astype(wanted, copy=False) for a in arrays]
+        arrays = [_of_chunks(a, lambda part: part.astype(wanted, copy=False)) for a in arrays]
     if not arrays:
         raise ArgumentError("einsum: no operands")
-    result_type = np.result_type(*(a.dtype for a in arrays)) if len({a.dtype for a in arrays}) > 1 else arrays[0].dtype
+    dtypes = {part.dtype for a in arrays for part in (a.chunks if isinstance(a, ShardedTensor) else [a])}
+    result_type = np.result_type(*dtypes) if len(dtypes) > 1 else dtypes.pop()
+    type_name = name_of(result_type)
     resident = [isinstance(x, DeviceTensor) for x in operands]
+    compute_type = result_type
     if precision == "kahan":
-        wide = np.complex128 if result_type.kind == "c" else np.float64
-        result = _einsum(subscripts, *(a.astype(wide) for a in arrays))
-        _choose(lambda: 0, "f64", False, precision)
+        compute_type = np.complex128 if result_type.kind == "c" else np.float64
+        type_name = "f64"
+    converted = [_of_chunks(a, lambda part: part.astype(compute_type, copy=False)) for a in arrays]
+    if any(isinstance(a, ShardedTensor) for a in arrays):
+        if _required() or _BACKENDS[_state["backend"]] == "nki":
+            raise UnsupportedError("einsum: chunks are contracted by ranks of the host, and the backend \"nki\" is required")
+        result = _sharded.einsum(subscripts, converted)
     else:
-        multiply_adds = lambda: _plan(subscripts, arrays).estimated_flops
-        backend = _choose(multiply_adds, name_of(result_type), any(resident), precision)
-        result = _contract(subscripts, [a.astype(result_type, copy=False) for a in arrays], backend)
-    result = np.asarray(result)
+        backend = _choose(lambda: _plan(subscripts, arrays).estimated_flops, type_name, any(resident), precision)
+        result = np.asarray(_contract(subscripts, converted, backend))
     work = np.float32 if name_of(result_type) in ("bf16", "f16") and precision != "kahan" else result.dtype
-    if alpha != 1:
-        result = result.astype(work, copy=False) * alpha
+    accumulated = None
     if out is not None and beta != 0:
-        accumulated = _array(out, "out")
-        if accumulated.shape != result.shape:
-            raise ShapeError(f"einsum: out has shape {accumulated.shape}, the result {result.shape}", "out")
-        result = result.astype(work, copy=False) + beta * accumulated.astype(work, copy=False)
-    result = np.asarray(result).astype(result_type, copy=False)
+        accumulated = _of_chunks(out, lambda part: _array(part, "out"))
+        if tuple(accumulated.shape) != tuple(result.shape):
+            raise ShapeError(f"einsum: out has shape {tuple(accumulated.shape)}, the result {tuple(result.shape)}", "out")
+
+    def finished(part, added):
+        if alpha != 1:
+            part = part.astype(work, copy=False) * alpha
+        if added is not None:
+            part = part.astype(work, copy=False) + beta * added.astype(work, copy=False)
+        return np.asarray(part).astype(result_type, copy=False)
+    if isinstance(result, ShardedTensor):
+        chunks = zip(result.chunks, _sharded.parts_like(accumulated, result))
+        return ShardedTensor([_back(finished(part, added), kind) for part, added in chunks], result.partition_dim)
+    result = finished(result, None if accumulated is None else _sharded.gathered(accumulated))
     if resident and all(resident):
         return DeviceTensor(result, kind)
     return _back(result, kind)
