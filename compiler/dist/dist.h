@@ -45,6 +45,8 @@ typedef struct DistValue {
     Op fold;            /* OP_COPY: complete; else what leaves are combined by */
     uint32_t n_over;    /* partial: over these cuts, the outer first */
     const uint32_t *over;
+    uint32_t
+        spread; /* complete, with cuts in `over`: this dimension of the block is dealt once more, over their axes */
 } DistValue;
 
 /* Cuts that were not chosen. */

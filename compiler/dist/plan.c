@@ -9,6 +9,9 @@
 /* Pairs of classes that are tried. */
 #define PAIRS 4u
 
+/* Bytes from which on a sum is large. */
+#define LARGE 65536
+
 typedef struct Plan {
     LocalBuild b;
     Classes classes;
@@ -18,6 +21,15 @@ typedef struct Plan {
     uint32_t *stored;
     uint32_t last;
 } Plan;
+
+static double typical_bytes(const Graph *g, DType t, uint32_t rank, const Dim *shape)
+{
+    double bytes = (double)dtype_bytes(t);
+    for (uint32_t d = 0; d < rank; d++) {
+        bytes *= (double)dim_typical(&g->dims, shape[d]);
+    }
+    return bytes;
+}
 
 /* ---- sections ---- */
 
@@ -183,6 +195,59 @@ static void round_results(Plan *p, Module *m)
     }
 }
 
+/* ---- sums that nobody needs whole ---- */
+
+/* Does a step read the value, but to write it to an argument? */
+static bool is_needed_here(const DistPlan *plan, uint32_t value)
+{
+    for (uint32_t s = 0; s < plan->steps.n; s++) {
+        const DistStep *step = &plan->steps.at[s];
+        for (uint32_t k = 0; step->kind == DIST_LOCAL && k < step->n_values; k++) {
+            if (step->values[k] == value) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The dimension of the result that lies cut over most axes. */
+static uint32_t spread_along(const Plan *p, uint32_t value)
+{
+    const Graph *g = p->b.from;
+    uint32_t best = 0, most = 0;
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        const DistArg *arg = arg_named(p->b.plan, g->results.at[k].name);
+        for (uint32_t i = 0; p->stored[g->results.at[k].node] == value && i < arg->n_pieces;
+             i++) {
+            uint32_t axes = 0;
+            for (uint32_t j = 0; j < arg->n_pieces; j++) {
+                axes += arg->piece[j].dim == arg->piece[i].dim ? 1 : 0;
+            }
+            best = axes > most ? arg->piece[i].dim : best;
+            most = axes > most ? axes : most;
+        }
+    }
+    return best;
+}
+
+/* Large sums that are results only are spread over the ranks that added them up: each has a part, and sends it where it belongs. */
+static void spread_sums(const Plan *p)
+{
+    DistPlan *plan = p->b.plan;
+    for (uint32_t s = 0; s < plan->steps.n; s++) {
+        const DistStep *step = &plan->steps.at[s];
+        DistValue *v = &plan->values.at[step->complete];
+        if (step->kind == DIST_REDUCE &&
+            typical_bytes(p->b.from, v->dtype, v->rank, v->shape) > LARGE &&
+            !is_needed_here(plan, step->complete)) {
+            v->over = plan->values.at[step->value].over;
+            v->n_over = plan->values.at[step->value].n_over;
+            v->spread = spread_along(p, step->complete);
+        }
+    }
+}
+
 /* ---- all of it ---- */
 
 /* Large results are made by few leaves. */
@@ -192,11 +257,8 @@ static uint32_t leaves_of(const Plan *p, uint32_t cut)
     bool large = false;
     for (NodeRef r = 0; r < g->nodes.n; r++) {
         const Node *n = graph_node(g, r);
-        double bytes = (double)dtype_bytes(n->acc);
-        for (uint32_t d = 0; d < n->rank; d++) {
-            bytes *= (double)dim_typical(&g->dims, n->shape[d]);
-        }
-        large |= (p->over[r] >> cut & 1) != 0 && bytes > 65536;
+        large |=
+            (p->over[r] >> cut & 1) != 0 && typical_bytes(g, n->acc, n->rank, n->shape) > LARGE;
     }
     return large ? LEAVES_LARGE : LEAVES;
 }
@@ -210,7 +272,8 @@ static void add_cuts(Plan *p)
     }
 }
 
-/* A dimension of an argument that is read by blocks of a cut over the same axis is dealt as that is, so that nothing moves. */
+/* A dimension of an argument that is read by blocks of a cut over the same axis is dealt as that is, so that nothing moves. One that lies over several
+ * axes has many leaves. */
 static void deal_args(Plan *p)
 {
     DistPlan *plan = p->b.plan;
@@ -224,7 +287,11 @@ static void deal_args(Plan *p)
         for (uint32_t i = 0; i < arg->n_pieces; i++) {
             DistPiece *piece = (DistPiece *)&arg->piece[i];
             int32_t cut = piece->dim < v->rank ? v->cut[piece->dim] : -1;
-            if (cut >= 0 && plan->cuts.at[cut].axis == piece->axis) {
+            bool alone = true;
+            for (uint32_t k = 0; k < arg->n_pieces; k++) {
+                alone = alone && (k == i || arg->piece[k].dim != piece->dim);
+            }
+            if (cut >= 0 && plan->cuts.at[cut].axis == piece->axis && alone) {
                 piece->leaves = plan->cuts.at[cut].leaves;
             }
         }
@@ -266,6 +333,7 @@ bool dist_plan(Ctx *ctx, Arena *arena, Graph *g, Module *m)
         add_complete(&p, m, s, kept);
     }
     round_results(&p, m);
+    spread_sums(&p);
     add_results(&p);
     deal_args(&p);
     g->ranks = dist_write(arena, &head, plan);

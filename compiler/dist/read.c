@@ -292,7 +292,31 @@ static bool read_over(Reader *r, Cursor *c, uint32_t *n, const uint32_t **over)
     return true;
 }
 
-/* `%2 : f64[m] cut [0] fold reduce.sum over [1]` */
+static bool has_axis_of_over(const Reader *r, const DistValue *v)
+{
+    for (uint32_t i = 0; i < v->n_over; i++) {
+        for (uint32_t d = 0; d < v->rank; d++) {
+            if (v->cut[d] >= 0 && same_axis(r, v->over[i], (uint32_t)v->cut[d])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool can_spread(Reader *r, const Term *dim, DistValue *v)
+{
+    bool ok = dim->value >= 0 && dim->value < (int64_t)v->rank && v->n_over > 0 &&
+              !has_axis_of_over(r, v);
+    for (uint32_t i = 0; ok && i < v->n_over; i++) {
+        ok = r->plan->cuts.at[v->over[i]].mate == 0;
+    }
+    v->spread = ok ? (uint32_t)dim->value : 0;
+    return ok ||
+           refuse(r, dim->span, "a dimension is spread over axes that do not cut the value");
+}
+
+/* `%2 : f64[m] cut [0] fold reduce.sum over [1]`, `%3 : f64[m,n] cut [0,1] spread 0 over [2]` */
 static bool read_value(Reader *r, Cursor *c)
 {
     const Term *number = cursor_expect(c, TERM_VALUE, NULL, "a value");
@@ -318,7 +342,12 @@ static bool read_value(Reader *r, Cursor *c)
         }
     }
     v.cut = cut;
-    if (cursor_take(c, TERM_NAME, "fold")) {
+    if (cursor_take(c, TERM_NAME, "spread")) {
+        const Term *dim = cursor_expect(c, TERM_INT, NULL, "a dimension by number");
+        if (dim == NULL || !read_over(r, c, &v.n_over, &v.over) || !can_spread(r, dim, &v)) {
+            return false;
+        }
+    } else if (cursor_take(c, TERM_NAME, "fold")) {
         const Term *op = cursor_expect(c, TERM_NAME, NULL, "a reduction");
         if (op == NULL || !op_from_name((Str){op->text->text, op->text->n}, &v.fold) ||
             op_info(v.fold)->kind != OPKIND_REDUCE) {
@@ -331,12 +360,9 @@ static bool read_value(Reader *r, Cursor *c)
             if (r->plan->cuts.at[v.over[i]].mate > 0 && v.fold != OP_SUM) {
                 return refuse(r, op->span, "over pairs there are sums");
             }
-            for (uint32_t d = 0; d < v.rank; d++) {
-                if (cut[d] >= 0 && same_axis(r, v.over[i], (uint32_t)cut[d])) {
-                    return refuse(r, op->span,
-                                  "terms are not of the same positions on all ranks");
-                }
-            }
+        }
+        if (has_axis_of_over(r, &v)) {
+            return refuse(r, op->span, "terms are not of the same positions on all ranks");
         }
     }
     vec_push(r->in.arena, &r->plan->values, v);
@@ -415,6 +441,9 @@ static bool read_transfer(Reader *r, Cursor *c, bool write)
         !fits(r, t->span, s.arg, &r->plan->values.at[s.value])) {
         return false;
     }
+    if (!write && r->plan->values.at[s.value].n_over > 0) {
+        return refuse(r, t->span, "what is read is not spread");
+    }
     if (write && has_cut_twice(r, &r->plan->values.at[s.value])) {
         return refuse(r, t->span, "the value has blocks of the diagonal only");
     }
@@ -440,6 +469,9 @@ static bool read_reduce(Reader *r, Cursor *c)
                 v->rank == to->rank;
     for (uint32_t d = 0; same && d < v->rank; d++) {
         same = v->cut[d] == to->cut[d] && dim_eq(v->shape[d], to->shape[d]);
+    }
+    for (uint32_t i = 0; same && i < to->n_over; i++) {
+        same = to->n_over == v->n_over && to->over[i] == v->over[i];
     }
     if (!same) {
         return refuse(r, from->span, "a partial value becomes a complete one of its type");

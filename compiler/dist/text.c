@@ -9,6 +9,7 @@
  *     instead [n] over [c] costs 145         for those who read: the next best cuts, in percent of the chosen ones' time
  *     value %0 : f64[m,k] cut [0,_]          what a rank holds, the cut of each dimension
  *     value %2 : f64[] cut [] fold reduce.sum over [0]
+ *     value %3 : f64[m,n] cut [0,1] spread 0 over [2]   rows of a block are dealt once more, over the axis of cut 2
  *     read @A -> %0
  *     local gemm_part0 dims [block(0),k,n] values [%0,%1,%2] over [0]
  *     reduce %2 -> %3
@@ -134,6 +135,10 @@ static void put_value(Text *out, const DistHead *head, uint32_t number, const Di
     text_char(out, ']');
     if (v->fold != OP_COPY) {
         text_printf(out, " fold %s", op_info(v->fold)->name);
+    } else if (v->n_over > 0) {
+        text_printf(out, " spread %u", v->spread);
+    }
+    if (v->fold != OP_COPY || v->n_over > 0) {
         put_numbers(out, "over", v->n_over, v->over, "");
     }
 }

@@ -106,7 +106,8 @@ static const tdsl_dist_value *values_of(Arena *a, const DistPlan *plan)
                               .cuts = v->cut,
                               .fold = v->fold == OP_COPY ? TDSL_FOLD_NONE : TDSL_FOLD_SUM,
                               .n_over = (int32_t)v->n_over,
-                              .over = numbers_of(a, v->n_over, v->over)};
+                              .over = numbers_of(a, v->n_over, v->over),
+                              .spread = v->spread};
     }
     return values;
 }

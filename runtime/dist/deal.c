@@ -35,8 +35,7 @@ int64_t tdsl_leaves_in(int64_t n, int64_t leaves)
 
 int64_t tdsl_leaf_first(int64_t n, int64_t leaves, int64_t leaf)
 {
-    int64_t longer = n % leaves;
-    return leaf * (n / leaves) + (leaf < longer ? leaf : longer);
+    return leaf * (n / leaves) + (leaf * (n % leaves) + leaves - 1) / leaves;
 }
 
 void tdsl_part_leaves(int64_t leaves, int64_t parts, int64_t part, int64_t *lo, int64_t *hi)
@@ -158,6 +157,11 @@ int64_t tdsl_leaves_number(const Leaves *l)
     return number;
 }
 
+static bool is_spread(const tdsl_dist_value *v)
+{
+    return v->fold == TDSL_FOLD_NONE && v->n_over > 0;
+}
+
 void tdsl_value_box(const Setting *s, int32_t value, int32_t rank, Box *out)
 {
     const tdsl_dist_value *v = &s->dist->values[value];
@@ -172,6 +176,18 @@ void tdsl_value_box(const Setting *s, int32_t value, int32_t rank, Box *out)
             out->lo[d] = tdsl_leaf_first(n, all, lo);
             out->hi[d] = tdsl_leaf_first(n, all, hi);
         }
+    }
+    if (is_spread(v)) {
+        int64_t d = v->spread, lo = out->lo[d], n = out->hi[d] - lo, parts = 1, part = 0;
+        int32_t at[TDSL_DIST_AXES];
+        tdsl_place_of(s, rank, at);
+        for (int32_t k = 0; k < v->n_over; k++) {
+            int32_t axis = s->dist->cuts[v->over[k]].axis;
+            part = part * s->mesh->size[axis] + at[axis];
+            parts *= s->mesh->size[axis];
+        }
+        out->lo[d] = lo + tdsl_leaf_first(n, parts, part);
+        out->hi[d] = lo + tdsl_leaf_first(n, parts, part + 1);
     }
 }
 
@@ -190,6 +206,9 @@ uint32_t tdsl_value_axes(const Setting *s, int32_t value)
     uint32_t axes = 0;
     for (int32_t d = 0; d < v->rank; d++) {
         axes |= v->cuts[d] >= 0 ? 1u << s->dist->cuts[v->cuts[d]].axis : 0;
+    }
+    for (int32_t k = 0; is_spread(v) && k < v->n_over; k++) {
+        axes |= 1u << s->dist->cuts[v->over[k]].axis;
     }
     return axes;
 }

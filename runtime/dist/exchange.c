@@ -157,6 +157,9 @@ typedef struct Terms {
     const tdsl_dist_value *v; /* type, how terms are combined, over what */
     uint32_t axes;
     bool of_arg; /* one of each rank */
+    int32_t
+        spread; /* the value that the sums are, of which each rank has a part; -1: each has them whole */
+    Box box; /* of the elements */
     int64_t count;
     int64_t most; /* that some rank has */
 } Terms;
@@ -188,10 +191,37 @@ static int64_t count_terms(const Walk *w, const Terms *t, int32_t rank)
     return terms_of(w, t, rank, 0, w->scratch);
 }
 
-/* The nodes of all ranks of the group: those of others lie in what was received from them, own ones at `own`; each is `count` elements
- * apart by `stride` bytes. */
-static void fold_terms(Walk *w, const Terms *t, char *own, int64_t stride, int64_t piece,
-                       int64_t count, char *out, int64_t size)
+/* The piece of the terms that a rank adds up: its part of the value, if that is spread, else of the elements in order. */
+static void piece_of(const Walk *w, const Terms *t, int32_t rank, int32_t members,
+                     int32_t member, Box *out)
+{
+    if (t->spread >= 0) {
+        tdsl_value_box(&w->setting, t->spread, rank, out);
+        return;
+    }
+    *out = (Box){.rank = 1};
+    tdsl_part_leaves(t->box.hi[0], members, member, &out->lo[0], &out->hi[0]);
+}
+
+/* Pieces of own terms, which are `bytes` apart, side by side: where they lie, if that is so, else a copy. */
+static char *take_pieces(Walk *w, const Terms *t, const Box *piece, char *own, int64_t mine,
+                         int64_t bytes, int64_t size)
+{
+    int64_t part = tdsl_box_count(piece) * size, first = 0;
+    bool run = (mine == 1 || part == bytes) && tdsl_box_is_run(&t->box, piece, &first);
+    if (run) {
+        return own == NULL ? NULL : own + first * size;
+    }
+    char *to = tdsl_walk_take(w, mine * part);
+    for (int64_t k = 0; w->comm != NULL && k < mine; k++) {
+        tdsl_box_copy(to + k * part, piece, own + k * bytes, &t->box, piece, size);
+    }
+    return to;
+}
+
+/* The nodes of all ranks of the group, those of others in what was received from them, `count` elements each, to their sum. */
+static void fold_terms(Walk *w, const Terms *t, char *own, int64_t count, char *out,
+                       int64_t size)
 {
     int64_t n = 0;
     for (int32_t r = 0, member = 0; r < w->setting.ranks; r++) {
@@ -200,8 +230,8 @@ static void fold_terms(Walk *w, const Terms *t, char *own, int64_t stride, int64
         }
         int64_t more = terms_of(w, t, r, member++, w->scratch + n);
         for (int64_t k = 0; k < more; k++) {
-            w->scratch[n + k].data =
-                r == w->rank ? own + k * stride : (char *)w->receive[r].data + k * piece;
+            char *data = r == w->rank ? own : w->receive[r].data;
+            w->scratch[n + k].data = data + k * count * size;
         }
         n += more;
     }
@@ -224,45 +254,54 @@ static tdsl_status reduce_whole(Walk *w, const Terms *t, char *own, char *out, i
     }
     tdsl_status status = exchange(w);
     if (w->comm != NULL && status == TDSL_OK) {
-        fold_terms(w, t, own, bytes, bytes, t->count, out, size);
+        fold_terms(w, t, own, t->count, out, size);
     }
     return status;
 }
 
-/* Each rank gets a piece of all terms, and gives the sum of it to the others: a reduce-scatter and an allgather. */
-static tdsl_status reduce_pieces(Walk *w, const Terms *t, int32_t members, char *own, char *out,
-                                 int64_t size)
+/* Each rank gets its piece of all terms, and adds them up: a reduce-scatter. */
+static tdsl_status scatter_sums(Walk *w, const Terms *t, int32_t members, char *own, char *out,
+                                int64_t size)
 {
-    int64_t bytes = t->count * size, mine = count_terms(w, t, w->rank), lo = 0, hi = 0;
-    tdsl_part_leaves(t->count, members, group_size(w, t, w->rank), &lo, &hi);
-    int64_t piece = (hi - lo) * size;
+    int64_t bytes = t->count * size, mine = count_terms(w, t, w->rank);
+    int32_t self = group_size(w, t, w->rank);
+    Box piece, theirs;
+    piece_of(w, t, w->rank, members, self, &piece);
+    int64_t count = tdsl_box_count(&piece);
     for (int32_t r = 0, member = 0; r < w->setting.ranks; r++) {
-        int64_t first = 0, last = 0;
         w->send[r] = w->receive[r] = (tdsl_dist_bytes){NULL, 0};
         if (!agree_on(w, r, w->rank, ~t->axes)) {
             continue;
         }
-        tdsl_part_leaves(t->count, members, member++, &first, &last);
-        if (r == w->rank) {
-            continue;
-        }
-        int64_t part = (last - first) * size, theirs = count_terms(w, t, r);
-        w->send[r] = (tdsl_dist_bytes){tdsl_walk_take(w, mine * part), mine * part};
-        w->receive[r] = (tdsl_dist_bytes){tdsl_walk_take(w, theirs * piece), theirs * piece};
-        for (int64_t k = 0; w->comm != NULL && part > 0 && k < mine; k++) {
-            memcpy((char *)w->send[r].data + k * part, own + k * bytes + first * size,
-                   (size_t)part);
+        piece_of(w, t, r, members, member++, &theirs);
+        if (r != w->rank) {
+            int64_t to = mine * tdsl_box_count(&theirs) * size,
+                    from = count_terms(w, t, r) * count * size;
+            w->send[r] =
+                (tdsl_dist_bytes){take_pieces(w, t, &theirs, own, mine, bytes, size), to};
+            w->receive[r] = (tdsl_dist_bytes){tdsl_walk_take(w, from), from};
         }
     }
+    char *kept = take_pieces(w, t, &piece, own, mine, bytes, size);
     tdsl_status status = exchange(w);
     if (w->comm != NULL && status == TDSL_OK) {
-        fold_terms(w, t, own + lo * size, bytes, piece, hi - lo, out + lo * size, size);
+        fold_terms(w, t, kept, count, out, size);
     }
+    return status;
+}
+
+/* The same, and the sum of each piece to the others. */
+static tdsl_status reduce_pieces(Walk *w, const Terms *t, int32_t members, char *own, char *out,
+                                 int64_t size)
+{
+    int64_t lo = 0, hi = 0;
+    tdsl_part_leaves(t->count, members, group_size(w, t, w->rank), &lo, &hi);
+    tdsl_status status = scatter_sums(w, t, members, own, out + lo * size, size);
     for (int32_t r = 0, member = 0; r < w->setting.ranks; r++) {
         int64_t first = 0, last = 0;
         if (agree_on(w, r, w->rank, ~t->axes)) {
             tdsl_part_leaves(t->count, members, member++, &first, &last);
-            int64_t part = (last - first) * size;
+            int64_t part = (last - first) * size, piece = (hi - lo) * size;
             bool counted = w->base == NULL;
             w->send[r] =
                 (tdsl_dist_bytes){counted ? NULL : out + lo * size, r == w->rank ? 0 : piece};
@@ -273,13 +312,17 @@ static tdsl_status reduce_pieces(Walk *w, const Terms *t, int32_t members, char 
     return status == TDSL_OK ? exchange(w) : status;
 }
 
-static tdsl_status reduce(Walk *w, const Terms *t, char *own, char *out)
+static tdsl_status reduce(Walk *w, Terms *t, char *own, char *out)
 {
     int64_t size = tdsl_dtype_size(t->v->dtype);
     int32_t members = group_size(w, t, w->setting.ranks);
     size_t mark = w->top;
+    if (t->spread < 0) {
+        t->box = (Box){.rank = 1, .hi = {t->count}};
+    }
     /* All ranks choose alike, also where blocks of some are smaller. */
-    tdsl_status status = members * t->most * size <= WHOLE_BYTES || members == 1
+    tdsl_status status = t->spread >= 0 ? scatter_sums(w, t, members, own, out, size)
+                         : members * t->most * size <= WHOLE_BYTES || members == 1
                              ? reduce_whole(w, t, own, out, size)
                              : reduce_pieces(w, t, members, own, out, size);
     w->top = mark;
@@ -369,7 +412,7 @@ tdsl_status tdsl_walk_read(Walk *w, const tdsl_dist_step *step)
     tdsl_status status = TDSL_OK;
     if (partial) {
         tdsl_dist_value v = {.dtype = info->dtype, .fold = TDSL_FOLD_SUM};
-        Terms t = {&v, ~from.axes, true, 0, 0};
+        Terms t = {.v = &v, .axes = ~from.axes, .of_arg = true, .spread = -1};
         status = read_partial(w, step->arg, &t, &array);
     }
     if (status == TDSL_OK) {
@@ -410,8 +453,12 @@ tdsl_status tdsl_walk_write(Walk *w, const tdsl_dist_step *step)
 tdsl_status tdsl_walk_reduce(Walk *w, const tdsl_dist_step *step)
 {
     const tdsl_dist_value *v = &w->setting.dist->values[step->value];
-    Terms t = {v, 0, false, value_count(w, step->value),
-               most_count(w, value_layout(w, step->value))};
+    Terms t = {.v = v,
+               .spread =
+                   w->setting.dist->values[step->complete].n_over > 0 ? step->complete : -1,
+               .count = value_count(w, step->value),
+               .most = most_count(w, value_layout(w, step->value))};
+    tdsl_value_box(&w->setting, step->value, w->rank, &t.box);
     for (int32_t k = 0; k < v->n_over; k++) {
         t.axes |= 1u << w->setting.dist->cuts[v->over[k]].axis;
     }

@@ -165,7 +165,7 @@ static PairPiece nth_piece(const Pairs *p, int64_t k)
 
 static int64_t first_leaf(const Pairs *p, int64_t part)
 {
-    return part * (p->n / p->parts) + (part < p->n % p->parts ? part : p->n % p->parts);
+    return (part * p->n + p->parts - 1) / p->parts;
 }
 
 static bool touches(const Pairs *p, int64_t part, const PairPiece *piece)

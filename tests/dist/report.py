@@ -20,6 +20,9 @@ kernel aomo(E: f64[n, n, x] shard(x), Co: f64[n, o] shard(n), Cv: f64[n, v]) -> 
 kernel gemm(A: f64[m, k] shard(r(m), c(k)), B: f64[k, n] shard(r(k), c(n))) -> (C: f64[m, n] shard(r(m), c(n))) {
     C[i,j] = A[i,p] * B[p,j];
 }
+kernel gemm3(A: f64[m, k] shard(r(m), d(k), c(k)), B: f64[k, n] shard(d(k), r(k), c(n))) -> (C: f64[m, n] shard(r(m), c(n), d(n))) {
+    C[i,j] = A[i,p] * B[p,j];
+}
 kernel add(x: f64[n, m] partial) -> (y: f64[n] shard(n)) { y[i] = sum[j](x[i,j]); }
 """
 
@@ -61,6 +64,9 @@ def main():
         assert r["memory"] >= 2 * block + 3 * n * n // 64 * 8 and r["imbalance"] == 1, r
         assert r["next_best"][0]["times"] > 1 and "over" in r["next_best"][0]["cuts"], r
         refused(tdslc, run, path, r["memory"])
+        r = ranks(tdslc, path, "gemm3", "r:4,c:4,d:4", f"m={n}", f"n={n}", f"k={n}")
+        block = n // 4 * n // 4 * 8  # of A, of B, and of the sums of C; of each 3 of 4 parts move
+        assert r["received"] == 3 * block * 3 // 4 and abs(r["received"] / r["bound"] - 1) < 1e-6, r
         r = ranks(tdslc, path, "aomo", "p:8", "n=64", "o=8", "v=56", "x=256")
         assert r["received"] == r["bound"] == 64 * 8 * 8 * 7 // 8, r  # the coefficients, and nothing else
         r = ranks(tdslc, path, "mp2", "p:4", "o=16", "v=32", "x=64")

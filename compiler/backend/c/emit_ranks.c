@@ -176,7 +176,7 @@ static void values_emit(Ranks *r)
         text_printf(r->out, "%s, %s, %u, ", v->rank == 0 ? "" : "}", dist_fold(v->fold),
                     v->n_over);
         put_numbers(r, "int32_t", v->n_over, v->over);
-        text_put(r->out, "},\n");
+        text_printf(r->out, ", %u},\n", v->spread);
     }
     text_put(r->out, "};\n");
 }
@@ -268,7 +268,7 @@ static const char cut_text[] =
     "\n/* Where leaf `leaf` of `leaves` begins, of n positions. */\n"
     "static int64_t tdsl_leaf_begin(int64_t n, int64_t leaves, int64_t leaf)\n"
     "{\n"
-    "    return leaf * (n / leaves) + (leaf < n % leaves ? leaf : n % leaves);\n"
+    "    return leaf * (n / leaves) + (leaf * (n % leaves) + leaves - 1) / leaves;\n"
     "}\n"
     "\nstatic tdsl_range tdsl_range_of(const tdsl_dist_info *dist, int32_t arg, int32_t dim, "
     "const int64_t *dims,\n"

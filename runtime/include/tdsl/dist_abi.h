@@ -9,7 +9,7 @@
 #include "tdsl/abi.h"
 #endif
 
-#define TDSL_DIST_VERSION 1
+#define TDSL_DIST_VERSION 2
 
 #define TDSL_DIST_AXES 8
 
@@ -45,8 +45,8 @@ typedef struct tdsl_dist_arg {
     const tdsl_dist_piece *pieces;
 } tdsl_dist_arg;
 
-/* An extent of N positions that is cut has min(N, leaves) leaves, one at least, of which the first N mod that many have a position more. The
- * parts of an axis have whole leaves, the first ones a leaf more. Of two cuts that are mates a part has pairs of leaves, that of the first cut not behind that of the
+/* An extent of N positions that is cut has min(N, leaves) leaves, one at least: leaf i of L begins at position i N / L, rounded up, so that leaves of
+ * finer cuts lie within those of coarser ones. The parts of an axis have whole leaves in the same way. Of two cuts that are mates a part has pairs of leaves, that of the first cut not behind that of the
  * second one; a sum over both counts pairs of different leaves twice, as its terms are the same with the two exchanged. */
 typedef struct tdsl_dist_cut {
     tdsl_dist_dim extent;
@@ -66,7 +66,8 @@ typedef struct tdsl_dist_cut {
 #define TDSL_FOLD_ALL  6
 
 /* What a rank holds: dense, in C order, of each dimension its part of a cut, or all of it. A partial value has a term for each leaf of the cuts
- * in `over`, the first slowest. */
+ * in `over`, the first slowest. A complete value with `over` is spread: dimension `spread` of its block is dealt once more, to the parts of the axes of those
+ * cuts, the first slowest. */
 typedef struct tdsl_dist_value {
     int32_t dtype; /* tdsl_dtype */
     int32_t rank;
@@ -75,6 +76,7 @@ typedef struct tdsl_dist_value {
     int32_t fold;
     int32_t n_over;
     const int32_t *over;
+    int64_t spread;
 } tdsl_dist_value;
 
 #define TDSL_STEP_READ 1 /* argument `arg` to `value` */
