@@ -15,10 +15,13 @@ import sys
 FOLDER = os.environ.get("TDSL_TESTS_ENVIRONMENT") or os.path.expanduser("~/.cache/tdsl-tests")
 PYTHON = os.path.join(FOLDER, "bin", "python")
 
+# An MPI with the standard ABI of MPI 5, apart, so that mpi4py goes on with the system's.
+MPI = os.path.join(FOLDER, "mpi-5")
+
 # What is imported, and what pip is given for it, each line by a call of its own. torch's own list of dependencies has three gigabytes of libraries
 # for GPUs, so those that a host needs are named here.
 WANTED = [("numpy", ["numpy"]), ("opt_einsum", ["opt_einsum", "pytest"]), ("cotengra", ["cotengra"]), ("ml_dtypes", ["ml_dtypes"]), ("jax", ["jax"]), ("pyscf", ["pyscf"]),
-          ("klr", ["klr-lang==0.0.9"]), ("mypy", ["mypy"]), ("mpi4py", ["mpi4py"]),
+          ("klr", ["klr-lang==0.0.9"]), ("mypy", ["mypy"]), ("mpi4py", ["mpi4py"]), ("mpich", ["--prefix", MPI, "--no-deps", "mpich>=5"]),
           ("torch", ["filelock", "typing-extensions", "setuptools", "sympy", "networkx", "jinja2", "fsspec"], ["--no-deps", "torch"])]
 
 
@@ -26,8 +29,13 @@ def run(*command):
     return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
 
 
+def tried(name):
+    """A package of Python is imported; MPI is no such."""
+    return run(*([os.path.join(MPI, "bin", "mpicc_abi"), "-show"] if name == "mpich" else [PYTHON, "-c", f"import {name}"]))
+
+
 def imports(name):
-    return run(PYTHON, "-c", f"import {name}").returncode == 0
+    return tried(name).returncode == 0
 
 
 def last_line(text):
@@ -68,7 +76,7 @@ def install(name, *steps):
         why = stand_ins(folder)
         if why:
             return why
-    done = run(PYTHON, "-c", f"import {name}")
+    done = tried(name)
     return None if done.returncode == 0 else last_line(done.stdout)
 
 

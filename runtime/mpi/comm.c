@@ -180,9 +180,13 @@ tdsl_status tdsl_comm_from_mpi(MPI_Comm comm, int32_t timeout_ms, tdsl_comm *out
     return status;
 }
 
-tdsl_status tdsl_comm_from_fortran(MPI_Fint comm, int32_t timeout_ms, tdsl_comm *out)
+tdsl_status tdsl_comm_from_fortran(tdsl_mpi_fint comm, int32_t timeout_ms, tdsl_comm *out)
 {
+#ifdef MPI_ABI_VERSION
+    return tdsl_comm_from_mpi(MPI_Comm_fromint(comm), timeout_ms, out);
+#else
     return tdsl_comm_from_mpi(MPI_Comm_f2c(comm), timeout_ms, out);
+#endif
 }
 
 int tdsl_comm_is_lost(const tdsl_comm *comm)

@@ -15,9 +15,14 @@ TDSL_BEGIN
  * call stays in use. MPI_Finalize may wait for the rank that did not come: it is the program that calls MPI_Abort. */
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_comm_from_mpi(MPI_Comm comm, int32_t timeout_ms,
                                                        tdsl_comm *out);
-/* The same from a handle of Fortran, as mpi4py gives by py2f(). */
-TDSL_API TDSL_NODISCARD tdsl_status tdsl_comm_from_fortran(MPI_Fint comm, int32_t timeout_ms,
-                                                           tdsl_comm *out);
+/* The same from a handle of Fortran, as mpi4py gives by py2f(). The standard ABI of MPI 5 has handles as int, and no MPI_Fint. */
+#ifdef MPI_ABI_VERSION
+typedef int tdsl_mpi_fint;
+#else
+typedef MPI_Fint tdsl_mpi_fint;
+#endif
+TDSL_API TDSL_NODISCARD tdsl_status tdsl_comm_from_fortran(tdsl_mpi_fint comm,
+                                                           int32_t timeout_ms, tdsl_comm *out);
 /* Not 0: a call has failed in a way that leaves ranks at different places. */
 TDSL_API int tdsl_comm_is_lost(const tdsl_comm *comm);
 TDSL_API void tdsl_comm_free_mpi(tdsl_comm *comm);
