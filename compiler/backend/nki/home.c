@@ -8,7 +8,7 @@
  * other way (a transpose for each tile), and not measured:
  *   a matmul contracts over partitions: an operand that has the dimension elsewhere is turned;
  *   other folds run along the free axis;
- *   batches are taken one by one: any other dimension of 4 or more is better.
+ *   batches are taken one by one, as what loops set one position after the other: any other dimension of 4 or more is better.
  * What a contraction with levels makes has the first of its rows there. */
 #define WEIGHT_CONTRACTED 3.0
 #define WEIGHT_SECOND     2.9 /* where levels name another label of the sum first */
@@ -51,10 +51,20 @@ static bool lies_along(const Lower *l, const Stmt *s, Affine at)
     return along;
 }
 
+/* Does a loop set one position after the other, and the statement none but that? */
+static bool is_one(const Stmt *s, Affine at)
+{
+    bool one = at.n > 0;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        one &= !affine_uses(at, s->index[i].var);
+    }
+    return one;
+}
+
 static void score_store(const Lower *l, const Stmt *s, double *score)
 {
     for (uint32_t d = 0; d < l->from->bufs.at[s->dst].rank; d++) {
-        score[d] *= is_sum(s, s->at[d]) ? WEIGHT_SUM : 1.0;
+        score[d] *= is_sum(s, s->at[d]) ? WEIGHT_SUM : is_one(s, s->at[d]) ? WEIGHT_BATCH : 1.0;
     }
 }
 

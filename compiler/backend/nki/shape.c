@@ -257,6 +257,7 @@ static double price(Lower *l, const Place *dst, const Loads *loads, const Shape 
     if (!plain) {
         double elements = boxes * (at_least(free, NKI_LEAST_CYCLES) + BOX_CYCLES);
         add_operations(l, s, loads, elements, &all);
+        all.engine += loads->n == 0 && l->home[dst->buf].on_chip ? elements : 0;
     }
     if (terms > 1) {
         all.vector +=
@@ -270,9 +271,24 @@ static double price(Lower *l, const Place *dst, const Loads *loads, const Shape 
 
 /* ---- the ways ---- */
 
-/* The shape with the labels of `p` on partitions; all others on the free axis, those of the result as it has them. */
+/* The labels in the order in which they lie on the free axis of the block. */
+static void by_stride(const Lower *l, const Place *x, Labels *list)
+{
+    for (uint32_t i = 1; i < list->n; i++) {
+        uint8_t label = list->at[i];
+        int64_t stride = block_stride(l, x, label);
+        uint32_t at = i;
+        for (; at > 0 && block_stride(l, x, list->at[at - 1]) < stride; at--) {
+            list->at[at] = list->at[at - 1];
+        }
+        list->at[at] = label;
+    }
+}
+
+/* The shape with the labels of `p` on partitions; all others on the free axis, those of the result as it has them, or as
+ * they lie in its block. */
 static Shape shape_with(const Lower *l, const Place *dst, const Loads *loads, Labels p,
-                        uint32_t n, bool fold_first)
+                        uint32_t n, bool fold_first, bool as_it_lies)
 {
     Shape s = {.p = p, .fold_first = fold_first};
     s.fold_p = !place_has(dst, p.at[0]);
@@ -283,6 +299,9 @@ static Shape shape_with(const Lower *l, const Place *dst, const Loads *loads, La
                 add_label(&s.keep, label);
             }
         }
+    }
+    if (as_it_lies) {
+        by_stride(l, dst, &s.keep);
     }
     const Place *most =
         NULL; /* what is folded is taken as it lies in the largest of the operands */
@@ -325,10 +344,10 @@ typedef struct Ways {
     double least;
 } Ways;
 
-static void try_shape(Ways *w, Labels p)
+static void try_order(Ways *w, Labels p, bool as_it_lies)
 {
     for (uint32_t first = 0; first < 2; first++) {
-        Shape s = shape_with(w->l, w->dst, w->loads, p, w->n, first == 1);
+        Shape s = shape_with(w->l, w->dst, w->loads, p, w->n, first == 1, as_it_lies);
         if (first == 1 && (labels_count(s.keep, &w->l->now.full) == 1 ||
                            labels_count(s.fold, &w->l->now.full) == 1 || w->l->now.part >= 0)) {
             break;
@@ -338,6 +357,16 @@ static void try_shape(Ways *w, Labels p)
             w->best = s;
             w->least = t;
         }
+    }
+}
+
+static void try_shape(Ways *w, Labels p)
+{
+    const Home *h = &w->l->home[w->dst->buf];
+    int32_t rows = h->on_chip && w->dst->rank > 0 ? w->dst->label[h->pdim] : -1;
+    try_order(w, p, false);
+    if (rows >= 0 && labels_have(p, (uint32_t)rows)) {
+        try_order(w, p, true);
     }
 }
 
@@ -379,7 +408,8 @@ Shape statement_shape_ns(Lower *l, const Place *dst, const Expr *value, uint32_t
         return (Shape){.keep = {.n = n}}; /* label 0, if any */
     }
     Ways w = {.l = l, .dst = dst, .loads = &loads, .n = n, .least = -1};
-    w.plain = expr_uncast(value)->kind == EXPR_LOAD;
+    w.plain = expr_uncast(value)->kind == EXPR_LOAD &&
+              !(l->home[dst->buf].on_chip && loads.n == 1 && l->home[loads.at[0].buf].on_chip);
     w.whole = whole_is_masked(l, value); /* boxes of one kind */
     try_sets(&w, (Labels){0}, 0);
     *ns = w.least;

@@ -10,11 +10,7 @@ static void add_label(Labels *x, uint32_t label)
     x->at[x->n++] = (uint8_t)label;
 }
 
-#define MASKED_ELEMENTS 256                  /* of a row, at a time */
-#define CUT_LEAST       (2 * NKI_PARTITIONS) /* positions of a label that is cut into rows */
-#define ROWS_LEAST      100 /* of the partitions, that are filled by rows without a rest */
-#define CUT_GAIN        0.9 /* of the time, at most */
-
+#define MASKED_ELEMENTS 256 /* of a row, at a time */
 /* ---- without a fold ---- */
 
 bool statement_target(Lower *l, const Place *dst, const Shape *s, const Box *box, TileView *out)
@@ -519,16 +515,6 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
 
 /* ---- vectors ---- */
 
-/* Into how many rows so many positions are cut: as many as leave no rest, where these fill most of the partitions. */
-static int64_t rows_of(int64_t n)
-{
-    int64_t rows = NKI_PARTITIONS;
-    while (rows > ROWS_LEAST && n % rows != 0) {
-        rows--;
-    }
-    return n % rows == 0 ? rows : NKI_PARTITIONS;
-}
-
 /* The next piece of a vector: rows of one length that follow each other, of which partitions have one each; at last what is less than
  * one element for each. */
 static bool flat_next(Lower *l, int64_t end)
@@ -536,7 +522,7 @@ static bool flat_next(Lower *l, int64_t end)
     int64_t at = l->now.flat == 0 ? l->now.full.s[0]
                                   : l->now.full.s[0] + l->now.full.n[0] * l->now.full.n[1];
     int64_t left = end - at, row = left / NKI_PARTITIONS, most = l->room.tile_elements;
-    int64_t rows = row < most ? rows_of(left) : NKI_PARTITIONS;
+    int64_t rows = row < most ? cut_rows_of(left) : NKI_PARTITIONS;
     row = row == 0 || row >= most ? row : left / rows;
     row = row < most ? row : most;
     l->now.full.s[0] = at;
@@ -605,78 +591,6 @@ static void lower_shape(Lower *l, const Stmt *s, bool overwrite)
     }
 }
 
-/* Cuts a label into a row for each partition. */
-static void cut_label(Lower *l, uint32_t label)
-{
-    int64_t rows = rows_of(l->now.full.n[label]);
-    l->now.cut = label;
-    l->now.flat = l->now.full.n[label] / rows;
-    l->now.full.n[label] = l->now.flat;
-    l->now.full.s[l->now.n_labels] = 0;
-    l->now.full.n[l->now.n_labels] = rows;
-}
-
-static void cut_end(Lower *l, const Box *full)
-{
-    l->now.full = *full;
-    l->now.flat = 0;
-    l->now.cut = 0;
-}
-
-static double shape_time(Lower *l, const Stmt *s)
-{
-    double ns = 0;
-    Place dst = lower_target(l, s);
-    (void)statement_shape_ns(l, &dst, s->value, lower_labels(l), &ns);
-    return ns;
-}
-
-/* May a label be cut: does all that moves with it lie in HBM, forwards? Of a fold nothing may be left, which would be stored again. */
-static bool may_cut(Lower *l, const Stmt *s, uint32_t label)
-{
-    int64_t n = l->now.full.n[label];
-    Loads loads = {0};
-    Place dst = lower_target(l, s);
-    collect_loads(l, s->value, &loads);
-    const Expr *next = lower_next_value(l, s);
-    if (next != NULL) {
-        collect_loads(l, next, &loads);
-    }
-    bool may = n >= CUT_LEAST && (place_has(&dst, label) || n % rows_of(n) == 0);
-    for (uint32_t i = 0; i <= loads.n && may; i++) {
-        const Place *x = i < loads.n ? &loads.at[i] : &dst;
-        if (i < loads.n && x->buf == s->dst) {
-            continue; /* what the next statement reads */
-        }
-        bool memory = !l->home[x->buf].on_chip || !place_has(x, label);
-        may = memory && !l->pair[x->buf] && !l->turn[x->buf].is;
-        for (uint32_t d = 0; d < x->rank; d++) {
-            may &= place_coef(x, d, label) >= 0;
-        }
-    }
-    return may;
-}
-
-/* The label whose rows, one for each partition, make the statement much quicker; n_labels: none does. And how long it takes. */
-static uint32_t find_cut(Lower *l, const Stmt *s, double *least)
-{
-    uint32_t best = l->now.n_labels;
-    Box full = l->now.full;
-    *least = shape_time(l, s);
-    for (uint32_t label = 0; label < l->now.n_labels && l->now.part < 0; label++) {
-        if (l->now.n_labels + 2 >= PART_LABEL || !may_cut(l, s, label)) {
-            continue;
-        }
-        cut_label(l, label);
-        double ns = shape_time(l, s);
-        cut_end(l, &full);
-        bool better = ns < *least * (best == l->now.n_labels ? CUT_GAIN : 1.0);
-        best = better ? label : best;
-        *least = better ? ns : *least;
-    }
-    return best;
-}
-
 /* Does the value move with something that the statement sums over? */
 static bool is_summed(Lower *l, const Stmt *s, const Expr *e)
 {
@@ -716,7 +630,7 @@ bool lower_is_cut(Lower *l, const Stmt *s)
 {
     double ns = 0;
     s = without_factor(l, s);
-    bool cut = find_cut(l, s, &ns) < l->now.n_labels;
+    bool cut = cut_find(l, s, &ns).kind != CUT_NONE;
     l->now.factor = NULL;
     return cut;
 }
@@ -725,7 +639,7 @@ double lower_map_ns(Lower *l, const Stmt *s)
 {
     double ns = 0;
     s = without_factor(l, s);
-    (void)find_cut(l, s, &ns);
+    (void)cut_find(l, s, &ns);
     l->now.factor = NULL;
     return ns;
 }
@@ -736,21 +650,18 @@ void lower_map(Lower *l, const Stmt *s, bool overwrite)
         lower_flat(l, s, overwrite);
         return;
     }
-    if (lower_chunks(l, s)) {
-        return;
-    }
     double ns = 0;
     s = without_factor(l, s);
-    uint32_t label = find_cut(l, s, &ns);
-    if (label < l->now.n_labels) {
+    LabelCut c = cut_find(l, s, &ns);
+    if (c.kind != CUT_NONE) {
         Box full = l->now.full, rest = full;
-        cut_label(l, label);
+        cut_label(l, c);
         int64_t done = l->now.flat * l->now.full.n[l->now.n_labels];
         lower_shape(l, s, overwrite);
-        rest.s[label] += done;
-        rest.n[label] -= done;
+        rest.s[c.label] += done;
+        rest.n[c.label] -= done;
         cut_end(l, &rest);
-        if (rest.n[label] > 0 && !l->tried.failed) {
+        if (rest.n[c.label] > 0 && !l->tried.failed) {
             lower_shape(l, s, overwrite);
         }
         l->now.full = full;

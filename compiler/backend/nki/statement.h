@@ -32,9 +32,27 @@ Box shape_box(const Lower *l, const Shape *s);
 /* The labels of the free axis, in their order. */
 Labels shape_free(const Shape *s);
 
-/* ---- chunks.c ---- */
-/* A statement over blocks of several chunks of rows alone, all of them at once; false, and nothing done: it is another one. */
-bool lower_chunks(Lower *l, const Stmt *s);
+/* ---- label_cut.c ---- */
+/* A label as two, so that all of its partitions are filled, or all of its chunks are taken, by one instruction. */
+typedef enum CutKind {
+    CUT_NONE,
+    CUT_ROWS,  /* of memory: long rows, one on each partition */
+    CUT_CHUNKS /* of blocks, which lie in chunks of 128 rows side by side: position 128 c + r is chunk c of partition r */
+} CutKind;
+
+typedef struct LabelCut {
+    CutKind kind;
+    uint32_t label;
+} LabelCut;
+
+/* Into how many rows so many positions are cut: as many as leave no rest, where these fill most of the partitions. */
+int64_t cut_rows_of(int64_t n);
+/* The outer label is number n_labels then. */
+void cut_label(Lower *l, LabelCut c);
+/* And is none again, with these extents. */
+void cut_end(Lower *l, const Box *full);
+/* The cut that makes the statement much quicker, if there is one, and how long it takes. */
+LabelCut cut_find(Lower *l, const Stmt *s, double *least);
 
 /* ---- statement.c ---- */
 /* A statement without a fold, box by box. */
