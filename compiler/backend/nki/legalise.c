@@ -275,7 +275,8 @@ static Kernel *lower_several(Lower *first, const Kernel *k)
         lower_whole(first, turned, &whole);
         Kernel *other = whole.kernel != NULL ? whole.kernel : lower_parts_of(first, turned);
         bool better = parts == NULL ||
-                      (other != NULL && instr_places(other) * 4 < instr_places(parts) * 3);
+                      (other != NULL && instr_places(other) * 4 < instr_places(parts) * 3 &&
+                       nki_most_descriptors(other, first->chip).descriptors <= NKI_DESCRIPTORS);
         ctx->diags = better ? ctx->diags : after;
         parts = better ? other : parts;
     }
