@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which labels are cut over which axes: all choices are priced, one class or none for each axis, for a mesh of four ranks an axis and
- * typical extents. The choice decides in which order sums are added, so it must not depend on the mesh of a call. */
+/* Which labels are cut, each over an axis of a grid of ranks: all choices of up to three classes are priced, for 64 ranks and typical extents. How many
+ * parts an axis has is for each call to say (runtime/dist/choose.c). The choice decides in which order sums are added, so it must not depend on the
+ * ranks of a call. */
+#include <math.h>
 #include <string.h>
 
 #include "dist/parts.h"
@@ -10,9 +12,12 @@
 #define NETWORK 12.5e9
 #define MEMORY  1e11
 #define CALL    1e-6
-#define RANKS   4.0
+#define RANKS   64.0
 
-/* More classes than this are not tried for one axis, the first in the order of the program. */
+/* Axes of a grid, at most. */
+#define GRID_AXES 3u
+
+/* More classes than this are not tried, the first in the order of the program. */
 #define TRIED 24u
 
 /* So many of the next best choices are looked at, and told of. */
@@ -30,11 +35,23 @@ static double positions(const Pricing *p, Dim d)
     return (double)dim_typical(&p->c->g->dims, d);
 }
 
+/* Ranks along each of so many axes. */
+static double along(uint32_t n_axes)
+{
+    return n_axes < 2 ? RANKS : n_axes == 2 ? 8 : n_axes == 3 ? 4 : 2;
+}
+
 /* Into how many parts a cut, or none, divides positions that a rank has: of mates half of all pairs are dealt. */
 static double parts(const Pricing *p, int32_t cut)
 {
-    static const double pairs = 2.8284271247461903; /* whose square is 2 RANKS */
-    return cut < 0 ? 1 : p->x->mate[cut] > 0 ? pairs : RANKS;
+    if (cut < 0) {
+        return 1;
+    }
+    double ranks = along(p->x->n_grid), n = positions(p, p->c->extent[p->x->root[cut]]);
+    bool paired = p->x->mate[cut] > 0;
+    double most = paired ? n * (n + 1) / 2 : n, used = ranks < most ? ranks : most;
+    used = used < 1 ? 1 : used;
+    return paired ? sqrt(2 * used) : used;
 }
 
 /* How many ranks share the labels of a node. */
@@ -43,6 +60,16 @@ static double shares(const Pricing *p, NodeRef r)
     double n = 1;
     for (uint32_t l = 0; l < graph_node(p->c->g, r)->n_labels; l++) {
         n *= parts(p, choice_cut(p->x, class_of(p->c, r, (int32_t)l)));
+    }
+    return n;
+}
+
+/* Parts in which dimension d of an argument lies. */
+static double lies_in(const Pricing *p, const DistArg *arg, uint32_t d)
+{
+    double n = 1;
+    for (uint32_t i = 0; i < arg->n_pieces; i++) {
+        n *= arg->piece[i].dim == d ? along(p->plan->n_axes) : 1;
     }
     return n;
 }
@@ -56,18 +83,16 @@ static double count(const Pricing *p, const Node *n)
     return all;
 }
 
-/* Bytes that a rank lacks of an array of which dimension d has the cut want[d] and lies cut by `arg`. */
+/* Bytes that a rank lacks of an array of which dimension d has the cut want[d] and lies as `arg` says: blocks of both lie within each other. */
 static double lacks(const Pricing *p, const DistArg *arg, uint32_t rank, const Dim *shape,
                     DType t, const int32_t *want)
 {
     double bytes = (double)dtype_bytes(t), has = 1;
     for (uint32_t d = 0; d < rank; d++) {
-        bytes *= positions(p, shape[d]) / parts(p, want[d]);
-    }
-    for (uint32_t i = 0; i < arg->n_pieces; i++) {
-        int32_t cut = want[arg->piece[i].dim];
-        bool same = cut >= 0 && p->x->axis[cut] == arg->piece[i].axis && p->x->mate[cut] == 0;
-        has /= same ? 1 : RANKS;
+        double wanted = parts(p, want[d]), lies = lies_in(p, arg, d);
+        bool paired = want[d] >= 0 && p->x->mate[want[d]] > 0;
+        bytes *= positions(p, shape[d]) / wanted;
+        has *= paired ? 1 / lies : lies > wanted ? wanted / lies : 1;
     }
     return bytes * (1 - has);
 }
@@ -86,6 +111,33 @@ static double read_time(const Pricing *p, NodeRef r, uint32_t k)
            NETWORK;
 }
 
+/* Is the node a large sum that is nothing but a result? Then each rank keeps a part of it. */
+static bool is_spread(const Pricing *p, NodeRef r, double bytes)
+{
+    const Graph *g = p->c->g;
+    if (bytes <= LARGE_BYTES || partial_over(p->c, p->x, r) == 0) {
+        return false;
+    }
+    for (NodeRef x = r + 1; x < g->nodes.n; x++) {
+        const Node *n = graph_node(g, x);
+        for (uint32_t k = 0; k < n->n_operands; k++) {
+            if (n->operand[k] == r) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static double node_bytes(const Pricing *p, const Node *n)
+{
+    double bytes = (double)dtype_bytes(n->acc);
+    for (uint32_t d = 0; d < n->rank; d++) {
+        bytes *= positions(p, n->shape[d]);
+    }
+    return bytes;
+}
+
 /* Seconds for what a node sums over cut labels: a result for each leaf, and one for each rank that moves. */
 static double partial_time(const Pricing *p, NodeRef r)
 {
@@ -94,43 +146,42 @@ static double partial_time(const Pricing *p, NodeRef r)
     if (over == 0) {
         return 0;
     }
-    double bytes = (double)dtype_bytes(n->acc), calls = LEAVES / RANKS;
+    double all = node_bytes(p, n), bytes = all, calls = 1;
     for (uint32_t d = 0; d < n->rank; d++) {
-        bytes *= positions(p, n->shape[d]) /
-                 parts(p, choice_cut(p->x, class_of(p->c, r, n->out[d])));
+        bytes /= parts(p, choice_cut(p->x, class_of(p->c, r, n->out[d])));
     }
     for (uint32_t i = 0; i < p->x->n; i++) {
-        double leaves = positions(p, p->c->extent[p->x->root[i]]);
-        leaves = leaves < LEAVES ? leaves : LEAVES;
-        if ((over >> i & 1) != 0 && p->x->mate[i] > 0) {
-            calls = leaves * (leaves + 1) / 2 / RANKS;
+        double leaves = all > LARGE_BYTES ? LEAVES_LARGE : LEAVES;
+        double most = positions(p, p->c->extent[p->x->root[i]]);
+        leaves = most < leaves ? most : leaves;
+        bool paired = p->x->mate[i] > 0;
+        if ((over >> i & 1) != 0 && (!paired || p->x->mate[i] <= i)) {
+            double each = leaves / parts(p, (int32_t)i);
+            calls *= !paired ? (each > 1 ? each : 1)
+                             : leaves * (leaves + 1) / 2 / along(p->x->n_grid);
         }
     }
-    return bytes * 2 / NETWORK + calls * (bytes / MEMORY + CALL);
+    double moved = bytes * (is_spread(p, r, all) ? 1 : 2);
+    double added = bytes * (calls - 1) + bytes; /* of own leaves, and of others' */
+    return moved / NETWORK + 3 * added / MEMORY + calls * CALL;
 }
 
 static double write_time(const Pricing *p, const Result *result)
 {
     const Node *n = graph_node(p->c->g, result->node);
-    int32_t want[RANK_LIMIT];
     const DistArg *arg = arg_named(p->plan, result->name);
-    double bytes = (double)dtype_bytes(n->dtype), has = 1;
+    double all = node_bytes(p, n), bytes = (double)dtype_bytes(n->dtype), has = 1, lie = 1;
     for (uint32_t d = 0; d < n->rank; d++) {
         int32_t cut = n->out == NULL || result->shape != NULL
                           ? -1
                           : choice_cut(p->x, class_of(p->c, result->node, n->out[d]));
-        want[d] = cut < 0 ? -1 : (int32_t)p->x->axis[cut];
-        bytes *= positions(p, n->shape[d]);
+        double made = parts(p, cut), lies = lies_in(p, arg, d);
+        bytes *= positions(p, n->shape[d]) / lies;
+        has *= made > lies ? lies / made : 1;
+        lie *= lies;
     }
-    for (uint32_t i = 0; i < arg->n_pieces; i++) {
-        bytes /= RANKS;
-    }
-    for (uint32_t d = 0; d < n->rank; d++) {
-        bool same = want[d] < 0;
-        for (uint32_t i = 0; i < arg->n_pieces; i++) {
-            same = same || (arg->piece[i].dim == d && (int32_t)arg->piece[i].axis == want[d]);
-        }
-        has /= same ? 1 : RANKS;
+    if (is_spread(p, result->node, all)) {
+        has = lie < RANKS ? lie / RANKS : 1;
     }
     return bytes * (1 - has) / NETWORK;
 }
@@ -157,7 +208,7 @@ static double price(const Pricing *p)
     return seconds;
 }
 
-/* What may be cut over an axis: classes, then pairs of them. */
+/* What may be cut: classes, then pairs of them. */
 typedef struct Options {
     const Classes *c;
     uint32_t classes, pairs;
@@ -175,25 +226,20 @@ static bool add_cut(Choice *x, uint32_t root, uint32_t axis, uint32_t mate)
     return true;
 }
 
-/* The choice with this number: an option or none for each axis, the first axis slowest. False: a class twice, or two pairs. */
-static bool choice_make(const Options *o, uint32_t n_axes, uint64_t number, Choice *x)
+/* Adds an option, which has an axis of its own. False: a class twice, or two pairs. */
+static bool add_option(const Options *o, uint32_t which, Choice *x)
 {
-    bool paired = false;
-    uint32_t all = o->classes + o->pairs + 1;
-    *x = (Choice){0};
-    for (uint32_t axis = n_axes; axis-- > 0; number /= all) {
-        uint32_t which = (uint32_t)(number % all);
-        if (which > o->classes) {
-            const PairOfClasses *p = &o->pair[which - o->classes - 1];
-            if (paired || !add_cut(x, p->a, axis, x->n + 2) || !add_cut(x, p->b, axis, x->n)) {
-                return false;
-            }
-            paired = true;
-        } else if (which > 0 && !add_cut(x, o->c->root[which - 1], axis, 0)) {
+    uint32_t axis = x->n_grid++;
+    if (which < o->classes) {
+        return add_cut(x, o->c->root[which], axis, 0);
+    }
+    for (uint32_t i = 0; i < x->n; i++) {
+        if (x->mate[i] > 0) {
             return false;
         }
     }
-    return true;
+    const PairOfClasses *p = &o->pair[which - o->classes];
+    return add_cut(x, p->a, axis, x->n + 2) && add_cut(x, p->b, axis, x->n);
 }
 
 /* Has a node labels of both classes? Then its blocks would be squares on the diagonal. */
@@ -309,32 +355,65 @@ static void add_other(Arena *arena, const Classes *c, DistPlan *plan, const Choi
     vec_push(arena, &plan->others, ((DistOther){(uint32_t)percent, x->n, cut}));
 }
 
+/* All choices of more options, from number `from` on, with which there are `left` axes more. */
+static void try_options(Best *best, const Options *o, const DistPlan *plan, const Choice *x,
+                        uint32_t from, uint32_t left)
+{
+    if (left == 0) {
+        keep(best, x, price(&(Pricing){o->c, plan, x}));
+        return;
+    }
+    for (uint32_t k = from; k < o->classes + o->pairs; k++) {
+        Choice more = *x;
+        if (add_option(o, k, &more)) {
+            try_options(best, o, plan, &more, k + 1, left - 1);
+        }
+    }
+}
+
+/* The best choice with so many axes, and more classes over these; `best` has all choices. */
+static double try_axes(Arena *arena, const Options *o, Classes *c, const DistPlan *plan,
+                       uint32_t axes, Best *best, Choice *out)
+{
+    Best of_these = {0};
+    try_options(&of_these, o, plan, &(Choice){0}, 0, axes);
+    for (uint32_t k = 0; k < of_these.n; k++) {
+        keep(best, &of_these.x[k], of_these.seconds[k]);
+    }
+    *out = of_these.x[0];
+    return of_these.n == 0 ? HUGE_VAL : extend(arena, c, plan, out, of_these.seconds[0]);
+}
+
 Choice choose_cuts(Arena *arena, Classes *c, DistPlan *plan, const PairOfClasses *pair,
                    uint32_t n_pairs)
 {
     Best best = {0};
     Options options = {c, c->n_roots < TRIED ? c->n_roots : TRIED, n_pairs, pair};
-    uint32_t n_axes = plan->n_axes < 3 ? plan->n_axes : 3; /* more are left whole */
-    uint64_t all = 1;
-    for (uint32_t a = 0; a < n_axes; a++) {
-        all *= options.classes + options.pairs + 1;
-    }
-    for (uint64_t number = 0; number < all; number++) {
+    Choice chosen = {0};
+    double least = HUGE_VAL;
+    uint32_t *before = ARENA_ARRAY(arena, (size_t)c->n + 1, uint32_t),
+             *after = ARENA_ARRAY(arena, (size_t)c->n + 1, uint32_t);
+    memcpy(before, c->parent, c->n * sizeof *before);
+    memcpy(after, before, c->n * sizeof *before);
+    for (uint32_t axes = 0; axes <= GRID_AXES; axes++) {
         Choice x;
-        if (choice_make(&options, n_axes, number, &x)) {
-            keep(&best, &x, price(&(Pricing){c, plan, &x}));
+        double seconds = try_axes(arena, &options, c, plan, axes, &best, &x);
+        if (seconds < least) {
+            least = seconds;
+            chosen = x;
+            memcpy(after, c->parent, c->n * sizeof *after);
         }
+        memcpy(c->parent, before, c->n * sizeof *before);
     }
-    double least = extend(arena, c, plan, &best.x[0], best.seconds[0]);
-    for (uint32_t k = 1; k < best.n && least > 0 && plan->others.n < TOLD; k++) {
-        bool again = false;
+    memcpy(c->parent, after, c->n * sizeof *after);
+    for (uint32_t k = 0; k < best.n && least > 0 && plan->others.n < TOLD; k++) {
+        bool again = alike(c, &best.x[k], &chosen);
         for (uint32_t i = 0; i < k; i++) {
             again |= alike(c, &best.x[k], &best.x[i]);
         }
-        if (again) {
-            continue;
+        if (!again) {
+            add_other(arena, c, plan, &best.x[k], best.seconds[k] / least);
         }
-        add_other(arena, c, plan, &best.x[k], best.seconds[k] / least);
     }
-    return best.x[0];
+    return chosen;
 }

@@ -6,7 +6,7 @@
  * Owner computes: a label that is cut has one owner for each block of it, and everything with that label is computed there from
  * operands that lie there. What is summed over a cut label is partial until it is reduced. The plan does not depend on how many
  * ranks there are: blocks are whole leaves, sums over a cut label add up leaves in a fixed tree, and the mesh decides only who
- * computes which leaf. So results have the same bits on every mesh. */
+ * computes which leaf, on a grid of ranks that each call chooses for itself. So results have the same bits on every mesh. */
 #ifndef DIST_DIST_H
 #define DIST_DIST_H
 
@@ -28,7 +28,7 @@ typedef struct DistArg {
     const DistPiece *piece; /* of one dimension: the outer axis first */
 } DistArg;
 
-/* A label of the kernel that is cut over an axis. */
+/* A label of the kernel that is cut over an axis of the grid: the ranks, as work is shared out among them. */
 typedef struct DistCut {
     Dim extent;
     uint32_t axis, leaves;
@@ -51,7 +51,7 @@ typedef struct DistValue {
 
 /* Cuts that were not chosen. */
 typedef struct DistOther {
-    uint32_t percent; /* its time, of the chosen one's, at four ranks an axis */
+    uint32_t percent; /* its time, of the chosen one's, on 64 ranks */
     uint32_t n_cuts;  /* 0: every rank computes all */
     const DistCut *cut;
 } DistOther;
@@ -75,6 +75,7 @@ typedef struct DistStep {
 typedef struct DistPlan {
     uint32_t n_axes;
     const Sym *axis; /* null: the only one, without a name */
+    uint32_t n_grid; /* axes of the grid */
     uint32_t n_args;
     const DistArg *arg; /* parameters, then results, as the kernel is called */
     VEC(DistCut) cuts;

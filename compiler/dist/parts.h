@@ -5,8 +5,12 @@
 
 #include "dist/dist.h"
 
-/* Leaves of a cut, at most. */
+/* Leaves of a cut, at most, that nothing is summed over. */
+#define LEAVES_ROWS 4096u
+/* Of one that is: each leaf is a call. */
 #define LEAVES 64u
+/* Bytes from which on a sum is large. */
+#define LARGE_BYTES 65536
 /* Of a cut over which large results are summed: each leaf makes such a result. */
 #define LEAVES_LARGE 8u
 
@@ -43,9 +47,10 @@ uint32_t class_read(const Classes *c, NodeRef n, uint32_t k, uint32_t d);
 
 /* Which classes are cut, as a plan is made. */
 typedef struct Choice {
+    uint32_t n_grid;          /* axes */
     uint32_t n;               /* cuts */
     uint32_t root[DIST_AXES]; /* the class of each */
-    uint32_t axis[DIST_AXES]; /* its axis */
+    uint32_t axis[DIST_AXES]; /* its axis of the grid */
     uint32_t mate[DIST_AXES]; /* 1 + the cut that is its mate; 0: none */
 } Choice;
 

@@ -9,9 +9,6 @@
 /* Pairs of classes that are tried. */
 #define PAIRS 4u
 
-/* Bytes from which on a sum is large. */
-#define LARGE 65536
-
 typedef struct Plan {
     LocalBuild b;
     Classes classes;
@@ -239,7 +236,7 @@ static void spread_sums(const Plan *p)
         const DistStep *step = &plan->steps.at[s];
         DistValue *v = &plan->values.at[step->complete];
         if (step->kind == DIST_REDUCE &&
-            typical_bytes(p->b.from, v->dtype, v->rank, v->shape) > LARGE &&
+            typical_bytes(p->b.from, v->dtype, v->rank, v->shape) > LARGE_BYTES &&
             !is_needed_here(plan, step->complete)) {
             v->over = plan->values.at[step->value].over;
             v->n_over = plan->values.at[step->value].n_over;
@@ -254,45 +251,43 @@ static void spread_sums(const Plan *p)
 static uint32_t leaves_of(const Plan *p, uint32_t cut)
 {
     const Graph *g = p->b.from;
-    bool large = false;
+    bool large = false, summed = p->choice.mate[cut] > 0;
     for (NodeRef r = 0; r < g->nodes.n; r++) {
         const Node *n = graph_node(g, r);
-        large |=
-            (p->over[r] >> cut & 1) != 0 && typical_bytes(g, n->acc, n->rank, n->shape) > LARGE;
+        bool over = (p->over[r] >> cut & 1) != 0;
+        summed |= over;
+        large |= over && typical_bytes(g, n->acc, n->rank, n->shape) > LARGE_BYTES;
     }
-    return large ? LEAVES_LARGE : LEAVES;
+    return p->choice.mate[cut] > 0 ? LEAVES
+           : large                 ? LEAVES_LARGE
+           : summed                ? LEAVES
+                                   : LEAVES_ROWS;
 }
 
 static void add_cuts(Plan *p)
 {
     for (uint32_t i = 0; i < p->choice.n; i++) {
-        DistCut cut = {p->classes.extent[p->choice.root[i]], p->choice.axis[i],
-                       p->choice.mate[i] > 0 ? LEAVES : leaves_of(p, i), p->choice.mate[i]};
+        DistCut cut = {p->classes.extent[p->choice.root[i]], p->choice.axis[i], leaves_of(p, i),
+                       p->choice.mate[i]};
         vec_push(p->b.arena, &p->b.plan->cuts, cut);
     }
 }
 
-/* A dimension of an argument that is read by blocks of a cut over the same axis is dealt as that is, so that nothing moves. One that lies over several
- * axes has many leaves. */
+/* A dimension of an argument that is read by blocks of a cut that something is summed over is dealt as that is, so that nothing moves. Few leaves would
+ * leave ranks without any. */
 static void deal_args(Plan *p)
 {
     DistPlan *plan = p->b.plan;
     for (uint32_t s = 0; s < plan->steps.n; s++) {
         const DistStep *step = &plan->steps.at[s];
-        if (step->kind != DIST_READ && step->kind != DIST_WRITE) {
-            continue;
-        }
-        const DistArg *arg = &plan->arg[step->arg];
+        bool moves = step->kind == DIST_READ || step->kind == DIST_WRITE;
+        const DistArg *arg = moves ? &plan->arg[step->arg] : NULL;
         const DistValue *v = &plan->values.at[step->value];
-        for (uint32_t i = 0; i < arg->n_pieces; i++) {
+        for (uint32_t i = 0; moves && i < arg->n_pieces; i++) {
             DistPiece *piece = (DistPiece *)&arg->piece[i];
             int32_t cut = piece->dim < v->rank ? v->cut[piece->dim] : -1;
-            bool alone = true;
-            for (uint32_t k = 0; k < arg->n_pieces; k++) {
-                alone = alone && (k == i || arg->piece[k].dim != piece->dim);
-            }
-            if (cut >= 0 && plan->cuts.at[cut].axis == piece->axis && alone) {
-                piece->leaves = plan->cuts.at[cut].leaves;
+            if (cut >= 0 && plan->cuts.at[cut].leaves < LEAVES_ROWS) {
+                piece->leaves = LEAVES;
             }
         }
     }
@@ -320,6 +315,7 @@ bool dist_plan(Ctx *ctx, Arena *arena, Graph *g, Module *m)
     memset(p.stored, 0xff, ((size_t)g->nodes.n + 1) * sizeof *p.stored);
     find_sections(&p);
     add_cuts(&p);
+    plan->n_grid = p.choice.n_grid;
     p.b.classes = &p.classes;
     p.b.choice = &p.choice;
     p.b.section = p.section;

@@ -58,7 +58,7 @@ static bool read_piece(Reader *r, const Term *t, const struct DistHeadArg *of, D
         return refuse(r, t->span, "a dimension by number is expected here");
     }
     piece->dim = (uint32_t)dim->value;
-    piece->leaves = LEAVES;
+    piece->leaves = LEAVES_ROWS;
     return axis_number(r, t->span, axis, &piece->axis);
 }
 
@@ -151,7 +151,17 @@ static bool read_axes(Reader *r, Cursor *c)
 
 /* ---- cuts and values ---- */
 
-/* `m over r in 64` */
+/* Of the grid, whose axes are numbered as cuts name them. */
+static bool read_grid_axis(Reader *r, const Term *t, uint32_t *out)
+{
+    if (t == NULL || t->kind != TERM_INT || t->value < 0 || t->value >= DIST_AXES) {
+        return t != NULL &&
+               refuse(r, t->span, "an axis of the grid by number is expected here");
+    }
+    *out = (uint32_t)t->value;
+    return true;
+}
+
 /* ` with 0`: the only other cut of this axis, alike. */
 static bool read_mate(Reader *r, Cursor *c, DistCut *cut)
 {
@@ -175,6 +185,7 @@ static bool read_mate(Reader *r, Cursor *c, DistCut *cut)
     return true;
 }
 
+/* `m over 0 in 64` */
 static bool read_cut(Reader *r, Cursor *c)
 {
     DistCut cut = {0};
@@ -184,9 +195,7 @@ static bool read_cut(Reader *r, Cursor *c)
         cursor_expect(c, TERM_NAME, "over", "'over'") == NULL) {
         return t != NULL ? false : refuse(r, c->end, "an extent is expected here");
     }
-    Span at = cursor_place(c);
-    const Term *axis = cursor_peek(c);
-    if (cursor_name(c, "an axis") == NULL || !axis_number(r, at, axis_name(axis), &cut.axis) ||
+    if (!read_grid_axis(r, cursor_expect(c, TERM_INT, NULL, "an axis by number"), &cut.axis) ||
         cursor_expect(c, TERM_NAME, "in", "'in'") == NULL) {
         return false;
     }
@@ -195,6 +204,10 @@ static bool read_cut(Reader *r, Cursor *c)
         !cursor_expect_end(c)) {
         return false;
     }
+    if (cut.axis > r->plan->n_grid) {
+        return refuse(r, leaves->span, "axes of the grid are numbered in order");
+    }
+    r->plan->n_grid += cut.axis == r->plan->n_grid ? 1 : 0;
     vec_push(r->in.arena, &r->plan->cuts, cut);
     return true;
 }
@@ -218,11 +231,8 @@ static bool read_other(Reader *r, Cursor *c)
     }
     DistCut *cut = ARENA_ARRAY(r->in.arena, DIST_AXES, DistCut);
     for (uint32_t k = 0; k < dims->n; k++) {
-        if (axes->child[k]->kind != TERM_NAME && axes->child[k]->kind != TERM_STRING) {
-            return refuse(r, axes->child[k]->span, "the name of an axis is expected here");
-        }
         if (!read_dim(&r->in, dims->child[k], &cut[k].extent) ||
-            !axis_number(r, axes->child[k]->span, axis_name(axes->child[k]), &cut[k].axis)) {
+            !read_grid_axis(r, axes->child[k], &cut[k].axis)) {
             return false;
         }
     }

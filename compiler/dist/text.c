@@ -4,9 +4,9 @@
  *     axes [r,c]                             of the mesh
  *     @A shard(r(0), c(1))                   of the program: how arguments lie
  *     leaves @A [64,64]                      in how many leaves these dimensions are dealt
- *     cut m over r in 64                     cut 0, 1, ...: an extent, an axis, leaves
- *     cut m over r in 64 with 0              both as pairs of leaves: a sum over both counts pairs of different ones twice
- *     instead [n] over [c] costs 145         for those who read: the next best cuts, in percent of the chosen ones' time
+ *     cut m over 0 in 64                     cut 0, 1, ...: an extent, an axis of the grid, leaves
+ *     cut m over 0 in 64 with 0              both as pairs of leaves: a sum over both counts pairs of different ones twice
+ *     instead [n] over [0] costs 145         for those who read: the next best cuts, in percent of the chosen ones' time
  *     value %0 : f64[m,k] cut [0,_]          what a rank holds, the cut of each dimension
  *     value %2 : f64[] cut [] fold reduce.sum over [0]
  *     value %3 : f64[m,n] cut [0,1] spread 0 over [2]   rows of a block are dealt once more, over the axis of cut 2
@@ -216,9 +216,7 @@ TextLines dist_write(Arena *arena, const DistHead *head, const DistPlan *plan)
     for (uint32_t k = 0; k < plan->cuts.n; k++) {
         text_put(&l.line, "cut ");
         dump_dim(&l.line, head->dims, plan->cuts.at[k].extent);
-        text_put(&l.line, " over ");
-        put_axis(&l.line, plan, plan->cuts.at[k].axis);
-        text_printf(&l.line, " in %u", plan->cuts.at[k].leaves);
+        text_printf(&l.line, " over %u in %u", plan->cuts.at[k].axis, plan->cuts.at[k].leaves);
         if (plan->cuts.at[k].mate > 0 && plan->cuts.at[k].mate <= k) {
             text_printf(&l.line, " with %u", plan->cuts.at[k].mate - 1);
         }
@@ -233,8 +231,7 @@ TextLines dist_write(Arena *arena, const DistHead *head, const DistPlan *plan)
         }
         text_put(&l.line, "] over [");
         for (uint32_t i = 0; i < other->n_cuts; i++) {
-            text_put(&l.line, i > 0 ? "," : "");
-            put_axis(&l.line, plan, other->cut[i].axis);
+            text_printf(&l.line, "%s%u", i > 0 ? "," : "", other->cut[i].axis);
         }
         text_printf(&l.line, "] costs %u", other->percent);
         end_line(&l);

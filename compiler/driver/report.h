@@ -72,6 +72,9 @@ typedef struct ReportKernel {
     const NestCost *bound;       /* with the typical sizes bound; null: nothing is open */
 } ReportKernel;
 
+/* Grids that are told of beside the best one, at most. */
+#define REPORT_GRIDS 6
+
 /* A kernel on the ranks of --mesh or --ranks, at typical extents. */
 typedef struct ReportRanks {
     uint32_t kernel;
@@ -80,8 +83,15 @@ typedef struct ReportRanks {
     const char *why;  /* not null: it has no plan for such a mesh */
     const DistPlan *plan;
     uint64_t memory, received,
-        bound;                 /* bytes of the rank that has most; what any plan receives */
-    double seconds, imbalance; /* predicted; most work of a rank over the mean */
+        bound; /* bytes of the rank that has most; what any plan receives */
+    double moving, computing,
+        imbalance;    /* seconds predicted; most work of a rank over the mean */
+    const char *grid; /* "8 parts of m, 8 parts of n" */
+    uint32_t n_other; /* the next best grids */
+    struct ReportGrid {
+        const char *grid;
+        double seconds;
+    } other[REPORT_GRIDS];
 } ReportRanks;
 /* report_ranks.c. False: none were asked for, or there is no plan. */
 bool report_ranks(const Compilation *c, uint32_t kernel, ReportRanks *out);

@@ -9,15 +9,13 @@
 #include "driver/mesh.h"
 #include "driver/report.h"
 
-/* A rank is a node of a cluster: multiply-adds and bytes from others in a second. */
-#define RATE    1.25e12
-#define NETWORK 12.5e9
-
 /* More ranks than these are not tried for less memory. */
 #define RANKS_TRIED 65536
 
 /* Ranks that are looked at: blocks of others are as these. */
-#define SAMPLED 64
+#define SAMPLED      64
+#define SAMPLED_MANY 8 /* of more than so many: */
+#define MANY         4096
 
 /* ---- the table ---- */
 
@@ -172,6 +170,7 @@ static bool table_of(Arena *a, const Module *m, const Graph *g, const DistPlan *
                           .n_cuts = (int32_t)plan->cuts.n,
                           .n_values = (int32_t)plan->values.n,
                           .n_steps = (int32_t)plan->steps.n,
+                          .n_grid = (int32_t)plan->n_grid,
                           .args = args_of(a, plan),
                           .cuts = cuts,
                           .values = values_of(a, plan),
@@ -342,8 +341,91 @@ static int64_t workspace_of(const Compilation *c, const DistPlan *plan)
     return most;
 }
 
+/* ---- which grid ---- */
+
+typedef struct LocalWork {
+    const Compilation *c;
+    const DistPlan *plan;
+    const tdsl_dist_info *table;
+} LocalWork;
+
+/* Multiply-adds of a call, of the graph that the kernel is of. */
+static double local_work(void *user, const tdsl_kernel_info *kernel, const int64_t *dims)
+{
+    const LocalWork *w = user;
+    const Graph *g = NULL;
+    double work = 0;
+    for (uint32_t k = 0; k < w->plan->steps.n; k++) {
+        g = w->table->steps[k].kernel == kernel
+                ? graph_named(w->c->module, w->plan->steps.at[k].kernel)
+                : g;
+    }
+    const int64_t *all = dims_complete(w->c->arena, &g->dims, dims);
+    for (NodeRef r = 0; r < g->nodes.n; r++) {
+        work += (double)node_multiply_adds(graph_node(g, r), all);
+    }
+    return work;
+}
+
+static const char *grid_text(Arena *a, const Compilation *c, const ReportRanks *r,
+                             const tdsl_grid *grid)
+{
+    Text t;
+    text_init(&t, a);
+    const DimTable *dims = &c->module->graphs.at[r->kernel]->dims;
+    for (uint32_t k = 0; k < r->plan->cuts.n; k++) {
+        const DistCut *cut = &r->plan->cuts.at[k];
+        if ((cut->mate > 0 && cut->mate <= k) || grid->size[cut->axis] == 1) {
+            continue; /* said with its mate */
+        }
+        text_printf(&t, "%s%d parts of %s%s", t.n > 0 ? ", " : "", (int)grid->size[cut->axis],
+                    cut->mate > 0 ? "the pairs of " : "", dim_written(a, dims, cut->extent));
+    }
+    text_put(&t, t.n > 0               ? ""
+                 : r->plan->cuts.n > 0 ? "one rank computes all"
+                                       : "each computes all");
+    return t.at;
+}
+
+/* The best grid, and the next best ones. */
+static bool choose(Arena *a, const Compilation *c, const DistPlan *plan,
+                   const tdsl_dist_info *table, tdsl_mesh *mesh, const int64_t *dims,
+                   ReportRanks *out)
+{
+    tdsl_dist_machine machine = TDSL_DIST_NODE;
+    tdsl_dist_choice best[1 + REPORT_GRIDS];
+    LocalWork work = {c, plan, table};
+    int32_t n = 0;
+    uint64_t room = 0, local = (uint64_t)workspace_of(c, plan),
+             limit = (uint64_t)c->mesh.memory;
+    room = limit == 0 ? 0 : limit > local ? limit - local : 1;
+    machine.work = local_work;
+    machine.user = &work;
+    if (tdsl_dist_choose(table, mesh, dims, room, &machine, 1 + REPORT_GRIDS, best, &n) !=
+            TDSL_OK ||
+        n == 0) {
+        return false;
+    }
+    mesh->grid = best[0].grid;
+    out->moving = best[0].moving;
+    out->computing = best[0].computing;
+    out->grid = grid_text(a, c, out, &best[0].grid);
+    for (int32_t k = 1; k < n; k++) {
+        const char *text = grid_text(a, c, out, &best[k].grid);
+        bool again = strcmp(text, out->grid) == 0;
+        for (uint32_t i = 0; i < out->n_other; i++) {
+            again |= strcmp(text, out->other[i].grid) == 0; /* with the axes in another order */
+        }
+        double seconds = best[k].moving + best[k].computing;
+        if (!again && seconds < 4 * (best[0].moving + best[0].computing)) {
+            out->other[out->n_other++] = (struct ReportGrid){text, seconds};
+        }
+    }
+    return true;
+}
+
 static bool measure(Arena *a, const Compilation *c, const DistPlan *plan,
-                    const tdsl_dist_info *table, const tdsl_mesh *mesh, ReportRanks *out)
+                    const tdsl_dist_info *table, tdsl_mesh *mesh, ReportRanks *out)
 {
     const Graph *g = c->module->graphs.at[out->kernel];
     int64_t *dims = ARENA_ARRAY(a, (size_t)g->dims.list.n + 1, int64_t);
@@ -352,7 +434,10 @@ static bool measure(Arena *a, const Compilation *c, const DistPlan *plan,
         dims[d] = g->dims.list.at[d].typical;
     }
     dims = dims_complete(a, &g->dims, dims);
-    int32_t n = out->ranks < SAMPLED ? out->ranks : SAMPLED;
+    if (!choose(a, c, plan, table, mesh, dims, out)) {
+        return false;
+    }
+    int32_t n = out->ranks > MANY ? SAMPLED_MANY : out->ranks < SAMPLED ? out->ranks : SAMPLED;
     for (int32_t k = 0; k < n; k++) {
         int32_t rank = (int32_t)((int64_t)k * out->ranks / n);
         tdsl_dist_count count;
@@ -363,12 +448,12 @@ static bool measure(Arena *a, const Compilation *c, const DistPlan *plan,
         uint64_t memory = count.arguments + count.workspace;
         out->memory = memory > out->memory ? memory : out->memory;
         out->received = count.received > out->received ? count.received : out->received;
+        work = count.calls > 0 ? work : 0;
         total += work;
         most = work > most ? work : most;
     }
     out->memory += (uint64_t)workspace_of(c, plan);
     out->imbalance = total > 0 ? most * n / total : 1;
-    out->seconds = most / RATE + (double)out->received / NETWORK;
     out->bound = kernel_bound(g, out->ranks);
     return true;
 }
@@ -465,21 +550,19 @@ bool report_ranks_fit(const Compilation *c)
     return ok;
 }
 
-/* n over c, all computed by each */
+/* n and m cut, all computed by each */
 static void put_cuts(const Compilation *c, const ReportRanks *r, uint32_t n, const DistCut *cut,
                      Text *out)
 {
     const DimTable *dims = &c->module->graphs.at[r->kernel]->dims;
     for (uint32_t k = 0; k < n; k++) {
-        Sym axis = r->plan->axis[cut[k].axis];
         if (cut[k].mate > 0 && cut[k].mate <= k) {
             continue; /* said with its mate */
         }
-        text_printf(
-            out, "%s%s%s over %s", k > 0 ? ", " : "", cut[k].mate > 0 ? "pairs of " : "",
-            dim_written(c->arena, dims, cut[k].extent), axis == NULL ? "ranks" : axis->text);
+        text_printf(out, "%s%s%s", k > 0 ? ", " : "", cut[k].mate > 0 ? "pairs of " : "",
+                    dim_written(c->arena, dims, cut[k].extent));
     }
-    text_put(out, n == 0 ? "all computed by each" : "");
+    text_put(out, n == 0 ? "all computed by each" : n == 1 ? " alone cut" : " cut");
 }
 
 void report_ranks_text(const Compilation *c, uint32_t kernel, Text *out)
@@ -492,19 +575,23 @@ void report_ranks_text(const Compilation *c, uint32_t kernel, Text *out)
         text_printf(out, "  ranks: %s\n", r.why);
         return;
     }
-    text_printf(out, "  %d ranks, %s: ", (int)r.ranks, r.mesh);
-    put_cuts(c, &r, r.plan->cuts.n, r.plan->cuts.at, out);
-    text_put(out, "\n    a rank has ");
+    text_printf(out, "  %d ranks, %s: %s\n    a rank has ", (int)r.ranks, r.mesh, r.grid);
     report_bytes(out, (int64_t)r.memory);
     text_put(out, ", receives ");
     report_bytes(out, (int64_t)r.received);
     text_put(out, ", of which ");
     report_bytes(out, (int64_t)r.bound);
-    text_printf(out, " by any plan; %.3g s at 2.5 Tflop/s and 12.5 GB/s, imbalance %.3g\n",
-                r.seconds, r.imbalance);
+    text_printf(out,
+                " by any plan; %.3g s at 2.5 Tflop/s and 12.5 GB/s, %.3g of them moving, "
+                "imbalance %.3g\n",
+                r.moving + r.computing, r.moving, r.imbalance);
+    for (uint32_t k = 0; k < r.n_other; k++) {
+        text_printf(out, "%s%s, %.3g s%s", k == 0 ? "    next best: " : "; ", r.other[k].grid,
+                    r.other[k].seconds, k + 1 == r.n_other ? "\n" : "");
+    }
     for (uint32_t k = 0; k < r.plan->others.n; k++) {
         const DistOther *other = &r.plan->others.at[k];
-        text_put(out, k == 0 ? "    next best, at 4 ranks an axis: " : "; ");
+        text_put(out, k == 0 ? "    instead, on 64 ranks: " : "; ");
         put_cuts(c, &r, other->n_cuts, other->cut, out);
         text_printf(out, ", %.3g times as long", other->percent / 100.0);
     }
@@ -525,11 +612,19 @@ void report_ranks_json(const Compilation *c, uint32_t kernel, Text *out)
     }
     text_printf(out, ", \"ranks\": {\"count\": %d, \"mesh\": ", (int)r.ranks);
     text_json(out, r.mesh);
+    text_put(out, ", \"grid\": ");
+    text_json(out, r.grid);
     text_printf(out,
                 ", \"memory\": %llu, \"received\": %llu, \"bound\": %llu, \"seconds\": %.9g, "
-                "\"imbalance\": %.4g, \"next_best\": [",
+                "\"moving\": %.9g, \"imbalance\": %.4g, \"grids\": [",
                 (unsigned long long)r.memory, (unsigned long long)r.received,
-                (unsigned long long)r.bound, r.seconds, r.imbalance);
+                (unsigned long long)r.bound, r.moving + r.computing, r.moving, r.imbalance);
+    for (uint32_t k = 0; k < r.n_other; k++) {
+        text_put(out, k > 0 ? ", {\"grid\": " : "{\"grid\": ");
+        text_json(out, r.other[k].grid);
+        text_printf(out, ", \"seconds\": %.9g}", r.other[k].seconds);
+    }
+    text_put(out, "], \"next_best\": [");
     for (uint32_t k = 0; k < r.plan->others.n; k++) {
         const DistOther *other = &r.plan->others.at[k];
         Text cuts;

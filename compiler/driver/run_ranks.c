@@ -408,10 +408,17 @@ static bool place_results(CLibrary *b, const Head *h, const int64_t *dims, Tenso
     return true;
 }
 
-/* The first rank has the largest blocks. */
-static bool has_memory(CLibrary *b, const Ranks *r, int64_t memory)
+/* With the best grid that fits. The first rank has the largest blocks. */
+static bool has_memory(CLibrary *b, Ranks *r, int64_t memory)
 {
     tdsl_dist_count count = {0};
+    tdsl_dist_choice best;
+    int32_t n = 0;
+    if (tdsl_dist_choose(r->dist, &r->mesh, r->dims, (uint64_t)memory, NULL, 1, &best, &n) ==
+            TDSL_OK &&
+        n > 0) {
+        r->mesh.grid = best.grid;
+    }
     if (memory == 0 || tdsl_dist_measure(r->dist, &r->mesh, 0, r->dims, &count) != TDSL_OK ||
         count.arguments + count.workspace <= (uint64_t)memory) {
         return true;

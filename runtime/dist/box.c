@@ -6,7 +6,7 @@
 
 int64_t tdsl_box_count(const Box *b)
 {
-    int64_t count = 1;
+    int64_t count = b->none ? 0 : 1;
     for (int32_t d = 0; d < b->rank; d++) {
         count *= b->hi[d] - b->lo[d];
     }
@@ -15,8 +15,9 @@ int64_t tdsl_box_count(const Box *b)
 
 bool tdsl_box_meet(const Box *a, const Box *b, Box *out)
 {
-    bool any = true;
+    bool any = !a->none && !b->none;
     out->rank = a->rank;
+    out->none = !any;
     for (int32_t d = 0; d < a->rank; d++) {
         out->lo[d] = a->lo[d] > b->lo[d] ? a->lo[d] : b->lo[d];
         out->hi[d] = a->hi[d] < b->hi[d] ? a->hi[d] : b->hi[d];

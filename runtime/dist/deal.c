@@ -27,6 +27,18 @@ void tdsl_place_of(const Setting *s, int32_t rank, int32_t *at)
     }
 }
 
+bool tdsl_is_idle(const Setting *s, int32_t rank)
+{
+    return rank >= s->used;
+}
+
+void tdsl_grid_place(const Setting *s, int32_t rank, int32_t *at)
+{
+    for (int32_t a = 0; a < s->n_grid; a++) {
+        at[a] = rank / s->grid.stride[a] % s->grid.size[a];
+    }
+}
+
 int64_t tdsl_leaves_in(int64_t n, int64_t leaves)
 {
     int64_t most = n < leaves ? n : leaves;
@@ -61,6 +73,7 @@ void tdsl_arg_box(const Setting *s, int32_t arg, int32_t rank, Box *out)
     int32_t at[TDSL_DIST_AXES];
     tdsl_place_of(s, rank, at);
     out->rank = info->rank;
+    out->none = false;
     for (int32_t d = 0; d < info->rank; d++) {
         int64_t n = tdsl_arg_extent(s, arg, d), parts = 1, part = 0, leaves = 0;
         for (int32_t k = 0; k < layout->n_pieces; k++) {
@@ -83,7 +96,11 @@ void tdsl_cut_leaves(const Setting *s, int32_t cut, int32_t rank, int64_t *lo, i
 {
     const tdsl_dist_cut *c = &s->dist->cuts[cut];
     int32_t at[TDSL_DIST_AXES];
-    tdsl_place_of(s, rank, at);
+    *lo = *hi = 0;
+    if (tdsl_is_idle(s, rank)) {
+        return;
+    }
+    tdsl_grid_place(s, rank, at);
     if (c->mate > 0) {
         PairPiece piece = tdsl_pairs_piece(&s->pairs, at[c->axis]);
         bool first = cut < c->mate - 1;
@@ -92,7 +109,7 @@ void tdsl_cut_leaves(const Setting *s, int32_t cut, int32_t rank, int64_t *lo, i
         return;
     }
     int64_t all = tdsl_leaves_in(tdsl_extent_of(s, c->extent), c->leaves);
-    tdsl_part_leaves(all, s->mesh->size[c->axis], at[c->axis], lo, hi);
+    tdsl_part_leaves(all, s->grid.size[c->axis], at[c->axis], lo, hi);
 }
 
 /* Is the pair at hand, if they are pairs, one that the rank has? */
@@ -104,14 +121,14 @@ static bool has_pair(const Leaves *l)
 bool tdsl_leaves_begin(const Setting *s, int32_t n, const int32_t *cuts, int32_t rank,
                        Leaves *out)
 {
-    bool any = true;
+    bool any = !tdsl_is_idle(s, rank);
     out->n = n;
     out->row = out->column = -1;
     for (int32_t k = 0; k < n; k++) {
         const tdsl_dist_cut *cut = &s->dist->cuts[cuts[k]];
         if (cut->mate > 0) {
             int32_t at[TDSL_DIST_AXES];
-            tdsl_place_of(s, rank, at);
+            tdsl_grid_place(s, rank, at);
             out->piece = tdsl_pairs_piece(&s->pairs, at[cut->axis]);
             *(cuts[k] < cut->mate - 1 ? &out->row : &out->column) = k;
         }
@@ -166,6 +183,7 @@ void tdsl_value_box(const Setting *s, int32_t value, int32_t rank, Box *out)
 {
     const tdsl_dist_value *v = &s->dist->values[value];
     out->rank = v->rank;
+    out->none = tdsl_is_idle(s, rank);
     for (int32_t d = 0; d < v->rank; d++) {
         int64_t n = tdsl_extent_of(s, v->extents[d]), lo = 0, hi = 0;
         out->lo[d] = 0;
@@ -180,11 +198,11 @@ void tdsl_value_box(const Setting *s, int32_t value, int32_t rank, Box *out)
     if (is_spread(v)) {
         int64_t d = v->spread, lo = out->lo[d], n = out->hi[d] - lo, parts = 1, part = 0;
         int32_t at[TDSL_DIST_AXES];
-        tdsl_place_of(s, rank, at);
+        tdsl_grid_place(s, rank, at);
         for (int32_t k = 0; k < v->n_over; k++) {
             int32_t axis = s->dist->cuts[v->over[k]].axis;
-            part = part * s->mesh->size[axis] + at[axis];
-            parts *= s->mesh->size[axis];
+            part = part * s->grid.size[axis] + at[axis];
+            parts *= s->grid.size[axis];
         }
         out->lo[d] = lo + tdsl_leaf_first(n, parts, part);
         out->hi[d] = lo + tdsl_leaf_first(n, parts, part + 1);
@@ -213,24 +231,41 @@ uint32_t tdsl_value_axes(const Setting *s, int32_t value)
     return axes;
 }
 
+/* Have all ranks the same of dimension d, which an argument has cut by this piece, and the value by this cut? */
+static bool is_same_part(const Setting *s, int64_t n, const tdsl_dist_piece *piece,
+                         const tdsl_dist_cut *cut)
+{
+    int32_t parts = s->mesh->size[piece->axis], stride = 1;
+    for (int32_t a = s->mesh->n_axes - 1; a > piece->axis; a--) {
+        stride *= s->mesh->size[a];
+    }
+    bool same = cut->mate == 0 && s->grid.size[cut->axis] == parts &&
+                s->grid.stride[cut->axis] == stride;
+    for (int64_t p = 1; same && p < parts && piece->leaves != cut->leaves; p++) {
+        int64_t lo[2] = {0}, hi = 0;
+        part_range(n, piece->leaves, parts, p, &lo[0], &hi);
+        part_range(n, cut->leaves, parts, p, &lo[1], &hi);
+        same = lo[0] == lo[1];
+    }
+    return same;
+}
+
 bool tdsl_is_same_layout(const Setting *s, int32_t arg, int32_t value)
 {
     const tdsl_dist_value *v = &s->dist->values[value];
     const tdsl_dist_arg *layout = &s->dist->args[arg];
     for (int32_t d = 0; d < v->rank; d++) {
         const tdsl_dist_cut *cut = v->cuts[d] < 0 ? NULL : &s->dist->cuts[v->cuts[d]];
+        const tdsl_dist_piece *of = NULL;
         int32_t n = 0;
         for (int32_t k = 0; k < layout->n_pieces; k++) {
-            const tdsl_dist_piece *piece = &layout->pieces[k];
-            if (piece->dim == d) {
+            if (layout->pieces[k].dim == d && s->mesh->size[layout->pieces[k].axis] > 1) {
+                of = &layout->pieces[k];
                 n++;
-                if (cut == NULL || cut->axis != piece->axis || cut->leaves != piece->leaves ||
-                    cut->mate > 0) {
-                    return false;
-                }
             }
         }
-        if (n != (cut != NULL ? 1 : 0)) {
+        bool whole = cut == NULL || (s->grid.size[cut->axis] == 1 && cut->mate == 0);
+        if (whole ? n > 0 : n != 1 || !is_same_part(s, tdsl_arg_extent(s, arg, d), of, cut)) {
             return false;
         }
     }

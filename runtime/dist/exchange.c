@@ -7,9 +7,6 @@
 
 #include "fold.h"
 
-/* Partial values of more bytes are reduced piece by piece, each rank one piece. */
-#define WHOLE_BYTES 65536
-
 char *tdsl_walk_take(Walk *w, int64_t bytes)
 {
     size_t at = (w->top + 63) & ~(size_t)63;
@@ -45,13 +42,18 @@ static void box_of(const Walk *w, Layout l, int32_t rank, Box *out)
     }
 }
 
-/* Do the two ranks differ in none of these axes? */
-static bool agree_on(const Walk *w, int32_t a, int32_t b, uint32_t axes)
+/* Do the two ranks differ in none of these axes, of the grid or of the mesh? */
+static bool agree_on(const Walk *w, int32_t a, int32_t b, bool grid, uint32_t axes)
 {
     int32_t x[TDSL_DIST_AXES], y[TDSL_DIST_AXES];
-    tdsl_place_of(&w->setting, a, x);
-    tdsl_place_of(&w->setting, b, y);
-    for (int32_t i = 0; i < w->setting.mesh->n_axes; i++) {
+    if (grid) {
+        tdsl_grid_place(&w->setting, a, x);
+        tdsl_grid_place(&w->setting, b, y);
+    } else {
+        tdsl_place_of(&w->setting, a, x);
+        tdsl_place_of(&w->setting, b, y);
+    }
+    for (int32_t i = 0; i < (grid ? w->setting.n_grid : w->setting.mesh->n_axes); i++) {
         if ((axes >> i & 1) != 0 && x[i] != y[i]) {
             return false;
         }
@@ -88,11 +90,11 @@ static bool has_twin(const Walk *w, Layout l, int32_t rank)
     return true;
 }
 
-/* What rank `from` has for rank `to`: of what is alike on some axes, who is nearest has it. */
+/* What rank `from` has for rank `to`: of what is alike on some axes, who is nearest has it. Those without work ask as if the grid went on. */
 static bool message(const Walk *w, Layout a, int32_t from, Layout b, int32_t to, Box *region)
 {
     Box have, want;
-    if (!agree_on(w, from, to, ~a.axes) || has_twin(w, b, to)) {
+    if (!agree_on(w, from, to, !a.is_arg, ~a.axes) || has_twin(w, b, to)) {
         return false;
     }
     box_of(w, a, from, &have);
@@ -164,12 +166,31 @@ typedef struct Terms {
     int64_t most; /* that some rank has */
 } Terms;
 
-/* Ranks below `end` that differ from this one in the axes of the terms only. */
-static int32_t group_size(const Walk *w, const Terms *t, int32_t end)
+/* Does rank r differ from this one in the axes of the terms only? */
+static bool is_member(const Walk *w, const Terms *t, int32_t r)
+{
+    bool idle =
+        !t->of_arg && (tdsl_is_idle(&w->setting, r) || tdsl_is_idle(&w->setting, w->rank));
+    return !idle && agree_on(w, r, w->rank, !t->of_arg, ~t->axes);
+}
+
+/* Which of the members this rank is. */
+static int32_t own_number(const Walk *w, const Terms *t)
 {
     int32_t n = 0;
-    for (int32_t r = 0; r < end; r++) {
-        n += agree_on(w, r, w->rank, ~t->axes) ? 1 : 0;
+    for (int32_t r = 0; r < w->rank; r++) {
+        n += is_member(w, t, r) ? 1 : 0;
+    }
+    return n;
+}
+
+/* How many members any such group has. */
+static int32_t group_size(const Walk *w, const Terms *t)
+{
+    const int32_t *size = t->of_arg ? w->setting.mesh->size : w->setting.grid.size;
+    int32_t n = 1;
+    for (int32_t a = 0; a < (t->of_arg ? w->setting.mesh->n_axes : w->setting.n_grid); a++) {
+        n *= (t->axes >> a & 1) != 0 ? size[a] : 1;
     }
     return n;
 }
@@ -225,7 +246,7 @@ static void fold_terms(Walk *w, const Terms *t, char *own, int64_t count, char *
 {
     int64_t n = 0;
     for (int32_t r = 0, member = 0; r < w->setting.ranks; r++) {
-        if (!agree_on(w, r, w->rank, ~t->axes)) {
+        if (!is_member(w, t, r)) {
             continue;
         }
         int64_t more = terms_of(w, t, r, member++, w->scratch + n);
@@ -246,7 +267,7 @@ static tdsl_status reduce_whole(Walk *w, const Terms *t, char *own, char *out, i
 {
     int64_t bytes = t->count * size, mine = count_terms(w, t, w->rank);
     for (int32_t r = 0; r < w->setting.ranks; r++) {
-        bool other = r != w->rank && agree_on(w, r, w->rank, ~t->axes);
+        bool other = r != w->rank && is_member(w, t, r);
         int64_t theirs = other ? count_terms(w, t, r) * bytes : 0;
         w->send[r] = (tdsl_dist_bytes){own, other ? mine * bytes : 0};
         w->receive[r] =
@@ -264,13 +285,13 @@ static tdsl_status scatter_sums(Walk *w, const Terms *t, int32_t members, char *
                                 int64_t size)
 {
     int64_t bytes = t->count * size, mine = count_terms(w, t, w->rank);
-    int32_t self = group_size(w, t, w->rank);
+    int32_t self = own_number(w, t);
     Box piece, theirs;
     piece_of(w, t, w->rank, members, self, &piece);
     int64_t count = tdsl_box_count(&piece);
     for (int32_t r = 0, member = 0; r < w->setting.ranks; r++) {
         w->send[r] = w->receive[r] = (tdsl_dist_bytes){NULL, 0};
-        if (!agree_on(w, r, w->rank, ~t->axes)) {
+        if (!is_member(w, t, r)) {
             continue;
         }
         piece_of(w, t, r, members, member++, &theirs);
@@ -295,11 +316,11 @@ static tdsl_status reduce_pieces(Walk *w, const Terms *t, int32_t members, char 
                                  int64_t size)
 {
     int64_t lo = 0, hi = 0;
-    tdsl_part_leaves(t->count, members, group_size(w, t, w->rank), &lo, &hi);
+    tdsl_part_leaves(t->count, members, own_number(w, t), &lo, &hi);
     tdsl_status status = scatter_sums(w, t, members, own, out + lo * size, size);
     for (int32_t r = 0, member = 0; r < w->setting.ranks; r++) {
         int64_t first = 0, last = 0;
-        if (agree_on(w, r, w->rank, ~t->axes)) {
+        if (is_member(w, t, r)) {
             tdsl_part_leaves(t->count, members, member++, &first, &last);
             int64_t part = (last - first) * size, piece = (hi - lo) * size;
             bool counted = w->base == NULL;
@@ -315,14 +336,14 @@ static tdsl_status reduce_pieces(Walk *w, const Terms *t, int32_t members, char 
 static tdsl_status reduce(Walk *w, Terms *t, char *own, char *out)
 {
     int64_t size = tdsl_dtype_size(t->v->dtype);
-    int32_t members = group_size(w, t, w->setting.ranks);
+    int32_t members = group_size(w, t);
     size_t mark = w->top;
     if (t->spread < 0) {
         t->box = (Box){.rank = 1, .hi = {t->count}};
     }
     /* All ranks choose alike, also where blocks of some are smaller. */
     tdsl_status status = t->spread >= 0 ? scatter_sums(w, t, members, own, out, size)
-                         : members * t->most * size <= WHOLE_BYTES || members == 1
+                         : members * t->most * size <= TDSL_WHOLE_BYTES || members == 1
                              ? reduce_whole(w, t, own, out, size)
                              : reduce_pieces(w, t, members, own, out, size);
     w->top = mark;

@@ -198,6 +198,9 @@ tdsl_status tdsl_walk_local(Walk *w, const tdsl_dist_step *step)
 {
     Calls c = {.w = w, .step = step};
     take_results(&c);
+    if (tdsl_is_idle(&w->setting, w->rank)) {
+        return TDSL_OK;
+    }
     if (step->n_over == 0) {
         set_results(&c, 0);
         return call(&c);

@@ -94,25 +94,73 @@ static bool make_pairs(Setting *s)
             n > TDSL_PAIR_LEAVES) {
             return false;
         }
-        tdsl_pairs_make(&s->pairs, n, s->mesh->size[cut->axis]);
+        tdsl_pairs_make(&s->pairs, n, s->grid.size[cut->axis]);
     }
     return true;
 }
 
-static tdsl_status setting_make(const tdsl_dist_info *dist, const tdsl_mesh *mesh,
-                                const int64_t *dims, int64_t *all, Setting *s)
+/* A grid that has a rank for each place. */
+static bool grid_fits(Setting *s)
+{
+    int64_t used = 1;
+    for (int32_t a = 0; a < s->n_grid; a++) {
+        if (s->grid.size[a] < 1 || s->grid.size[a] > s->ranks) {
+            return false;
+        }
+        used *= s->grid.size[a];
+        if (used > s->ranks) {
+            return false;
+        }
+    }
+    s->used = (int32_t)used;
+    for (int32_t a = 0; a < s->n_grid;
+         a++) { /* below an axis there are those of smaller strides */
+        int64_t below = 1;
+        for (int32_t b = 0; b < s->n_grid; b++) {
+            bool under = s->grid.size[b] > 1 && s->grid.stride[b] < s->grid.stride[a];
+            below *= under ? s->grid.size[b] : 1;
+        }
+        if (s->grid.stride[a] < 1 || (s->grid.size[a] > 1 && s->grid.stride[a] != below)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+tdsl_status tdsl_setting_make(const tdsl_dist_info *dist, const tdsl_mesh *mesh,
+                              const int64_t *dims, int64_t *all, Setting *s)
 {
     if (dist == NULL || dist->version != TDSL_DIST_VERSION ||
         dist->struct_size < sizeof *dist || dist->kernel->abi_version < TDSL_ABI_VERSION) {
         return dist == NULL ? TDSL_E_ARGUMENT : TDSL_E_ABI;
     }
     *s = (Setting){.dist = dist, .mesh = mesh, .all = all};
-    if (!mesh_fits(dist, mesh, &s->ranks) || (dist->kernel->n_dims > 0 && dims == NULL)) {
+    s->n_grid = dist->n_grid > 0 ? dist->n_grid : 1;
+    if (!mesh_fits(dist, mesh, &s->ranks) || (dist->kernel->n_dims > 0 && dims == NULL) ||
+        s->n_grid > TDSL_DIST_AXES) {
         return TDSL_E_ARGUMENT;
     }
     tdsl_status status = complete(dist, dims, all);
-    status = status == TDSL_OK && !sizes_fit(s) ? TDSL_E_OVERFLOW : status;
-    return status == TDSL_OK && !make_pairs(s) ? TDSL_E_ABI : status;
+    return status == TDSL_OK && !sizes_fit(s) ? TDSL_E_OVERFLOW : status;
+}
+
+tdsl_status tdsl_setting_grid(Setting *s, const tdsl_grid *grid)
+{
+    s->grid = *grid;
+    return !grid_fits(s) ? TDSL_E_ARGUMENT : !make_pairs(s) ? TDSL_E_ABI : TDSL_OK;
+}
+
+/* With the mesh's grid, or the best one. */
+static tdsl_status setting_make(const tdsl_dist_info *dist, const tdsl_mesh *mesh,
+                                const int64_t *dims, int64_t *all, Setting *s)
+{
+    tdsl_status status = tdsl_setting_make(dist, mesh, dims, all, s);
+    tdsl_grid grid;
+    if (status != TDSL_OK) {
+        return status;
+    }
+    grid = mesh->grid.size[0] != 0 ? mesh->grid : tdsl_grid_best(s);
+    return tdsl_setting_grid(s, &grid);
 }
 
 /* The most nodes that a value, or an argument with terms, has on all ranks. */
@@ -228,8 +276,8 @@ tdsl_range tdsl_dist_block(const tdsl_dist_info *dist, const tdsl_mesh *mesh, in
     int64_t all[TDSL_MAX_DIMS];
     Setting s;
     Box box;
-    if (setting_make(dist, mesh, dims, all, &s) != TDSL_OK || rank < 0 || rank >= s.ranks ||
-        arg < 0 || arg >= dist->kernel->n_args || dim < 0 ||
+    if (tdsl_setting_make(dist, mesh, dims, all, &s) != TDSL_OK || rank < 0 ||
+        rank >= s.ranks || arg < 0 || arg >= dist->kernel->n_args || dim < 0 ||
         dim >= dist->kernel->args[arg].rank) {
         return (tdsl_range){0, 0};
     }
@@ -268,6 +316,10 @@ static int64_t digest(const Setting *s)
     }
     for (int32_t a = 0; a < s->mesh->n_axes; a++) {
         h = (h ^ (uint64_t)s->mesh->size[a]) * 1099511628211u;
+    }
+    for (int32_t a = 0; a < s->n_grid; a++) {
+        h = (h ^ (uint64_t)s->grid.size[a]) * 1099511628211u;
+        h = (h ^ (uint64_t)s->grid.stride[a]) * 1099511628211u;
     }
     return (int64_t)(h >> 2);
 }

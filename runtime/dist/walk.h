@@ -12,6 +12,7 @@
 /* Some positions of each dimension. */
 typedef struct Box {
     int32_t rank;
+    bool none; /* not even of rank 0 there is an element */
     int64_t lo[TDSL_MAX_RANK], hi[TDSL_MAX_RANK];
 } Box;
 
@@ -28,6 +29,9 @@ bool tdsl_box_is_run(const Box *box, const Box *region, int64_t *first);
 typedef struct Setting {
     const tdsl_dist_info *dist;
     const tdsl_mesh *mesh;
+    tdsl_grid grid;
+    int32_t n_grid; /* axes of it, one at least */
+    int32_t used;   /* ranks that have work */
     int32_t ranks;
     const int64_t *all; /* open dims, then computed ones */
     Pairs pairs;        /* of two cuts that are mates, if there are any */
@@ -35,7 +39,9 @@ typedef struct Setting {
 
 int64_t tdsl_extent_of(const Setting *s, tdsl_dist_dim d);
 int64_t tdsl_arg_extent(const Setting *s, int32_t arg, int32_t dim);
-void tdsl_place_of(const Setting *s, int32_t rank, int32_t *at); /* [n_axes] */
+void tdsl_place_of(const Setting *s, int32_t rank, int32_t *at);   /* [n_axes] */
+void tdsl_grid_place(const Setting *s, int32_t rank, int32_t *at); /* [n_grid] */
+bool tdsl_is_idle(const Setting *s, int32_t rank);
 int64_t tdsl_leaves_in(int64_t n, int64_t leaves);
 int64_t tdsl_leaf_first(int64_t n, int64_t leaves, int64_t leaf);
 /* Leaves [lo, hi) of part `part` of `parts`. */
@@ -58,12 +64,22 @@ bool tdsl_leaves_begin(const Setting *s, int32_t n, const int32_t *cuts, int32_t
 bool tdsl_leaves_next(Leaves *l);            /* false: there are no more */
 bool tdsl_leaves_twice(const Leaves *l);     /* it stands for its mirror image too */
 int64_t tdsl_leaves_number(const Leaves *l); /* of the leaf at hand, among those of all ranks */
-/* Of which axes the argument, or the value, has different blocks; a bit for each. */
+/* Of which axes of the mesh the argument, or of the grid the value, has different blocks; a bit for each. */
 uint32_t tdsl_arg_axes(const Setting *s, int32_t arg);
 uint32_t tdsl_value_axes(const Setting *s, int32_t value);
 /* Is the argument's array the value as it stands? */
 bool tdsl_is_same_layout(const Setting *s, int32_t arg, int32_t value);
 int64_t tdsl_dtype_size(int32_t dtype);
+
+/* ---- walk.c ---- */
+/* Without a grid. */
+tdsl_status tdsl_setting_make(const tdsl_dist_info *dist, const tdsl_mesh *mesh,
+                              const int64_t *dims, int64_t *all, Setting *s);
+tdsl_status tdsl_setting_grid(Setting *s, const tdsl_grid *grid);
+
+/* ---- choose.c ---- */
+/* Of least time on the machine that tdsl/dist.h has numbers of; the same as last time where the setting is. */
+tdsl_grid tdsl_grid_best(const Setting *s);
 
 /* ---- tree.c: sums of leaves in one order, whoever has them ---- */
 typedef struct TreeNode {
@@ -81,6 +97,9 @@ int64_t tdsl_tree_nodes(const Setting *s, const tdsl_dist_value *v, int32_t rank
 void tdsl_tree_fold(const tdsl_dist_value *v, TreeNode *nodes, int64_t n, int64_t count);
 
 /* ---- exchange.c ---- */
+/* Partial values of more bytes are reduced piece by piece, each rank one piece. */
+#define TDSL_WHOLE_BYTES 65536
+
 typedef struct Walk {
     Setting setting;
     const tdsl_comm *comm; /* null: only counted */

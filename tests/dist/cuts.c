@@ -236,6 +236,22 @@ static bool next_mesh(tdsl_mesh *mesh, int32_t most)
     return true;
 }
 
+/* Work shared out in another way than the best: sizes of axes whose product is some of the ranks, one order or the other. */
+static void random_grid(Case *c)
+{
+    tdsl_grid *g = &c->mesh.grid;
+    int32_t left = ranks_of(&c->mesh), n = c->dist->n_grid > 0 ? c->dist->n_grid : 1;
+    for (int32_t a = 0; a < n; a++) {
+        g->size[a] = 1 + (int32_t)next((uint32_t)left);
+        left /= g->size[a];
+    }
+    for (int32_t k = 0, stride = 1, up = (int32_t)next(2); k < n; k++) {
+        int32_t a = up ? k : n - 1 - k;
+        g->stride[a] = stride;
+        stride *= g->size[a];
+    }
+}
+
 static bool report(const Case *c, const char *what)
 {
     printf("%s", c->name);
@@ -245,6 +261,10 @@ static bool report(const Case *c, const char *what)
     printf(" on");
     for (int32_t a = 0; a < c->mesh.n_axes; a++) {
         printf("%s%d", a > 0 ? "x" : " ", (int)c->mesh.size[a]);
+    }
+    for (int32_t a = 0; a < c->dist->n_grid && c->mesh.grid.size[0] > 0; a++) {
+        printf("%s%d by %d", a > 0 ? ", " : ", grid ", (int)c->mesh.grid.size[a],
+               (int)c->mesh.grid.stride[a]);
     }
     printf(": %s\n", what);
     return false;
@@ -308,9 +328,13 @@ static bool run_data(Case *c, int32_t most, bool whole, bool exact)
     for (int32_t a = 0; a < c->mesh.n_axes; a++) {
         c->mesh.size[a] = 1;
     }
-    bool first = true;
+    bool first = true, again = false;
     do {
         c->fault = NULL;
+        c->mesh.grid = (tdsl_grid){{0}, {0}}; /* the best one; then another */
+        if (again) {
+            random_grid(c);
+        }
         tdsl_status got = tdsl_dist_threads(ranks_of(&c->mesh), run_rank, c);
         if (got != status) {
             char what[80];
@@ -332,7 +356,9 @@ static bool run_data(Case *c, int32_t most, bool whole, bool exact)
             }
         }
         first = false;
-    } while (next_mesh(&c->mesh, most));
+        again = !again;
+    } while (again || next_mesh(&c->mesh, most));
+    c->mesh.grid = (tdsl_grid){{0}, {0}};
     for (int32_t a = 0; a < k->n_args; a++) {
         free(c->whole[a]);
         free(c->out[a]);

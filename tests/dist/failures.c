@@ -16,7 +16,7 @@
 #define LIMIT_MS 1500
 
 static tdsl_comm comm;
-static tdsl_mesh mesh = {1, {0}};
+static tdsl_mesh mesh = {.n_axes = 1};
 static const tdsl_dist_info *dist;
 
 static double now(void)

@@ -239,8 +239,8 @@ static void info_emit(Ranks *r)
     text_printf(
         r->out,
         "    (uint32_t)sizeof(tdsl_dist_info), TDSL_DIST_VERSION, &tdsl_table_%s, %u, %u, "
-        "%u, %u,\n    (const char *const[]){",
-        s, p->n_axes, p->cuts.n, p->values.n, p->steps.n);
+        "%u, %u, %u, 0,\n    (const char *const[]){",
+        s, p->n_axes, p->cuts.n, p->values.n, p->steps.n, p->n_grid);
     for (uint32_t a = 0; a < p->n_axes; a++) {
         text_put(r->out, a > 0 ? ", " : "");
         text_literal(r->out, p->axis[a] == NULL ? "" : p->axis[a]->text);

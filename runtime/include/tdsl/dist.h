@@ -49,6 +49,41 @@ typedef struct tdsl_dist_count {
     uint64_t pairs; /* of these, for pairs of leaves */
 } tdsl_dist_count;
 
+/* What time is predicted by. */
+typedef struct tdsl_dist_machine {
+    double rate;      /* multiply-adds of a rank in a second */
+    double bandwidth; /* bytes from other ranks */
+    double latency;   /* seconds of a message */
+    double memory;    /* bytes of its own memory, of leaves that are added up */
+    /* Multiply-adds of a call of a local kernel; null: as the kernel's table says. */
+    double (*work)(void *user, const tdsl_kernel_info *kernel, const int64_t *dims);
+    void *user;
+} tdsl_dist_machine;
+
+/* A node of a cluster: 2.5 Tflop/s, 12.5 GB/s. */
+#define TDSL_DIST_NODE                                                                         \
+    {                                                                                          \
+        1.25e12, 12.5e9, 2e-6, 1e11, 0, 0                                                      \
+    }
+
+typedef struct tdsl_dist_choice {
+    tdsl_grid grid;
+    double moving, computing; /* seconds predicted of the rank that has most */
+} tdsl_dist_choice;
+
+/* The grids of least time for this mesh of ranks, the best first: `most` of them at most, *n. With `limit` (0: none) only those of which a rank
+ * needs no more bytes, arguments included, or if there is none the one of least bytes. `machine` null: TDSL_DIST_NODE. */
+TDSL_API TDSL_NODISCARD tdsl_status tdsl_dist_choose(
+    const tdsl_dist_info *dist, const tdsl_mesh *mesh, const int64_t *dims, uint64_t limit,
+    const tdsl_dist_machine *machine, int32_t most, tdsl_dist_choice *out, int32_t *n);
+
+/* What is predicted of the grid of the mesh. */
+TDSL_API TDSL_NODISCARD tdsl_status tdsl_dist_predict(const tdsl_dist_info *dist,
+                                                      const tdsl_mesh *mesh,
+                                                      const int64_t *dims,
+                                                      const tdsl_dist_machine *machine,
+                                                      tdsl_dist_choice *out);
+
 /* With one thread in a local kernel. TDSL_E_SHAPE, TDSL_E_OVERFLOW: of these dims; TDSL_E_ARGUMENT: of this mesh. */
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_dist_measure(const tdsl_dist_info *dist,
                                                       const tdsl_mesh *mesh, int32_t rank,

@@ -13,10 +13,18 @@
 
 #define TDSL_DIST_AXES 8
 
-/* The ranks of a communicator as a mesh: the product of the sizes is the number of ranks, the last axis is the fastest. */
+/* The ranks among which work is shared out: rank r is number r / stride[a] mod size[a] along axis a. Those from the product of the sizes on have no
+ * work. size[0] of 0: chosen for the least time. */
+typedef struct tdsl_grid {
+    int32_t size[TDSL_DIST_AXES];
+    int32_t stride[TDSL_DIST_AXES];
+} tdsl_grid;
+
+/* The ranks of a communicator as a mesh, over which arrays lie: the product of the sizes is the number of ranks, the last axis is the fastest. */
 typedef struct tdsl_mesh {
     int32_t n_axes; /* as the kernel's */
     int32_t size[TDSL_DIST_AXES];
+    tdsl_grid grid; /* tdsl_dist_choose */
 } tdsl_mesh;
 
 /* Positions first, first + 1, ..., so many. */
@@ -51,7 +59,7 @@ typedef struct tdsl_dist_arg {
 typedef struct tdsl_dist_cut {
     tdsl_dist_dim extent;
     int64_t leaves;
-    int32_t axis;
+    int32_t axis; /* of the grid */
     int32_t
         mate; /* 1 + the number of a cut of the same extent over the same axis: both are dealt as pairs of leaves; 0: none */
 } tdsl_dist_cut;
@@ -103,6 +111,7 @@ typedef struct tdsl_dist_info {
     uint32_t version;
     const tdsl_kernel_info *kernel; /* the same for one rank */
     int32_t n_axes, n_cuts, n_values, n_steps;
+    int32_t n_grid, reserved;      /* axes of the grid */
     const char *const *axes;       /* [n_axes]; "" for the only one, without a name */
     const tdsl_dist_arg *args;     /* [kernel->n_args] */
     const tdsl_dist_cut *cuts;     /* [n_cuts] */

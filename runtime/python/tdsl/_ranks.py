@@ -25,7 +25,7 @@ _MOST = (1 << 63) - 1
 
 class _Info(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_uint32), ("version", ctypes.c_uint32), ("kernel", _pointer), ("n_axes", _i32), ("n_cuts", _i32), ("n_values", _i32),
-                ("n_steps", _i32), ("axes", ctypes.POINTER(ctypes.c_char_p)), ("args", _pointer), ("cuts", _pointer), ("values", _pointer), ("steps", _pointer)]
+                ("n_steps", _i32), ("n_grid", _i32), ("reserved", _i32), ("axes", ctypes.POINTER(ctypes.c_char_p)), ("args", _pointer), ("cuts", _pointer), ("values", _pointer), ("steps", _pointer)]
 
 
 class _Piece(ctypes.Structure):
@@ -37,7 +37,7 @@ class _Arg(ctypes.Structure):
 
 
 class _Mesh(ctypes.Structure):
-    _fields_ = [("n_axes", _i32), ("size", _i32 * _AXES)]
+    _fields_ = [("n_axes", _i32), ("size", _i32 * _AXES), ("grid", _i32 * (2 * _AXES))]
 
 
 class _Range(ctypes.Structure):
