@@ -609,8 +609,8 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
         greedy_tree(ctx, arena, facts, machine, &greedy);
         State plain = start(&s, &none, NULL), fused = start(&s, &greedy, &plain);
         if (!is_sliced(facts)) {
-            bool pairs = machine->kind == MACHINE_SYSTOLIC && nest_has_pairs(facts);
-            if (pairs) { /* loops over these are hard to find from others */
+            if (machine->kind ==
+                MACHINE_SYSTOLIC) { /* loops around parts are hard to find from those around all */
                 Tree from = plain.tree;
                 moves_each(s.scratch, s.arena, s.facts, &from, consider, &s);
             }

@@ -47,16 +47,21 @@ static bool keeps_rows(const NestFacts *f, NodeRef product)
     return rows;
 }
 
-/* How well label `label` of a value lies on partitions: it fills them, is summed by products
- * that read it, and not folded otherwise, along the free axis. */
-static double partition_score(const Product *p, NodeRef n, int32_t label, double extent)
+/* What sums or folds a label of a value. */
+typedef struct LabelUses {
+    uint32_t products, folds; /* that read it, and */
+    bool product, fold;       /* that read what expressions make of it */
+} LabelUses;
+
+#define THROUGH 4 /* expressions, one after the other */
+
+static void label_uses(const Product *p, NodeRef n, int32_t label, uint32_t depth,
+                       LabelUses *out)
 {
     const NestValue *v = &p->nest->values[n];
-    double most = (double)(p->machine->tile.bytes / p->machine->tile.line);
-    double score = extent < most ? extent : most;
     for (uint32_t k = v->item + 1; k <= v->last && k < p->nest->n_items; k++) {
         NodeRef r = p->nest->items[k].node;
-        if (nest_is_loop(&p->nest->items[k]) || node_is_expression(graph_node(p->f->g, r))) {
+        if (nest_is_loop(&p->nest->items[k])) {
             continue;
         }
         const UseList *u = &p->f->uses[r];
@@ -64,14 +69,33 @@ static double partition_score(const Product *p, NodeRef n, int32_t label, double
             const Access *a = &u->list.at[i].access;
             for (uint32_t d = 0; u->list.at[i].node == n && d < a->rank; d++) {
                 bool here = graph_node(p->f->g, n)->out[d] == label && a->index[d].label >= 0;
-                if (here && node_reduces(graph_node(p->f->g, r), a->index[d].label)) {
+                bool expression = node_is_expression(graph_node(p->f->g, r));
+                if (here && expression && depth < THROUGH) {
+                    label_uses(p, r, a->index[d].label, depth + 1, out);
+                } else if (here && node_reduces(graph_node(p->f->g, r), a->index[d].label)) {
                     bool product = uses_count(u) == 2 && keeps_rows(p->f, r);
-                    score *= product ? 3.0 : 0.7;
+                    out->products += product && depth == 0;
+                    out->folds += !product && depth == 0;
+                    out->product |= product && depth > 0;
+                    out->fold |= !product && depth > 0;
                 }
             }
         }
     }
-    return score;
+}
+
+/* How well label `label` of a value lies on partitions: it fills them, is summed by products that read it, or what expressions make of it,
+ * and not folded otherwise, along the free axis. */
+static double partition_score(const Product *p, NodeRef n, int32_t label, double extent)
+{
+    LabelUses uses = {0};
+    double most = (double)(p->machine->tile.bytes / p->machine->tile.line);
+    double score = extent < most ? extent : most;
+    label_uses(p, n, label, 0, &uses);
+    for (uint32_t i = 0; i < uses.products + uses.folds; i++) {
+        score *= i < uses.products ? 3.0 : 0.7;
+    }
+    return score * (uses.fold ? 0.7 : uses.product ? 3.0 : 1.0);
 }
 
 /* The labels of the product in the order of what its tiles are emptied into, and the one that

@@ -42,19 +42,35 @@ static bool is_batch(const Lower *l, const Stmt *s, VarRef v)
 
 #define TINY                                                                                   \
     512 /* multiply-adds of each batch: the Vector engine takes them side by side (roles.c) */
-
 #define BATCH 64 /* the same for each of the batches that share partitions */
+#define SHORT                                                                                  \
+    16 /* terms of the sums of rows and vectors, of which the Tensor engine fills so many partitions and one column */
+
+static int64_t positions(const Stmt *s, uint32_t index)
+{
+    const Range *r = &s->index[index].range;
+    return r->span > 0 ? r->span : r->limit.n - r->start.base;
+}
 
 bool batch_is_tiny(const Lower *l, const Stmt *s)
 {
-    int64_t each = 1, batches = 1;
-    for (uint32_t i = 0; i < s->n_index; i++) {
-        const Range *r = &s->index[i].range;
-        int64_t n = r->span > 0 ? r->span : r->limit.n - r->start.base;
-        int64_t *of = is_batch(l, s, s->index[i].var) ? &batches : &each;
-        *of = sat_mul(*of, n);
+    const Expr *product = s->value;
+    while (product->op == OP_CAST) {
+        product = product->arg[0];
     }
-    return each <= TINY && each <= sat_mul(batches, BATCH);
+    int64_t own[2] = {1, 1}, terms = 1, batches = 1;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        VarRef v = s->index[i].var;
+        bool kept = access_uses(l->from, s->dst, s->at, v);
+        int64_t *of = is_batch(l, s, v)                        ? &batches
+                      : !kept                                  ? &terms
+                      : expr_uses(l->from, product->arg[0], v) ? &own[0]
+                                                               : &own[1];
+        *of = sat_mul(*of, positions(s, i));
+    }
+    int64_t each = sat_mul(sat_mul(own[0], own[1]), terms);
+    bool vectors = (own[0] == 1 || own[1] == 1) && terms <= SHORT && batches >= BATCH;
+    return vectors || (each <= TINY && each <= sat_mul(batches, BATCH));
 }
 
 bool batch_is_all(const Lower *l, const Stmt *s)
