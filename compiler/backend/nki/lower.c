@@ -579,7 +579,6 @@ static Kernel *lower_once(Lower *l)
     return l->tried.failed ? NULL : kernel_numbered(l->arena, l->to);
 }
 
-#define HOMES         4    /* of SBUF, a part for blocks that live at a time */
 #define TILE_ELEMENTS 2048 /* of a row, of an elementwise step */
 
 /* Blocks that the engines cannot read as some statement wants them go through HBM: one more in
@@ -588,7 +587,7 @@ Kernel *lower_all(const Lower *start, Lower *l)
 {
     Lower first = *start;
     first.room.cache_limit = start->target->machine->systolic.packed / NKI_PARTITIONS;
-    first.room.home_limit = start->chip->sbuf_bytes / HOMES;
+    first.room.home_limit = machine_tile_capacity(start->target->machine) / NKI_PARTITIONS;
     first.room.tile_elements = TILE_ELEMENTS;
     Kernel *made = NULL;
     for (uint32_t i = 0; i <= start->from->bufs.n + start->from->vars.n; i++) {
