@@ -60,7 +60,9 @@ typedef enum DistKind { DIST_READ, DIST_LOCAL, DIST_REDUCE, DIST_WRITE } DistKin
 
 typedef struct DistStep {
     DistKind kind;
-    uint32_t arg;      /* READ, WRITE */
+    uint32_t arg; /* READ, WRITE */
+    bool
+        by_leaf; /* READ: the only step that reads the value brings what it needs of it, leaf by leaf */
     uint32_t value;    /* READ: to; REDUCE, WRITE: from */
     uint32_t complete; /* REDUCE: to */
     /* LOCAL: a call for each leaf of some cuts (of each rank's block, where there are none). */

@@ -25,6 +25,9 @@ static inline const DistArg *arg_named(const DistPlan *plan, Sym name)
     return NULL;
 }
 
+/* text.c: may argument `arg` be read to this value leaf by leaf: is it read by the calls of one step alone, each of which needs a leaf of it? */
+bool can_read_by_leaf(const DistPlan *plan, const DistStep *read);
+
 /* Labels of all nodes in classes: labels of one class run over the same positions of the same values. */
 typedef struct Classes {
     const Graph *g;

@@ -293,6 +293,24 @@ static void deal_args(Plan *p)
     }
 }
 
+/* Operands of large sums come in panels: each leaf of the sum needs its own. */
+static void read_panels(Plan *p)
+{
+    DistPlan *plan = p->b.plan;
+    for (uint32_t s = 0; s < plan->steps.n; s++) {
+        DistStep *step = &plan->steps.at[s];
+        bool large = false;
+        if (step->kind != DIST_READ) {
+            continue;
+        }
+        const DistValue *v = &plan->values.at[step->value];
+        for (uint32_t d = 0; d < v->rank; d++) {
+            large |= v->cut[d] >= 0 && plan->cuts.at[v->cut[d]].leaves == LEAVES_LARGE;
+        }
+        step->by_leaf = large && can_read_by_leaf(plan, step);
+    }
+}
+
 bool dist_plan(Ctx *ctx, Arena *arena, Graph *g, Module *m)
 {
     DistHead head = dist_head(arena, g);
@@ -332,6 +350,7 @@ bool dist_plan(Ctx *ctx, Arena *arena, Graph *g, Module *m)
     spread_sums(&p);
     add_results(&p);
     deal_args(&p);
+    read_panels(&p);
     g->ranks = dist_write(arena, &head, plan);
     return true;
 }

@@ -447,7 +447,12 @@ static bool read_transfer(Reader *r, Cursor *c, bool write)
                     : next(c, TERM_VALUE, "a value");
     }
     s.arg = (uint32_t)(arg - r->plan->arg);
-    if (!read_ref(r, value, write, &s.value) || !cursor_expect_end(c) ||
+    bool ok = read_ref(r, value, write, &s.value);
+    if (ok && !write && cursor_take(c, TERM_NAME, "by")) {
+        ok = cursor_expect(c, TERM_NAME, "leaf", "'leaf'") != NULL;
+        s.by_leaf = ok;
+    }
+    if (!ok || !cursor_expect_end(c) ||
         !fits(r, t->span, s.arg, &r->plan->values.at[s.value])) {
         return false;
     }
@@ -625,6 +630,13 @@ static bool is_whole(Reader *r)
     for (uint32_t k = 0; planned && k < r->head->n_args; k++) {
         if (r->head->arg[k].result && !r->written[k]) {
             return refuse(r, r->head->span, "a result is not written");
+        }
+    }
+    for (uint32_t s = 0; s < r->plan->steps.n; s++) {
+        if (r->plan->steps.at[s].by_leaf && !can_read_by_leaf(r->plan, &r->plan->steps.at[s])) {
+            return refuse(
+                r, r->head->span,
+                "what is read leaf by leaf is read by one step for the leaves of a cut");
         }
     }
     return true;

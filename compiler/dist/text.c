@@ -11,6 +11,7 @@
  *     value %2 : f64[] cut [] fold reduce.sum over [0]
  *     value %3 : f64[m,n] cut [0,1] spread 0 over [2]   rows of a block are dealt once more, over the axis of cut 2
  *     read @A -> %0
+ *     read @B -> %1 by leaf                  what each call of the local kernel needs, when it needs it
  *     local gemm_part0 dims [block(0),k,n] values [%0,%1,%2] over [0]
  *     reduce %2 -> %3
  *     write %3 -> @C
@@ -63,6 +64,41 @@ DistHead dist_head(Arena *arena, const Graph *g)
         }
     }
     return (DistHead){.span = g->span, .dims = &g->dims, .n_args = n, .arg = arg};
+}
+
+/* ---- reading leaf by leaf ---- */
+
+/* How often the value is among those that a step has. */
+static uint32_t count_uses(const DistStep *s, uint32_t value)
+{
+    uint32_t n = (s->kind == DIST_REDUCE || s->kind == DIST_WRITE) && s->value == value ? 1 : 0;
+    for (uint32_t k = 0; s->kind == DIST_LOCAL && k < s->n_values; k++) {
+        n += s->values[k] == value ? 1 : 0;
+    }
+    return n;
+}
+
+bool can_read_by_leaf(const DistPlan *plan, const DistStep *read)
+{
+    const DistValue *v = &plan->values.at[read->value];
+    const DistStep *reader = NULL;
+    uint32_t uses = 0, dims = 0;
+    for (uint32_t s = 0; s < plan->steps.n; s++) {
+        uint32_t n = count_uses(&plan->steps.at[s], read->value);
+        reader = n > 0 ? &plan->steps.at[s] : reader;
+        uses += n;
+    }
+    if (uses != 1 || reader->kind != DIST_LOCAL || reader->n_over != 1 ||
+        plan->arg[read->arg].partial) {
+        return false;
+    }
+    for (uint32_t d = 0; d < v->rank; d++) {
+        dims += v->cut[d] == (int32_t)reader->over[0] ? 1 : 0;
+        if (v->cut[d] >= 0 && plan->cuts.at[v->cut[d]].mate > 0) {
+            return false;
+        }
+    }
+    return dims == 1;
 }
 
 /* ---- writing ---- */
@@ -167,7 +203,7 @@ static void put_step(Text *out, const DistHead *head, const DistPlan *plan, cons
     case DIST_READ:
         text_put(out, "read @");
         dump_name(out, plan->arg[s->arg].name);
-        text_printf(out, " -> %%%u", s->value);
+        text_printf(out, " -> %%%u%s", s->value, s->by_leaf ? " by leaf" : "");
         return;
     case DIST_WRITE:
         text_printf(out, "write %%%u -> @", s->value);

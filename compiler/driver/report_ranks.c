@@ -145,7 +145,8 @@ static const tdsl_dist_step *steps_of(Arena *a, const Module *m, const DistPlan 
                                     .dims = dims,
                                     .values = numbers_of(a, s->n_values, s->values),
                                     .over = numbers_of(a, s->n_over, s->over),
-                                    .n_over = (int32_t)s->n_over};
+                                    .n_over = (int32_t)s->n_over,
+                                    .by_leaf = s->by_leaf ? 1 : 0};
         if (local != NULL && (steps[k].kernel->n_dims != (int32_t)s->n_dims ||
                               steps[k].kernel->n_args != (int32_t)s->n_values)) {
             return NULL;

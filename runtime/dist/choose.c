@@ -42,8 +42,25 @@ static double lacks(const Box *want, const Box *have)
 /* ---- one rank ---- */
 
 typedef struct Price {
-    double bytes, messages, work, added; /* added: bytes of leaves */
+    double bytes, messages, work;
+    double copied, added; /* bytes of its own memory: as it moves, as it computes */
 } Price;
+
+/* In how many parts a value is read. */
+static double panels_of(const Model *m, const tdsl_dist_step *read, int32_t rank)
+{
+    const tdsl_dist_value *v = &m->s->dist->values[read->value];
+    int64_t lo = 0, hi = 1;
+    for (const tdsl_dist_step *s = read;
+         read->by_leaf != 0 && s < m->s->dist->steps + m->s->dist->n_steps; s++) {
+        for (int32_t k = 0; s->kind == TDSL_STEP_LOCAL && k < s->kernel->n_args; k++) {
+            if (s->values[k] == read->value && v->rank > 0) {
+                tdsl_cut_leaves(m->s, s->over[0], rank, &lo, &hi);
+            }
+        }
+    }
+    return (double)(hi - lo);
+}
 
 static void price_transfer(const Model *m, const tdsl_dist_step *step, int32_t rank, Price *p)
 {
@@ -56,7 +73,11 @@ static void price_transfer(const Model *m, const tdsl_dist_step *step, int32_t r
     tdsl_arg_box(m->s, step->arg, rank, &arg);
     double more = read ? lacks(&value, &arg) : lacks(&arg, &value);
     p->bytes += more * element_size(m->s, step->value);
-    p->messages += more > 0 ? 1 : 0;
+    p->messages += more > 0 ? panels_of(m, step, rank) : 0;
+    if (read || tdsl_place_of_value(m->s, step->value) != step) { /* its own part is copied */
+        double own = (double)tdsl_box_count(read ? &value : &arg) - more;
+        p->copied += 2 * own * element_size(m->s, step->value);
+    }
 }
 
 static int64_t calls_of(const Model *m, const tdsl_dist_step *step, int32_t rank)
@@ -146,7 +167,7 @@ static void price_reduce(const Model *m, const tdsl_dist_step *step, int32_t ran
     bool whole = !spread && members * bytes <= TDSL_WHOLE_BYTES;
     p->bytes += whole ? others : others / members;
     p->bytes += whole || spread ? 0 : bytes * (members - 1) / members;
-    p->added += whole ? 3 * others : 3 * others / members;
+    p->copied += whole ? 3 * others : 3 * others / members;
     p->messages += members > 1 ? (whole || spread ? 1 : 2) : 0;
 }
 
@@ -177,7 +198,8 @@ static void predict(const Model *m, tdsl_dist_choice *c)
     for (int32_t k = 0; k < n; k++) { /* from the first to the last */
         Price p =
             price_rank(m, n == 1 ? 0 : (int32_t)((int64_t)(m->s->ranks - 1) * k / (n - 1)));
-        double moving = p.bytes / m->machine.bandwidth + p.messages * m->machine.latency;
+        double moving = p.bytes / m->machine.bandwidth + p.messages * m->machine.latency +
+                        p.copied / m->machine.memory;
         double computing = p.work / m->machine.rate + p.added / m->machine.memory;
         c->moving = moving > c->moving ? moving : c->moving;
         c->computing = computing > c->computing ? computing : c->computing;

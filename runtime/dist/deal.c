@@ -209,6 +209,22 @@ void tdsl_value_box(const Setting *s, int32_t value, int32_t rank, Box *out)
     }
 }
 
+void tdsl_leaf_box(const Setting *s, int32_t value, int32_t cut, int32_t rank, int64_t leaf,
+                   Box *box)
+{
+    const tdsl_dist_value *v = &s->dist->values[value];
+    int64_t n = tdsl_extent_of(s, s->dist->cuts[cut].extent), lo = 0, hi = 0;
+    int64_t all = tdsl_leaves_in(n, s->dist->cuts[cut].leaves);
+    tdsl_cut_leaves(s, cut, rank, &lo, &hi);
+    box->none = box->none || lo + leaf >= hi;
+    for (int32_t d = 0; d < v->rank; d++) {
+        if (v->cuts[d] == cut) {
+            box->lo[d] = tdsl_leaf_first(n, all, lo + leaf);
+            box->hi[d] = tdsl_leaf_first(n, all, lo + leaf + 1);
+        }
+    }
+}
+
 uint32_t tdsl_arg_axes(const Setting *s, int32_t arg)
 {
     uint32_t axes = 0;

@@ -21,16 +21,18 @@ typedef struct Layout {
     int32_t number;
     uint32_t axes; /* along which blocks differ */
     int32_t twin;  /* a value that has the same block on some ranks, and is there; -1: none */
+    int32_t cut; /* of a value the part of one leaf of it, the rank's number `leaf`; -1: all */
+    int64_t leaf;
 } Layout;
 
 static Layout arg_layout(const Walk *w, int32_t arg)
 {
-    return (Layout){true, arg, tdsl_arg_axes(&w->setting, arg), -1};
+    return (Layout){true, arg, tdsl_arg_axes(&w->setting, arg), -1, -1, 0};
 }
 
 static Layout value_layout(const Walk *w, int32_t value)
 {
-    return (Layout){false, value, tdsl_value_axes(&w->setting, value), -1};
+    return (Layout){false, value, tdsl_value_axes(&w->setting, value), -1, -1, 0};
 }
 
 static void box_of(const Walk *w, Layout l, int32_t rank, Box *out)
@@ -39,6 +41,9 @@ static void box_of(const Walk *w, Layout l, int32_t rank, Box *out)
         tdsl_arg_box(&w->setting, l.number, rank, out);
     } else {
         tdsl_value_box(&w->setting, l.number, rank, out);
+    }
+    if (l.cut >= 0) {
+        tdsl_leaf_box(&w->setting, l.number, l.cut, rank, l.leaf, out);
     }
 }
 
@@ -256,7 +261,7 @@ static void fold_terms(Walk *w, const Terms *t, char *own, int64_t count, char *
         }
         n += more;
     }
-    tdsl_tree_fold(t->v, w->scratch, n, count);
+    tdsl_tree_fold(w->threads, t->v, w->scratch, n, count);
     if (count > 0) {
         memcpy(out, w->scratch[0].data, (size_t)(count * size));
     }
@@ -367,10 +372,69 @@ static int64_t most_count(const Walk *w, Layout l)
     return tdsl_box_count(&box);
 }
 
-static char *take_value(Walk *w, int32_t value)
+/* Is the argument read by no step from this one on, nor by the calls before that read by leaf? */
+static bool is_read_no_more(const tdsl_dist_info *dist, int32_t arg, const tdsl_dist_step *from)
 {
+    for (const tdsl_dist_step *s = dist->steps; s < dist->steps + dist->n_steps; s++) {
+        if (s->kind == TDSL_STEP_READ && s->arg == arg && (s > from || s->by_leaf != 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The step that makes the value. */
+static const tdsl_dist_step *maker_of(const tdsl_dist_info *dist, int32_t value)
+{
+    const tdsl_dist_step *s = dist->steps;
+    for (; s < dist->steps + dist->n_steps; s++) {
+        bool made = s->kind == TDSL_STEP_REDUCE && s->complete == value;
+        for (int32_t k = 0; s->kind == TDSL_STEP_LOCAL && k < s->kernel->n_args; k++) {
+            made = made || (s->kernel->args[k].role == TDSL_OUT && s->values[k] == value);
+        }
+        if (made) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+const tdsl_dist_step *tdsl_place_of_value(const Setting *s, int32_t value)
+{
+    const tdsl_dist_info *dist = s->dist;
+    const tdsl_dist_step *maker = maker_of(dist, value), *end = dist->steps + dist->n_steps;
+    if (!tdsl_is_whole_sum(s, &dist->values[value]) || maker == NULL || s->used < s->ranks) {
+        return NULL; /* spread, or as it came, or some ranks do not make it */
+    }
+    for (const tdsl_dist_step *step = maker; step < end; step++) {
+        if (step->kind == TDSL_STEP_REDUCE && step->value == value) {
+            return tdsl_place_of_value(s, step->complete);
+        }
+        if (step->kind == TDSL_STEP_WRITE && step->value == value &&
+            tdsl_is_same_layout(s, step->arg, value) &&
+            is_read_no_more(dist, step->arg, maker)) {
+            return step;
+        }
+    }
+    return NULL;
+}
+
+bool tdsl_is_whole_sum(const Setting *s, const tdsl_dist_value *v)
+{
+    bool whole = true;
+    for (int32_t k = 0; k < v->n_over; k++) {
+        whole = whole && s->grid.size[s->dist->cuts[v->over[k]].axis] == 1;
+    }
+    return whole;
+}
+
+char *tdsl_walk_take_value(Walk *w, int32_t value)
+{
+    const tdsl_dist_step *place = tdsl_place_of_value(&w->setting, value);
     int64_t size = tdsl_dtype_size(w->setting.dist->values[value].dtype);
-    w->value[value] = tdsl_walk_take(w, value_count(w, value) * size);
+    w->value[value] = place == NULL     ? tdsl_walk_take(w, value_count(w, value) * size)
+                      : w->args == NULL ? NULL
+                                        : w->args[place->arg];
     return w->value[value];
 }
 
@@ -422,12 +486,16 @@ tdsl_status tdsl_walk_read(Walk *w, const tdsl_dist_step *step)
         w->value[step->value] = w->args == NULL ? NULL : w->args[step->arg];
         return TDSL_OK;
     }
+    if (step->by_leaf != 0) {
+        w->read[step->value] = step;
+        return TDSL_OK;
+    }
     to.twin = partial ? -1 : find_twin(w, step);
     char *value = NULL, *array = w->args == NULL ? NULL : w->args[step->arg];
     if (has_twin(w, to, w->rank)) {
         w->value[step->value] = w->value[to.twin];
     } else {
-        value = take_value(w, step->value);
+        value = tdsl_walk_take_value(w, step->value);
     }
     size_t mark = w->top;
     tdsl_status status = TDSL_OK;
@@ -441,6 +509,18 @@ tdsl_status tdsl_walk_read(Walk *w, const tdsl_dist_step *step)
     }
     w->top = mark;
     return status;
+}
+
+tdsl_status tdsl_walk_read_leaf(Walk *w, const tdsl_dist_step *step, int32_t cut, int64_t leaf,
+                                Box *box, char **out)
+{
+    Layout from = arg_layout(w, step->arg), to = value_layout(w, step->value);
+    int64_t size = tdsl_dtype_size(w->setting.dist->kernel->args[step->arg].dtype);
+    to.cut = cut;
+    to.leaf = leaf;
+    box_of(w, to, w->rank, box);
+    *out = tdsl_walk_take(w, tdsl_box_count(box) * size);
+    return move(w, from, w->args == NULL ? NULL : w->args[step->arg], to, *out, true, size);
 }
 
 /* Is this the first rank of those that differ in these axes only? */
@@ -462,13 +542,27 @@ tdsl_status tdsl_walk_write(Walk *w, const tdsl_dist_step *step)
     Layout from = value_layout(w, step->value), to = arg_layout(w, step->arg);
     int64_t size = tdsl_dtype_size(dist->kernel->args[step->arg].dtype);
     char *array = w->args == NULL ? NULL : w->args[step->arg];
-    tdsl_status status = move(w, from, w->value[step->value], to, array, false, size);
+    tdsl_status status = tdsl_place_of_value(&w->setting, step->value) == step
+                             ? TDSL_OK
+                             : move(w, from, w->value[step->value], to, array, false, size);
     if (w->comm != NULL && dist->args[step->arg].partial != 0 && !is_first(w, ~to.axes)) {
         Box box;
         tdsl_arg_box(&w->setting, step->arg, w->rank, &box);
         memset(array, 0, (size_t)(tdsl_box_count(&box) * size));
     }
     return status;
+}
+
+/* All terms of a value, which one rank has. */
+static void fold_own(Walk *w, int32_t value, const Terms *t)
+{
+    int64_t bytes = t->count * tdsl_dtype_size(t->v->dtype), n = count_terms(w, t, w->rank);
+    for (int64_t k = 0; k < n; k++) {
+        w->scratch[k].data = k == 0 ? w->value[value] : w->terms[value] + (k - 1) * bytes;
+    }
+    if (w->comm != NULL) {
+        tdsl_tree_fold(w->threads, t->v, w->scratch, n, t->count);
+    }
 }
 
 tdsl_status tdsl_walk_reduce(Walk *w, const tdsl_dist_step *step)
@@ -483,6 +577,11 @@ tdsl_status tdsl_walk_reduce(Walk *w, const tdsl_dist_step *step)
     for (int32_t k = 0; k < v->n_over; k++) {
         t.axes |= 1u << w->setting.dist->cuts[v->over[k]].axis;
     }
-    char *out = take_value(w, step->complete);
+    if (tdsl_is_whole_sum(&w->setting, v)) { /* in place of the first */
+        w->value[step->complete] = w->value[step->value];
+        fold_own(w, step->value, &t);
+        return TDSL_OK;
+    }
+    char *out = tdsl_walk_take_value(w, step->complete);
     return reduce(w, &t, w->value[step->value], out);
 }

@@ -13,6 +13,7 @@ typedef struct Calls {
     Leaves leaves; /* of step->over */
     int64_t dims[TDSL_MAX_DIMS];
     void *args[TDSL_MAX_ARGS];
+    char *panel[TDSL_MAX_ARGS];   /* of values that are read by leaf */
     int64_t count[TDSL_MAX_ARGS]; /* elements of partial results */
 } Calls;
 
@@ -78,6 +79,10 @@ static void set_argument(Calls *c, int32_t k)
     int32_t value = c->step->values[k];
     int64_t size = tdsl_dtype_size(w->setting.dist->values[value].dtype), first = 0;
     Box box, region;
+    if (w->read[value] != NULL) {
+        c->args[k] = c->panel[k];
+        return;
+    }
     tdsl_value_box(&w->setting, value, w->rank, &box);
     region_of(c, value, &box, &region);
     bool run = tdsl_box_is_run(&box, &region, &first);
@@ -89,6 +94,35 @@ static void set_argument(Calls *c, int32_t k)
         tdsl_box_copy(copy, &region, w->value[value], &box, &region, size);
     }
     c->args[k] = run ? w->value[value] + first * size : copy;
+}
+
+/* What the ranks' leaves number `leaf` need of values that are read by leaf. All ranks take part, those that have fewer, too. */
+static tdsl_status read_panels(Calls *c, int64_t leaf)
+{
+    tdsl_status status = TDSL_OK;
+    for (int32_t k = 0; k < c->step->kernel->n_args && status == TDSL_OK; k++) {
+        const tdsl_dist_step *read = c->w->read[c->step->values[k]];
+        Box box;
+        if (read != NULL) {
+            status =
+                tdsl_walk_read_leaf(c->w, read, c->step->over[0], leaf, &box, &c->panel[k]);
+        }
+    }
+    return status;
+}
+
+/* Leaves of the step that the rank with most of them has, if any value is read by leaf: else 0. */
+static int64_t panels_of(const Calls *c)
+{
+    int64_t lo = 0, hi = 0;
+    bool any = false;
+    for (int32_t k = 0; k < c->step->kernel->n_args; k++) {
+        any = any || c->w->read[c->step->values[k]] != NULL;
+    }
+    if (any) {
+        tdsl_cut_leaves(&c->w->setting, c->step->over[0], 0, &lo, &hi);
+    }
+    return hi - lo;
 }
 
 static bool is_result(const Calls *c, int32_t k)
@@ -113,18 +147,31 @@ static void take_results(Calls *c)
         if (v->n_over > 0) {
             (void)tdsl_tree_nodes(&w->setting, v, w->rank, w->scratch, &most);
         }
-        w->value[value] = tdsl_walk_take(w, most * c->count[k] * tdsl_dtype_size(v->dtype));
+        int64_t bytes = c->count[k] * tdsl_dtype_size(v->dtype);
+        if (tdsl_place_of_value(&w->setting, value) != NULL) {
+            (void)tdsl_walk_take_value(w, value);
+            w->terms[value] = tdsl_walk_take(w, most > 0 ? (most - 1) * bytes : 0);
+        } else {
+            w->value[value] = tdsl_walk_take(w, most * bytes);
+            w->terms[value] = w->value[value] == NULL ? NULL : w->value[value] + bytes;
+        }
     }
+}
+
+/* Term number n of result k. */
+static char *term_at(const Calls *c, int32_t k, int64_t n)
+{
+    int32_t value = c->step->values[k];
+    int64_t bytes = c->count[k] * tdsl_dtype_size(c->w->setting.dist->values[value].dtype);
+    return n == 0 ? c->w->value[value] : c->w->terms[value] + (n - 1) * bytes;
 }
 
 /* The call at hand writes its partial results behind the terms so far. */
 static void set_results(Calls *c, int64_t n)
 {
     for (int32_t k = 0; k < c->step->kernel->n_args; k++) {
-        int32_t value = c->step->values[k];
-        int64_t bytes = c->count[k] * tdsl_dtype_size(c->w->setting.dist->values[value].dtype);
         if (is_result(c, k) && c->w->comm != NULL) {
-            c->args[k] = c->w->value[value] + n * bytes;
+            c->args[k] = term_at(c, k, n);
         }
     }
 }
@@ -151,15 +198,13 @@ static int64_t combine(Calls *c, int64_t n)
             continue;
         }
         const tdsl_dist_value *v = &c->w->setting.dist->values[c->step->values[k]];
-        int64_t bytes = c->count[k] * tdsl_dtype_size(v->dtype);
         TreeNode *own = c->w->scratch + c->w->scratch_half;
         for (int64_t i = 0; i < n; i++) {
             own[i] = nodes[i];
-            own[i].data =
-                c->w->comm == NULL ? NULL : c->w->value[c->step->values[k]] + i * bytes;
+            own[i].data = c->w->comm == NULL ? NULL : term_at(c, k, i);
         }
         leaf.data = c->w->comm == NULL ? NULL : c->args[k];
-        after = tdsl_tree_push(v, own, n, leaf, c->count[k]);
+        after = tdsl_tree_push(c->w->threads, v, own, n, leaf, c->count[k]);
     }
     memcpy(nodes, c->w->scratch + c->w->scratch_half, (size_t)after * sizeof *nodes);
     return after;
@@ -194,30 +239,46 @@ static tdsl_status call(Calls *c)
     return status;
 }
 
-tdsl_status tdsl_walk_local(Walk *w, const tdsl_dist_step *step)
+/* The call for the leaf at hand, whose results are added to the n terms before. */
+static tdsl_status call_leaf(Calls *c, int64_t *n)
+{
+    set_results(c, *n);
+    double start = tdsl_walk_clock(c->w);
+    tdsl_status status = call(c);
+    c->w->count.pairs += c->leaves.row >= 0 ? 1 : 0;
+    if (status == TDSL_OK) {
+        if (tdsl_leaves_twice(&c->leaves)) {
+            double_results(c);
+        }
+        *n = combine(c, *n);
+    }
+    c->w->count.computing += tdsl_walk_clock(c->w) - start;
+    return status;
+}
+
+tdsl_status tdsl_walk_local(Walk *w, const tdsl_dist_step *step, tdsl_status *local)
 {
     Calls c = {.w = w, .step = step};
+    tdsl_status status = TDSL_OK, own = TDSL_OK;
     take_results(&c);
-    if (tdsl_is_idle(&w->setting, w->rank)) {
-        return TDSL_OK;
-    }
     if (step->n_over == 0) {
+        double start = tdsl_walk_clock(w);
         set_results(&c, 0);
-        return call(&c);
-    }
-    int64_t n = 0;
-    bool any = tdsl_leaves_begin(&w->setting, step->n_over, step->over, w->rank, &c.leaves);
-    for (; any; any = tdsl_leaves_next(&c.leaves)) {
-        set_results(&c, n);
-        tdsl_status status = call(&c);
-        w->count.pairs += c.leaves.row >= 0 ? 1 : 0;
-        if (status != TDSL_OK) {
-            return status;
+        own = tdsl_is_idle(&w->setting, w->rank) ? TDSL_OK : call(&c);
+        w->count.computing += tdsl_walk_clock(w) - start;
+    } else {
+        int64_t n = 0, panels = panels_of(&c);
+        bool any = tdsl_leaves_begin(&w->setting, step->n_over, step->over, w->rank, &c.leaves);
+        for (int64_t leaf = 0; status == TDSL_OK && (any || leaf < panels); leaf++) {
+            size_t mark = w->top;
+            status = panels > 0 ? read_panels(&c, leaf) : TDSL_OK;
+            if (any && own == TDSL_OK && status == TDSL_OK) {
+                own = call_leaf(&c, &n);
+            }
+            any = any && tdsl_leaves_next(&c.leaves);
+            w->top = mark;
         }
-        if (tdsl_leaves_twice(&c.leaves)) {
-            double_results(&c);
-        }
-        n = combine(&c, n);
     }
-    return TDSL_OK;
+    *local = *local == TDSL_OK ? own : *local;
+    return status;
 }

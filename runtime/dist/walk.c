@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Numbers that all ranks have alike, or one of them is wrong. */
 #define ALIKE 3
@@ -182,6 +183,8 @@ static int64_t nodes_most(const Setting *s)
 static void walk_free(Walk *w)
 {
     free(w->value);
+    free(w->terms);
+    free((void *)w->read);
     free(w->scratch);
     free(w->send);
     free(w->receive);
@@ -194,10 +197,13 @@ static tdsl_status walk_make(Walk *w, const Setting *s, int32_t rank)
     size_t ranks = (size_t)s->ranks, values = (size_t)s->dist->n_values + 1;
     *w = (Walk){.setting = *s, .rank = rank, .scratch_half = nodes};
     w->value = calloc(values, sizeof *w->value);
+    w->terms = calloc(values, sizeof *w->terms);
+    w->read = calloc(values, sizeof *w->read);
     w->scratch = calloc((size_t)nodes * 2, sizeof *w->scratch);
     w->send = calloc(ranks, sizeof *w->send);
     w->receive = calloc(ranks, sizeof *w->receive);
-    if (w->value == NULL || w->scratch == NULL || w->send == NULL || w->receive == NULL) {
+    if (w->value == NULL || w->terms == NULL || w->read == NULL || w->scratch == NULL ||
+        w->send == NULL || w->receive == NULL) {
         walk_free(w);
         *w = (Walk){0};
         return TDSL_E_MEMORY;
@@ -205,9 +211,19 @@ static tdsl_status walk_make(Walk *w, const Setting *s, int32_t rank)
     return TDSL_OK;
 }
 
+double tdsl_walk_clock(const Walk *w)
+{
+    struct timespec t = {0, 0};
+    if (w->comm != NULL) {
+        (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    }
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* A failure of a local kernel is kept until all ranks have taken all steps; one of the communicator is not. */
 static tdsl_status take_steps(Walk *w, tdsl_status *local)
 {
+    double start = tdsl_walk_clock(w);
     for (int32_t k = 0; k < w->setting.dist->n_steps; k++) {
         const tdsl_dist_step *step = &w->setting.dist->steps[k];
         tdsl_status status = TDSL_OK;
@@ -222,16 +238,13 @@ static tdsl_status take_steps(Walk *w, tdsl_status *local)
             status = tdsl_walk_reduce(w, step);
             break;
         default:
-            status = tdsl_walk_local(w, step);
-            if (*local == TDSL_OK) {
-                *local = status;
-            }
-            status = TDSL_OK;
+            status = tdsl_walk_local(w, step, local);
         }
         if (status != TDSL_OK) {
             return status;
         }
     }
+    w->count.moving = tdsl_walk_clock(w) - start - w->count.computing;
     return TDSL_OK;
 }
 
@@ -410,6 +423,8 @@ tdsl_status tdsl_dist_call(const tdsl_comm *comm, const tdsl_dist_info *dist,
         counted.received = w.count.received;
         counted.sent = w.count.sent;
         counted.calls = w.count.calls;
+        counted.moving = w.count.moving;
+        counted.computing = w.count.computing;
         if (status == TDSL_OK) {
             status = agree(comm, local, alike, &o->bad_rank);
         } else {

@@ -48,6 +48,9 @@ int64_t tdsl_leaf_first(int64_t n, int64_t leaves, int64_t leaf);
 void tdsl_part_leaves(int64_t leaves, int64_t parts, int64_t part, int64_t *lo, int64_t *hi);
 void tdsl_arg_box(const Setting *s, int32_t arg, int32_t rank, Box *out);
 void tdsl_value_box(const Setting *s, int32_t value, int32_t rank, Box *out);
+/* Of the value's box the part of leaf number `leaf`, of those that the rank has of this cut; none where it has fewer. */
+void tdsl_leaf_box(const Setting *s, int32_t value, int32_t cut, int32_t rank, int64_t leaf,
+                   Box *box);
 /* Which leaves of a cut a rank has. */
 void tdsl_cut_leaves(const Setting *s, int32_t cut, int32_t rank, int64_t *lo, int64_t *hi);
 /* The leaves of some cuts that a rank has, one after the other, of the last cut fastest. */
@@ -88,13 +91,14 @@ typedef struct TreeNode {
     char *data;
 } TreeNode;
 /* Pushes a node whose leaves follow those before; joins what can be joined, and combines data where there is any. The number of nodes. */
-int64_t tdsl_tree_push(const tdsl_dist_value *v, TreeNode *nodes, int64_t n, TreeNode node,
-                       int64_t count);
+int64_t tdsl_tree_push(const tdsl_threads *threads, const tdsl_dist_value *v, TreeNode *nodes,
+                       int64_t n, TreeNode node, int64_t count);
 /* The nodes that a rank has of a value that is partial over these cuts; `most` at once while they are made. The number of nodes. */
 int64_t tdsl_tree_nodes(const Setting *s, const tdsl_dist_value *v, int32_t rank,
                         TreeNode *nodes, int64_t *most);
 /* All leaves of all ranks, [n] in any order, to one in nodes[0].data. */
-void tdsl_tree_fold(const tdsl_dist_value *v, TreeNode *nodes, int64_t n, int64_t count);
+void tdsl_tree_fold(const tdsl_threads *threads, const tdsl_dist_value *v, TreeNode *nodes,
+                    int64_t n, int64_t count);
 
 /* ---- exchange.c ---- */
 /* Partial values of more bytes are reduced piece by piece, each rank one piece. */
@@ -105,10 +109,13 @@ typedef struct Walk {
     const tdsl_comm *comm; /* null: only counted */
     int32_t rank;
     void *const *args;
-    char *base;        /* of the workspace */
-    size_t top, most;  /* bytes of it: taken now, at most so far */
-    size_t size;       /* bytes of it that there are, not of a count */
-    char **value;      /* [n_values] where it is; null: nothing yet, or in a count */
+    char *base;       /* of the workspace */
+    size_t top, most; /* bytes of it: taken now, at most so far */
+    size_t size;      /* bytes of it that there are, not of a count */
+    char **value;     /* [n_values] where it is; null: nothing yet, or in a count */
+    char **terms;     /* [n_values] of a partial value: those behind the first */
+    const tdsl_dist_step *
+        *read;         /* [n_values] the step that reads it leaf by leaf; null: none */
     TreeNode *scratch; /* for nodes of all ranks, and once more behind scratch_half of them */
     int64_t scratch_half;
     tdsl_dist_bytes *send, *receive; /* [ranks] */
@@ -116,11 +123,23 @@ typedef struct Walk {
     tdsl_dist_count count;
 } Walk;
 
+double tdsl_walk_clock(const Walk *w); /* seconds; 0 in a count */
 /* Bytes of the workspace, null in a count; freed down to a mark. */
 char *tdsl_walk_take(Walk *w, int64_t bytes);
+/* The step that writes the value to a result, where it may be made since it lies there as it is; null: none. Terms of a sum that one rank has whole
+ * begin where the sum is made. */
+const tdsl_dist_step *tdsl_place_of_value(const Setting *s, int32_t value);
+/* Do the ranks of the grid have each all leaves of the cuts that the value is partial over? */
+bool tdsl_is_whole_sum(const Setting *s, const tdsl_dist_value *v);
+/* Memory of a value: of the result that it is, or of the workspace. */
+char *tdsl_walk_take_value(Walk *w, int32_t value);
 tdsl_status tdsl_walk_read(Walk *w, const tdsl_dist_step *step);
 tdsl_status tdsl_walk_write(Walk *w, const tdsl_dist_step *step);
 tdsl_status tdsl_walk_reduce(Walk *w, const tdsl_dist_step *step);
-tdsl_status tdsl_walk_local(Walk *w, const tdsl_dist_step *step);
+/* The part of leaf `leaf` of the rank's, counted from 0, that `step` reads by leaf, along cut `cut`; *out where it is, whose box is *box. */
+tdsl_status tdsl_walk_read_leaf(Walk *w, const tdsl_dist_step *step, int32_t cut, int64_t leaf,
+                                Box *box, char **out);
+/* *local: of the kernel. */
+tdsl_status tdsl_walk_local(Walk *w, const tdsl_dist_step *step, tdsl_status *local);
 
 #endif

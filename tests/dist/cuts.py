@@ -47,6 +47,19 @@ kernel ranks_pairs(x: i64[big, big_m, big_k], w: i64[big], s: i64[big_k]) -> (e:
 """
 
 
+# Products of large matrices, whose sums are cut, come in panels, and are spread over ranks; in each run, too.
+PANELS = """
+kernel ranks_panels(A: f64[large_m, large_k], B: f64[large_k, large_n]) -> (C: f64[large_m, large_n]) { C[i,j] = A[i,p] * B[p,j]; }
+"""
+FIXED = [
+    (PAIRS, {"x: i64[big, big_m, big_k]": "shard(0)", "d: i64[big]": "shard(0)"}),
+    (PAIRS, {"x: i64[big, big_m, big_k]": "shard(r(0), c(2))", "e: i64": "partial"}),
+    (PANELS, {"A: f64[large_m, large_k]": "shard(0)", "B: f64[large_k, large_n]": "shard(1)", "C: f64[large_m, large_n]": "shard(0)"}),
+    (PANELS, {"A: f64[large_m, large_k]": "shard(r(0), d(1), c(1))", "B: f64[large_k, large_n]": "shard(d(0), r(0), c(1))", "C: f64[large_m, large_n]": "shard(r(0), c(1), d(1))"}),
+    (PANELS, {"A: f64[large_m, large_k]": "shard(r(0), c(1))", "B: f64[large_k, large_n]": "partial", "C: f64[large_m, large_n]": "shard(c(1)) partial"}),
+]
+
+
 def kernels(text):
     """Of each kernel its head, and the text behind it."""
     for m in re.finditer(r"^kernel (\w+)\(((?:[^()]|\([^()]*\))*)\)(\s*->\s*\(((?:[^()]|\([^()]*\))*)\))?\s*\{", text, re.M):
@@ -143,19 +156,22 @@ def main():
             chosen.append((f"k{k}", name))
             heads[f"k{k}"] = params + "," + (results or "")
             texts.append(with_layout(rng, f"k{k}", params, results, body))
-        for layout in ({"x: i64[big, big_m, big_k]": "shard(0)", "d: i64[big]": "shard(0)"}, {"x: i64[big, big_m, big_k]": "shard(r(0), c(2))", "e: i64": "partial"}):
-            name, text = f"k{len(chosen)}", PAIRS
+        for text, layout in FIXED:
+            name, (own, head, _, _) = f"k{len(chosen)}", next(kernels(text))
             for param, attribute in layout.items():
                 text = text.replace(param, f"{param} {attribute}")
-            chosen.append((name, "ranks_pairs"))
-            heads[name] = "[big, big_m, big_k]"
-            texts.append(text.replace("ranks_pairs", name))
+            chosen.append((name, own))
+            heads[name] = head
+            texts.append(text.replace(own, name))
         names = sorted(set(re.findall(r"[a-zA-Z_]\w*", " ".join(re.findall(r"\[([^\]]*)\]", " ".join(heads.values()))))))
-        typical = ", ".join(f"{n} ~ {100 if n.startswith('big') else rng.choice([8, 100, 1000])}" for n in names)  # which labels are cut depends on them
+        typical = ", ".join(f"{n} ~ {5000 if n.startswith('large') else 100 if n.startswith('big') else rng.choice([8, 100, 1000])}" for n in names)  # which labels are cut depends on them
         (folder / "cuts.tdsl").write_text(f"dim {typical};\n" + "\n".join(texts) + "\n")
         tdslc = [a.tdslc, folder / "cuts.tdsl", "-o", folder / "cuts.c"]
         subprocess.run(tdslc, check=True, stderr=subprocess.DEVNULL)
         subprocess.run([a.cc, "-O1", "-shared", "-fPIC", "-o", folder / "cuts.so", folder / "cuts.c", "-lm"], check=True)
+        plans = subprocess.run([a.tdslc, folder / "cuts.tdsl", "-w", "--dump=dist"], check=True, capture_output=True, text=True).stdout
+        for word in ("with 0", "by leaf", "spread"):
+            assert word in plans, f"no plan has '{word}'"
         header = (folder / "cuts.h").read_text()
         lines = []
         for symbol, name in chosen:

@@ -65,6 +65,7 @@ def main():
         assert r["received"] <= 1.6 * r["bound"] and abs(r["bound"] / (2.0**30 * 1.125) - 1) < 1e-6, r
         assert r["imbalance"] == 1 and r["grids"][0]["seconds"] > r["seconds"], r
         assert r["next_best"][0]["times"] > 1 and "cut" in r["next_best"][0]["cuts"], r
+        assert r["memory"] < 9 * (n // 4) ** 2 * 8 // 2, r  # two terms of C, a part of the sum, messages: no place for whole rows and columns
         two = Path(scratch) / "two.tdsl"  # of few numbers in a sum only m and n are cut
         two.write_text("dim m ~ 99999, n ~ 99999, k ~ 9;\n" + PROGRAM)
         r = ranks(tdslc, two, "gemm", "r:8,c:8", f"m={n}", f"n={n}", "k=64")

@@ -209,18 +209,20 @@ static void steps_emit(Ranks *r)
     text_printf(r->out, "static const tdsl_dist_step tdsl_dist_steps_%s[] = {\n", r->e->symbol);
     for (uint32_t k = 0; k < r->plan->steps.n; k++) {
         const DistStep *s = &r->plan->steps.at[k];
-        static const char rest[] = "NULL, NULL, NULL, NULL, 0, 0},\n";
+        static const char rest[] = "NULL, NULL, NULL, NULL, 0, ";
         switch (s->kind) {
         case DIST_READ:
-            text_printf(r->out, "    {TDSL_STEP_READ, %u, %u, -1, %s", s->arg, s->value, rest);
+            text_printf(r->out, "    {TDSL_STEP_READ, %u, %u, -1, %s%d},\n", s->arg, s->value,
+                        rest, s->by_leaf ? 1 : 0);
             made[s->value] = true;
             break;
         case DIST_WRITE:
-            text_printf(r->out, "    {TDSL_STEP_WRITE, %u, %u, -1, %s", s->arg, s->value, rest);
+            text_printf(r->out, "    {TDSL_STEP_WRITE, %u, %u, -1, %s0},\n", s->arg, s->value,
+                        rest);
             break;
         case DIST_REDUCE:
-            text_printf(r->out, "    {TDSL_STEP_REDUCE, -1, %u, %u, %s", s->value, s->complete,
-                        rest);
+            text_printf(r->out, "    {TDSL_STEP_REDUCE, -1, %u, %u, %s0},\n", s->value,
+                        s->complete, rest);
             made[s->complete] = true;
             break;
         case DIST_LOCAL:

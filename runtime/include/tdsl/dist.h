@@ -47,6 +47,8 @@ typedef struct tdsl_dist_count {
     uint64_t sent;
     uint64_t calls; /* of local kernels */
     uint64_t pairs; /* of these, for pairs of leaves */
+    double moving,
+        computing; /* seconds of a call: bytes from and to others, waiting for them included; local kernels, and their leaves added up */
 } tdsl_dist_count;
 
 /* What time is predicted by. */

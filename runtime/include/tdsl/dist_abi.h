@@ -87,7 +87,8 @@ typedef struct tdsl_dist_value {
     int64_t spread;
 } tdsl_dist_value;
 
-#define TDSL_STEP_READ 1 /* argument `arg` to `value` */
+#define TDSL_STEP_READ                                                                         \
+    1 /* argument `arg` to `value`; with `by_leaf` what each call of the step that reads it needs, before the call */
 #define TDSL_STEP_LOCAL                                                                        \
     2 /* calls of `kernel`, one for each leaf of the cuts in `over` that the rank has */
 #define TDSL_STEP_REDUCE 3 /* `value`, which is partial, to `complete` */
@@ -103,7 +104,7 @@ typedef struct tdsl_dist_step {
     const int32_t *values;     /* [kernel->n_args] */
     const int32_t *over;       /* [n_over] */
     int32_t n_over;
-    int32_t reserved;
+    int32_t by_leaf;
 } tdsl_dist_step;
 
 typedef struct tdsl_dist_info {
