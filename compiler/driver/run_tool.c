@@ -405,6 +405,10 @@ static bool show(Run *r)
     if (option_given(&t->options, OPT_TIME)) {
         text_printf(&text, "time median=%.9g min=%.9g multiply_adds=%llu\n", r->timing.median,
                     r->timing.least, (unsigned long long)r->timing.multiply_adds);
+        if (r->timing.computing > 0) {
+            text_printf(&text, "ranks moving=%.9g computing=%.9g\n", r->timing.moving,
+                        r->timing.computing);
+        }
         show_threads(r, &text);
     }
     if (text.n > 0) {

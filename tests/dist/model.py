@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted and measured time of kernels on two ranks that are threads, as a table (bench_ranks.c); fails where they differ by more than a quarter
-in each of some tries: on a machine that does other things times are upper bounds.
+"""Predicted and measured time of kernels on two ranks that are threads, as a table (bench_ranks.c); fails where they differ by more than a quarter, or
+a call costs 5 us, in each of some tries: on a machine that does other things times are upper bounds. CPU times are compared.
 
 usage: model.py TDSLC BENCH CC [--repeat=N] [--tries=N]"""
 import argparse

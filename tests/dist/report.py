@@ -100,6 +100,10 @@ def main():
             subprocess.run([run, path, "--kernel=mp2", "-w", *mesh, *values, "-o", f"E={out}"], check=True)
             bits.add(out.read_bytes()[-8:])
         assert len(bits) == 1, bits
+        sizes = ["-D", "m=40", "-D", "n=40", "-D", "k=40", "A=fill", "B=fill"]
+        done = subprocess.run([run, path, "--kernel=gemm", "--ranks=2", *sizes, "--time", "--repeat=3"], capture_output=True, text=True, check=True)
+        least, moving, computing = (float(done.stdout.split(word)[1].split()[0]) for word in ("min=", "moving=", "computing="))
+        assert 0 < computing < least and 0 < moving < least, done
         done = subprocess.run([run, path, "--kernel=gemm", "--mesh", "r:2,q:3", "-D", "m=4", "-D", "n=4", "-D", "k=4", "A=fill", "B=fill"], capture_output=True, text=True)
         assert done.returncode == 1 and "the kernel has no axis 'q'" in done.stderr, done
     print("reports and runs agree")
