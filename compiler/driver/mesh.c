@@ -62,34 +62,55 @@ static const char *next_axis(Arena *arena, const char **at, int64_t *size)
     return name;
 }
 
-static bool given_sizes(Arena *arena, const char *text, uint32_t n_axes,
-                        const char *const *axis, int32_t *size, const char **why)
+/* An axis that is not the kernel's, as the text has it: arrays do not lie over it. */
+static bool add_axis(Arena *arena, const char *name, int64_t ranks, MeshAxes *axes,
+                     const char **why)
 {
-    memset(size, 0, n_axes * sizeof *size);
+    if (axes->n == MESH_AXES) {
+        *why = str_format(arena, "more than %d axes", MESH_AXES);
+        return false;
+    }
+    axes->name[axes->n] = name;
+    axes->size[axes->n++] = (int32_t)ranks;
+    return true;
+}
+
+static bool given_sizes(Arena *arena, const char *text, uint32_t n_axes, MeshAxes *axes,
+                        const char **why)
+{
+    const char *other = NULL;
     for (const char *at = text; *at != '\0';) {
         int64_t ranks = 0;
         const char *name = next_axis(arena, &at, &ranks);
-        uint32_t found = n_axes;
-        for (uint32_t a = 0; name != NULL && a < n_axes; a++) {
-            found = strcmp(axis[a], name) == 0 || n_axes == 1 ? a : found;
+        uint32_t found = axes->n;
+        for (uint32_t a = 0; name != NULL && a < axes->n; a++) {
+            found = strcmp(axes->name[a], name) == 0 || n_axes == 1 ? a : found;
         }
-        if (n_axes == 1 && name != NULL && size[0] > 0 && ranks <= RANKS_MOST / size[0]) {
-            size[0] *=
+        if (n_axes == 1 && name != NULL && axes->size[0] > 0 &&
+            ranks <= RANKS_MOST / axes->size[0]) {
+            axes->size[0] *=
                 (int32_t)ranks; /* all ranks are on the only axis, whatever it is called */
             continue;
         }
-        if (name == NULL || found == n_axes || size[found] != 0) {
+        if (name == NULL || (found < axes->n && axes->size[found] != 0)) {
             *why = name == NULL ? "axes are given as r:2,c:3"
-                                : str_format(arena,
-                                             found == n_axes ? "the kernel has no axis '%s'"
-                                                             : "axis '%s' is given twice",
-                                             name);
+                                : str_format(arena, "axis '%s' is given twice", name);
             return false;
         }
-        size[found] = (int32_t)ranks;
+        if (found < axes->n) {
+            axes->size[found] = (int32_t)ranks;
+        } else if (!add_axis(arena, name, ranks, axes, why)) {
+            return false;
+        }
+        other = found < n_axes ? other : name;
     }
     for (uint32_t a = 0; a < n_axes; a++) {
-        size[a] = size[a] == 0 ? 1 : size[a];
+        if (axes->size[a] == 0 && other != NULL) { /* it may be meant for this one */
+            *why = str_format(arena, "the kernel has no axis '%s', and '%s' is not given",
+                              other, axes->name[a]);
+            return false;
+        }
+        axes->size[a] = axes->size[a] == 0 ? 1 : axes->size[a];
     }
     return true;
 }
@@ -112,18 +133,22 @@ static int64_t share(int64_t n, uint32_t axes)
 }
 
 bool mesh_sizes(Arena *arena, const MeshWish *wish, uint32_t n_axes, const char *const *axis,
-                int32_t *size, const char **why)
+                MeshAxes *axes, const char **why)
 {
     int64_t product = 1, ranks = wish->ranks;
-    if (wish->text != NULL && !given_sizes(arena, wish->text, n_axes, axis, size, why)) {
+    *axes = (MeshAxes){.n = n_axes};
+    for (uint32_t a = 0; a < n_axes; a++) {
+        axes->name[a] = axis[a];
+    }
+    if (wish->text != NULL && !given_sizes(arena, wish->text, n_axes, axes, why)) {
         return false;
     }
-    for (uint32_t a = 0; a < n_axes; a++) {
+    for (uint32_t a = 0; a < axes->n; a++) {
         if (wish->text == NULL) {
-            size[a] = (int32_t)(a + 1 == n_axes ? ranks : share(ranks, n_axes - a));
-            ranks /= size[a];
+            axes->size[a] = (int32_t)(a + 1 == n_axes ? ranks : share(ranks, n_axes - a));
+            ranks /= axes->size[a];
         }
-        product *= size[a];
+        product *= axes->size[a];
         if (product > RANKS_MOST) {
             *why = str_format(arena, "more than %d ranks", RANKS_MOST);
             return false;

@@ -23,9 +23,17 @@ static inline bool mesh_is_asked(const MeshWish *w)
 /* False after a message (exit 2). */
 bool mesh_wish(const Options *o, int64_t most, Usage *usage, MeshWish *out);
 
-/* Sizes for a kernel with these axes ("" for one without a name): as --mesh has them, else as nearly equal as --ranks allows. On false
- * *why says why not. */
+#define MESH_AXES 8
+
+typedef struct MeshAxes {
+    uint32_t n;
+    const char *name[MESH_AXES];
+    int32_t size[MESH_AXES];
+} MeshAxes;
+
+/* The mesh for a kernel with these axes ("" for one without a name): as --mesh has them, else as nearly equal as --ranks allows. Axes that --mesh has
+ * beside all of the kernel's come behind them. On false *why says why not. */
 bool mesh_sizes(Arena *arena, const MeshWish *wish, uint32_t n_axes, const char *const *axis,
-                int32_t *size, const char **why);
+                MeshAxes *axes, const char **why);
 
 #endif

@@ -317,14 +317,13 @@ static double rank_work(Arena *a, const Module *m, const DistPlan *plan,
     return work;
 }
 
-static const char *mesh_text(Arena *a, const DistPlan *plan, const tdsl_mesh *mesh)
+static const char *mesh_text(Arena *a, const MeshAxes *axes)
 {
     Text t;
     text_init(&t, a);
-    for (uint32_t k = 0; k < plan->n_axes; k++) {
-        text_printf(&t, "%s%s%s%d", k > 0 ? "," : "",
-                    plan->axis[k] == NULL ? "" : plan->axis[k]->text,
-                    plan->axis[k] == NULL ? "" : ":", (int)mesh->size[k]);
+    for (uint32_t k = 0; k < axes->n; k++) {
+        text_printf(&t, "%s%s%s%d", k > 0 ? "," : "", axes->name[k],
+                    axes->name[k][0] == '\0' ? "" : ":", (int)axes->size[k]);
     }
     return t.at;
 }
@@ -478,14 +477,16 @@ static bool report_mesh(const Compilation *c, uint32_t kernel, const MeshWish *w
     for (uint32_t k = 0; k < plan->n_axes; k++) {
         axis[k] = plan->axis[k] == NULL ? "" : plan->axis[k]->text;
     }
-    mesh.n_axes = (int32_t)plan->n_axes;
-    if (!mesh_sizes(a, wish, plan->n_axes, axis, mesh.size, &out->why)) {
+    MeshAxes axes;
+    if (!mesh_sizes(a, wish, plan->n_axes, axis, &axes, &out->why)) {
         return true;
     }
+    mesh.n_axes = (int32_t)axes.n;
     for (int32_t k = 0; k < mesh.n_axes; k++) {
+        mesh.size[k] = axes.size[k];
         out->ranks *= mesh.size[k];
     }
-    out->mesh = mesh_text(a, plan, &mesh);
+    out->mesh = mesh_text(a, &axes);
     out->plan = plan;
     if (!measure(a, c, plan, &table, &mesh, out)) {
         out->why = "sizes beyond 64 bits";

@@ -343,14 +343,15 @@ static bool set_up(CLibrary *b, const char *symbol, const MeshWish *wish, Ranks 
     if (r->dist == NULL || r->dist->version != TDSL_DIST_VERSION) {
         return fail(b, str_format(b->arena, "kernel '%s' has no plan for ranks", symbol));
     }
-    if (!mesh_sizes(b->arena, wish, (uint32_t)r->dist->n_axes, r->dist->axes, r->mesh.size,
-                    &why)) {
+    MeshAxes axes;
+    if (!mesh_sizes(b->arena, wish, (uint32_t)r->dist->n_axes, r->dist->axes, &axes, &why)) {
         diag_error(&b->ctx->diags, E_ARGUMENT_VALUE, (Span){0}, "--mesh: %s", why);
         return false;
     }
-    r->mesh.n_axes = r->dist->n_axes;
+    r->mesh.n_axes = (int32_t)axes.n;
     r->n = 1;
     for (int32_t a = 0; a < r->mesh.n_axes; a++) {
+        r->mesh.size[a] = axes.size[a];
         r->n *= r->mesh.size[a];
     }
     r->status = ARENA_ARRAY(b->arena, (size_t)r->n, tdsl_status);

@@ -12,7 +12,7 @@
 static bool mesh_fits(const tdsl_dist_info *dist, const tdsl_mesh *mesh, int32_t *ranks)
 {
     int64_t product = 1;
-    bool ok = mesh != NULL && mesh->n_axes == dist->n_axes && dist->n_axes <= TDSL_DIST_AXES;
+    bool ok = mesh != NULL && mesh->n_axes >= dist->n_axes && mesh->n_axes <= TDSL_DIST_AXES;
     for (int32_t a = 0; ok && a < mesh->n_axes; a++) {
         ok = mesh->size[a] > 0 && product <= INT32_MAX / mesh->size[a];
         product *= ok ? mesh->size[a] : 1;

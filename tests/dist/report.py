@@ -90,6 +90,8 @@ def main():
         assert ranks(tdslc, path, "gemm", "_:2,c:2", "m=8", "n=8", "k=8")["mesh"] == "_:2,c:2"
         path.write_text(PROGRAM)
         assert "refused" in ranks(tdslc, path, "gemm", "q:2"), "no such axis"
+        r = ranks(tdslc, path, "gemm", "r:4,c:4,d:4", f"m={n}", f"n={n}", f"k={n}")  # four copies of all arrays: C of each is gathered
+        assert r["grid"].count("4 parts") == 3 and r["received"] < 1.3 * r["bound"], r
         small = Path(scratch) / "small.tdsl"  # whose next best cuts cost thousands of times as much
         small.write_text("kernel small(x: f64[n] shard(n)) -> (s: f64) { s = sum[i](x[i]); }\n")
         subprocess.run([tdslc, small, "-w", "-D", "n=10", "-o", Path(scratch) / "small.c"], check=True)

@@ -84,7 +84,7 @@ class Ranks(unittest.TestCase):
         one, = tdsl.thread_ranks(1, self.gemm)
         B, _, _ = arrays()
         np.testing.assert_allclose(one, 1 + 2 * B[:, :, 0] @ B[1])
-        for ranks, mesh in ((4, None), (6, {"r": 2, "c": 3}), (5, {"c": 5})):
+        for ranks, mesh in ((4, None), (6, {"r": 2, "c": 3}), (5, {"c": 5}), (4, {"r": 1, "c": 2, "copies": 2})):
             got = tdsl.thread_ranks(ranks, lambda comm, mesh=mesh: self.gemm(comm, mesh=mesh))
             self.assertEqual([a is None for a in got], [False] + [True] * (ranks - 1))
             np.testing.assert_array_equal(got[0], one)

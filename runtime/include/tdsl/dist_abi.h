@@ -22,7 +22,7 @@ typedef struct tdsl_grid {
 
 /* The ranks of a communicator as a mesh, over which arrays lie: the product of the sizes is the number of ranks, the last axis is the fastest. */
 typedef struct tdsl_mesh {
-    int32_t n_axes; /* as the kernel's */
+    int32_t n_axes; /* the kernel's, and behind them axes over which no array lies */
     int32_t size[TDSL_DIST_AXES];
     tdsl_grid grid; /* tdsl_dist_choose */
 } tdsl_mesh;

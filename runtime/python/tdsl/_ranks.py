@@ -73,7 +73,8 @@ class Layouts:
     def __init__(self, kernel, info, mesh, ranks):
         self.kernel, self.info, self.library = kernel, info, _library()
         self.axes = [info.axes[a].decode() for a in range(info.n_axes)]
-        self.mesh = _Mesh(info.n_axes, (_i32 * _AXES)(*self._sizes(mesh, ranks)))
+        sizes = self._sizes(mesh, ranks)
+        self.mesh = _Mesh(len(sizes), (_i32 * _AXES)(*sizes))
         rows = ctypes.cast(info.args, ctypes.POINTER(_Arg))
         self.pieces = [[(p.axis, p.dim) for p in rows[a].pieces[:rows[a].n_pieces]] for a in range(len(kernel.args))]
         self.partial = [rows[a].partial != 0 for a in range(len(kernel.args))]
@@ -91,6 +92,9 @@ class Layouts:
         if n == 1 and len(given) == 1:  # the only axis, whatever it is called
             given = {self.axes[0]: next(iter(given.values()))}
         unknown = [name for name in given if name not in self.axes]
+        if not unknown or all(name in given for name in self.axes):  # others come behind: no array lies over them
+            self.axes += unknown[:_AXES - n]
+            unknown = unknown[_AXES - n:]
         if unknown or not given:
             raise ArgumentError(f"{self.kernel.name}: mesh is {mesh!r}; its axes are {', '.join(self.axes) or 'one'}", "mesh")
         sizes = [given.get(name, 1) for name in self.axes]
