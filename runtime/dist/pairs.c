@@ -179,9 +179,9 @@ static bool touches(const Pairs *p, int64_t part, const PairPiece *piece)
 typedef struct Matching {
     const Pairs *p;
     int64_t n; /* pieces that are looked at */
-    PairPiece piece[TDSL_PAIR_LEAVES * (TDSL_PAIR_LEAVES + 1) / 2];
-    int8_t part[TDSL_PAIR_LEAVES * (TDSL_PAIR_LEAVES + 1) / 2]; /* that has it; -1 */
-    bool seen[TDSL_PAIR_LEAVES * (TDSL_PAIR_LEAVES + 1) / 2];
+    PairPiece piece[TDSL_PAIR_PIECES];
+    int8_t part[TDSL_PAIR_PIECES]; /* that has it; -1 */
+    bool seen[TDSL_PAIR_PIECES];
 } Matching;
 
 static bool augment(Matching *m, int64_t part)
@@ -215,23 +215,10 @@ static void match(Pairs *p)
     for (int64_t k = 0; k < m.n; k++) {
         if (m.part[k] >= 0) {
             p->own[m.part[k]] = k;
+        } else {
+            p->rest[p->n_rest++] = (int16_t)k;
         }
     }
-}
-
-/* The pieces that no owner has, in order: number k of them, or p->all. */
-static int64_t other_piece(const Pairs *p, int64_t k)
-{
-    for (int64_t piece = 0; piece < p->all; piece++) {
-        bool taken = false;
-        for (int64_t i = 0; i < p->owners; i++) {
-            taken = taken || p->own[i] == piece;
-        }
-        if (!taken && k-- == 0) {
-            return piece;
-        }
-    }
-    return p->all;
 }
 
 PairPiece tdsl_pairs_piece(const Pairs *p, int32_t part)
@@ -244,7 +231,7 @@ PairPiece tdsl_pairs_piece(const Pairs *p, int32_t part)
         rest += p->own[i] < 0 && (i < part || part >= p->owners) ? 1 : 0;
     }
     rest = part < p->owners ? rest - part + p->owners : rest;
-    return nth_piece(p, other_piece(p, rest));
+    return rest < p->n_rest ? nth_piece(p, p->rest[rest]) : (PairPiece){0};
 }
 
 bool tdsl_pairs_has(const PairPiece *piece, int64_t a, int64_t b)

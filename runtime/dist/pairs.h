@@ -8,6 +8,7 @@
 
 /* Leaves, at most: as many as a cut has. */
 #define TDSL_PAIR_LEAVES 64
+#define TDSL_PAIR_PIECES (TDSL_PAIR_LEAVES * (TDSL_PAIR_LEAVES + 1) / 2)
 
 typedef struct Pairs {
     int64_t n;     /* leaves */
@@ -15,10 +16,11 @@ typedef struct Pairs {
     /* Columns b are in strips [bound[k], bound[k + 1]); the pairs of a strip, row after row, are dealt evenly to so many pieces. */
     int32_t n_strips;
     int64_t bound[TDSL_PAIR_LEAVES + 1], pieces[TDSL_PAIR_LEAVES];
-    int64_t all;    /* pieces */
-    int64_t owners; /* the first parts have leaves of their own, */
-    int64_t own
-        [TDSL_PAIR_LEAVES]; /* and this piece; -1: none; later parts have the other pieces in order */
+    int64_t all;                    /* pieces */
+    int64_t owners;                 /* the first parts have leaves of their own, */
+    int64_t own[TDSL_PAIR_LEAVES];  /* and this piece; -1: none */
+    int64_t n_rest;                 /* pieces that no owner has, */
+    int16_t rest[TDSL_PAIR_PIECES]; /* in order: later parts have them */
 } Pairs;
 
 /* What a part has: pairs number [first, last) of a strip, which are of these rows and columns. */
