@@ -52,6 +52,12 @@ static void part(Collapse *c, NodeRef value, uint32_t d)
 static bool go_together(const Collapse *c, NodeRef at, int32_t label, int32_t next)
 {
     const Node *n = graph_node(c->from, at);
+    Slices sliced = graph_slices(c->from, at);
+    for (uint32_t k = 0; k < sliced.n; k++) {
+        if (sliced.label[k] == label || sliced.label[k] == next) {
+            return false; /* each is a loop of its own */
+        }
+    }
     for (uint32_t k = 0; k <= n->n_operands; k++) {
         Side s = side_of(c->from, at, k);
         uint32_t first = 0, second = 0;
