@@ -20,6 +20,10 @@
 /* More classes than this are not tried, the first in the order of the program. */
 #define TRIED 24u
 
+/* Times the time of the cheapest choice; and what takes less is not worth to be weighed, in seconds. */
+#define LITTLE_MORE 1.25
+#define SHORT       1e-3
+
 /* So many of the next best choices are looked at, and told of. */
 #define OTHERS 6u
 #define TOLD   2u
@@ -47,11 +51,24 @@ static double parts(const Pricing *p, int32_t cut)
     if (cut < 0) {
         return 1;
     }
-    double ranks = along(p->x->n_grid), n = positions(p, p->c->extent[p->x->root[cut]]);
+    double ranks = along(p->x->n_grid);
+    if (p->x->group[cut] > 0) { /* of all cuts of slices but the first ranks have most leaves */
+        double leaves = p->x->leaves[cut];
+        return p->x->group[cut] != (uint32_t)cut + 1 ? 1 : leaves < ranks ? leaves : ranks;
+    }
+    double n = positions(p, p->c->extent[p->x->root[cut]]);
     bool paired = p->x->mate[cut] > 0;
     double most = paired ? n * (n + 1) / 2 : n, used = ranks < most ? ranks : most;
     used = used < 1 ? 1 : used;
     return paired ? sqrt(2 * used) : used;
+}
+
+/* What a leaf computes of a node that does not have all labels of its slices, others compute again; what has none is computed once. */
+static double slice_shares(const Pricing *p, uint32_t i, NodeRef r)
+{
+    double all = slices_all(p->x, i), own = slices_told_apart(p->c, p->x, i, r);
+    double ranks = along(p->x->n_grid) < all ? along(p->x->n_grid) : all;
+    return own > 1 ? own * ranks / all : 1;
 }
 
 /* How many ranks share the labels of a node. */
@@ -59,7 +76,11 @@ static double shares(const Pricing *p, NodeRef r)
 {
     double n = 1;
     for (uint32_t l = 0; l < graph_node(p->c->g, r)->n_labels; l++) {
-        n *= parts(p, choice_cut(p->x, class_of(p->c, r, (int32_t)l)));
+        int32_t cut = choice_cut(p->x, class_of(p->c, r, (int32_t)l));
+        n *= cut >= 0 && p->x->group[cut] > 0 ? 1 : parts(p, cut);
+    }
+    for (uint32_t i = 0; i < p->x->n; i++) {
+        n *= p->x->group[i] == i + 1 ? slice_shares(p, i, r) : 1;
     }
     return n;
 }
@@ -154,6 +175,11 @@ static double partial_time(const Pricing *p, NodeRef r)
         double leaves = all > LARGE_BYTES ? LEAVES_LARGE : LEAVES;
         double most = positions(p, p->c->extent[p->x->root[i]]);
         leaves = most < leaves ? most : leaves;
+        if ((over >> i & 1) != 0 && p->x->group[i] > 0) {
+            double own = slices_all(p->x, i) / along(p->x->n_grid);
+            calls *= p->x->group[i] == i + 1 && own > 1 ? own : 1;
+            continue;
+        }
         bool paired = p->x->mate[i] > 0;
         if ((over >> i & 1) != 0 && (!paired || p->x->mate[i] <= i)) {
             double each = leaves / parts(p, (int32_t)i);
@@ -186,6 +212,16 @@ static double write_time(const Pricing *p, const Result *result)
     return bytes * (1 - has) / NETWORK;
 }
 
+/* Of what a rank computes. */
+static double work_time(const Pricing *p, NodeRef r)
+{
+    const Node *n = graph_node(p->c->g, r);
+    bool sums = op_info(n->op)->kind == OPKIND_CONTRACT;
+    return op_info(n->op)->kind == OPKIND_LEAF
+               ? 0
+               : count(p, n) / shares(p, r) / (sums ? FLOPS : FLOPS / 4);
+}
+
 static double price(const Pricing *p)
 {
     const Graph *g = p->c->g;
@@ -195,8 +231,7 @@ static double price(const Pricing *p)
         if (op_info(n->op)->kind == OPKIND_LEAF) {
             continue;
         }
-        bool sums = op_info(n->op)->kind == OPKIND_CONTRACT;
-        seconds += count(p, n) / shares(p, r) / (sums ? FLOPS : FLOPS / 4) + partial_time(p, r);
+        seconds += work_time(p, r) + partial_time(p, r);
         for (uint32_t k = 0; k < n->n_operands; k++) {
             bool given = graph_node(g, n->operand[k])->op == OP_INPUT;
             seconds += given ? read_time(p, r, k) : 0;
@@ -208,20 +243,21 @@ static double price(const Pricing *p)
     return seconds;
 }
 
-/* What may be cut: classes, then pairs of them. */
+/* What may be cut: classes, then pairs of them; and slices, by themselves. */
 typedef struct Options {
     const Classes *c;
-    uint32_t classes, pairs;
-    const PairOfClasses *pair;
+    uint32_t classes;
+    const Together *together;
 } Options;
 
 static bool add_cut(Choice *x, uint32_t root, uint32_t axis, uint32_t mate)
 {
-    if (x->n == DIST_AXES || choice_cut(x, root) >= 0) {
+    if (x->n == DIST_CUTS || choice_cut(x, root) >= 0) {
         return false;
     }
     x->root[x->n] = root;
     x->axis[x->n] = axis;
+    x->group[x->n] = x->leaves[x->n] = 0;
     x->mate[x->n++] = mate;
     return true;
 }
@@ -238,7 +274,7 @@ static bool add_option(const Options *o, uint32_t which, Choice *x)
             return false;
         }
     }
-    const PairOfClasses *p = &o->pair[which - o->classes];
+    const PairOfClasses *p = &o->together->pair[which - o->classes];
     return add_cut(x, p->a, axis, x->n + 2) && add_cut(x, p->b, axis, x->n);
 }
 
@@ -292,7 +328,8 @@ static double extend(Arena *arena, Classes *c, const DistPlan *plan, Choice *x, 
         uint32_t b = c->root[k];
         for (uint32_t i = 0; i < x->n && choice_cut(x, b) < 0; i++) {
             bool alike = dim_eq(c->extent[x->root[i]], c->extent[b]);
-            if (!alike || x->n == DIST_AXES || !fits_axis(c, x, b, x->axis[i])) {
+            if (!alike || x->group[i] > 0 || x->n == DIST_CUTS ||
+                !fits_axis(c, x, b, x->axis[i])) {
                 continue;
             }
             memcpy(parent, c->parent, c->n * sizeof *parent);
@@ -346,13 +383,87 @@ static bool alike(const Classes *c, const Choice *x, const Choice *y)
 static void add_other(Arena *arena, const Classes *c, DistPlan *plan, const Choice *x,
                       double times)
 {
-    DistCut *cut = ARENA_ARRAY(arena, DIST_AXES, DistCut);
+    DistCut *cut = ARENA_ARRAY(arena, DIST_CUTS, DistCut);
     for (uint32_t i = 0; i < x->n; i++) {
         cut[i] =
             (DistCut){.extent = c->extent[x->root[i]], .axis = x->axis[i], .mate = x->mate[i]};
     }
-    double percent = times < 600 ? times * 100 + 0.5 : 60000;
+    double percent = times < 0.01 ? 1 : times < 600 ? times * 100 + 0.5 : 60000;
     vec_push(arena, &plan->others, ((DistOther){(uint32_t)percent, x->n, cut}));
+}
+
+/* ---- slices ---- */
+
+static bool add_slices(const Classes *c, Choice *x, const SliceGroup *group)
+{
+    uint32_t first = x->n;
+    for (uint32_t k = 0; k < group->n; k++) {
+        if (!fits_axis(c, x, group->root[k], 0)) {
+            return false;
+        }
+    }
+    for (uint32_t k = 0; k < group->n; k++) {
+        if (!add_cut(x, group->root[k], 0, 0)) {
+            return false;
+        }
+        x->group[first + k] = first + 1;
+        x->leaves[first + k] = group->leaves[k];
+    }
+    x->n_grid = 1;
+    return true;
+}
+
+static double work(const Pricing *p)
+{
+    double seconds = 0;
+    for (NodeRef r = 0; r < p->c->g->nodes.n; r++) {
+        seconds += work_time(p, r);
+    }
+    return seconds;
+}
+
+/* Adds the slices of the contraction that ends with `step`, the most that cost little more work than fewer: each leaf computes again what lacks some of
+ * its labels. */
+static void add_finest(const Options *o, const DistPlan *plan, NodeRef step, Choice *x)
+{
+    const Choice base = *x;
+    double least = HUGE_VAL, most = 1;
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t k = 0; k < o->together->n_groups; k++) {
+            Choice more = base;
+            const SliceGroup *group = &o->together->group[k];
+            if (group->step != step || !add_slices(o->c, &more, group)) {
+                continue;
+            }
+            double seconds = work(&(Pricing){o->c, plan, &more}),
+                   leaves = slices_all(&more, base.n);
+            least = pass == 0 && seconds < least ? seconds : least;
+            if (pass == 1 && seconds <= LITTLE_MORE * least && leaves > most) {
+                most = leaves;
+                *x = more;
+            }
+        }
+    }
+}
+
+/* Slices are dealt, if that costs little more than the cheapest choice: they are independent, and where a run begins again. Those of several
+ * contractions share the ranks one after the other. */
+static bool prefer_slices(const Options *o, const DistPlan *plan, double *least, Choice *chosen)
+{
+    Choice x = {0};
+    for (uint32_t k = 0; k < o->together->n_groups; k++) {
+        NodeRef step = o->together->group[k].step;
+        if (k == 0 || o->together->group[k - 1].step != step) {
+            add_finest(o, plan, step, &x);
+        }
+    }
+    double seconds = x.n == 0 ? HUGE_VAL : price(&(Pricing){o->c, plan, &x});
+    if (seconds > LITTLE_MORE * *least && seconds >= SHORT) {
+        return false;
+    }
+    *least = seconds;
+    *chosen = x;
+    return true;
 }
 
 /* All choices of more options, from number `from` on, with which there are `left` axes more. */
@@ -363,7 +474,7 @@ static void try_options(Best *best, const Options *o, const DistPlan *plan, cons
         keep(best, x, price(&(Pricing){o->c, plan, x}));
         return;
     }
-    for (uint32_t k = from; k < o->classes + o->pairs; k++) {
+    for (uint32_t k = from; k < o->classes + o->together->n_pairs; k++) {
         Choice more = *x;
         if (add_option(o, k, &more)) {
             try_options(best, o, plan, &more, k + 1, left - 1);
@@ -384,11 +495,10 @@ static double try_axes(Arena *arena, const Options *o, Classes *c, const DistPla
     return of_these.n == 0 ? HUGE_VAL : extend(arena, c, plan, out, of_these.seconds[0]);
 }
 
-Choice choose_cuts(Arena *arena, Classes *c, DistPlan *plan, const PairOfClasses *pair,
-                   uint32_t n_pairs)
+Choice choose_cuts(Arena *arena, Classes *c, DistPlan *plan, const Together *together)
 {
     Best best = {0};
-    Options options = {c, c->n_roots < TRIED ? c->n_roots : TRIED, n_pairs, pair};
+    Options options = {c, c->n_roots < TRIED ? c->n_roots : TRIED, together};
     Choice chosen = {0};
     double least = HUGE_VAL;
     uint32_t *before = ARENA_ARRAY(arena, (size_t)c->n + 1, uint32_t),
@@ -405,7 +515,9 @@ Choice choose_cuts(Arena *arena, Classes *c, DistPlan *plan, const PairOfClasses
         }
         memcpy(c->parent, before, c->n * sizeof *before);
     }
-    memcpy(c->parent, after, c->n * sizeof *after);
+    if (!prefer_slices(&options, plan, &least, &chosen)) {
+        memcpy(c->parent, after, c->n * sizeof *after);
+    }
     for (uint32_t k = 0; k < best.n && least > 0 && plan->others.n < TOLD; k++) {
         bool again = alike(c, &best.x[k], &chosen);
         for (uint32_t i = 0; i < k; i++) {

@@ -140,7 +140,7 @@ static void refuse_twice(Classes *c)
     }
 }
 
-/* Not of values that the caller has in another shape, nor of kernels whose order has slices; a product over a cut label of complex
+/* Not of values that the caller has in another shape; a product over a cut label of complex
  * numbers would have to be folded by who knows them. */
 static void refuse_others(Classes *c)
 {
@@ -156,7 +156,7 @@ static void refuse_others(Classes *c)
         const Node *n = graph_node(c->g, r);
         bool product = n->op == OP_PROD && dtype_is_complex(n->acc);
         for (uint32_t l = 0; has_labels(c, r) && l < n->n_labels; l++) {
-            if (c->g->slices.n > 0 || product) {
+            if (product) {
                 keep_whole(c, c->base[r] + l);
             }
         }

@@ -12,8 +12,12 @@
 
 #include "graph/graph.h"
 
-/* Axes, cuts and cuts of one dimension, at most. */
+/* Axes, and cuts of one dimension, at most. */
 #define DIST_AXES 8
+/* Cuts, at most: those of slices are many, of few leaves each. */
+#define DIST_CUTS 16
+/* Leaves of a group of slices, at most. */
+#define DIST_SLICES 1024
 
 /* How a caller's array lies. */
 typedef struct DistPiece {
@@ -34,7 +38,15 @@ typedef struct DistCut {
     uint32_t axis, leaves;
     uint32_t
         mate; /* 1 + the number of the cut with which it is dealt as pairs of leaves; 0: none */
+    uint32_t
+        group; /* 1 + the number of the first cut of its slices, which are dealt as one range of tuples of leaves; 0: it is none of slices */
 } DistCut;
+
+/* Has each leaf of slices one position, whatever the sizes of a call? Local kernels that are called for leaves know it. */
+static inline bool dist_cut_is_single(const DistCut *c)
+{
+    return c->group > 0 && c->extent.sym < 0 && c->extent.n <= (int64_t)c->leaves;
+}
 
 /* What a rank holds: a whole argument, a block of it, or of a value of the kernel. */
 typedef struct DistValue {

@@ -10,7 +10,7 @@ typedef struct Local {
     NodeRef *map; /* [nodes], NODE_NONE: not yet */
     bool *needs;  /* [dims of the kernel] */
     Dim *dim;     /* [dims of the kernel] in the local one */
-    Dim block[DIST_AXES];
+    Dim block[DIST_CUTS];
     uint32_t cuts;        /* that it has blocks of, a bit for each */
     VEC(uint32_t) values; /* of params */
     DistStep step;
@@ -198,8 +198,8 @@ static void make_dims(Local *l, uint32_t over)
 {
     const DimTable *t = &l->b->from->dims;
     Arena *a = l->to->arena;
-    l->step.dim = ARENA_ARRAY(a, (size_t)t->list.n + DIST_AXES, Dim);
-    l->step.block = ARENA_ARRAY(a, (size_t)t->list.n + DIST_AXES, int32_t);
+    l->step.dim = ARENA_ARRAY(a, (size_t)t->list.n + DIST_CUTS, Dim);
+    l->step.block = ARENA_ARRAY(a, (size_t)t->list.n + DIST_CUTS, int32_t);
     uint32_t given = dims_given(t);
     for (uint32_t d = 0; d < given; d++) {
         if (l->needs[d]) {
@@ -210,6 +210,10 @@ static void make_dims(Local *l, uint32_t over)
     for (uint32_t i = 0; i < l->b->choice->n; i++) {
         if ((l->cuts >> i & 1) != 0) {
             const DistCut *cut = &l->b->plan->cuts.at[i];
+            if ((over >> i & 1) != 0 && dist_cut_is_single(cut)) {
+                l->block[i] = dim_fixed(1);
+                continue;
+            }
             int64_t all = dim_typical(t, cut->extent),
                     parts = (over >> i & 1) != 0 ? cut->leaves : 4;
             DimInfo info = {.name = block_name(l, cut),
@@ -411,6 +415,15 @@ static void copy_node(Local *l, NodeRef r, bool partial)
     for (uint32_t k = 0; k < n_at; k++) {
         at[k] = map_affine(l, n->at[k]);
     }
+    int32_t *sliced = ARENA_ARRAY(l->b->arena, spec.sliced.n, int32_t);
+    uint32_t n_sliced = 0;
+    for (uint32_t k = 0; k < spec.sliced.n; k++) { /* leaves of one position are no loops */
+        int32_t cut = cut_of(l->b, r, spec.sliced.label[k]);
+        if (cut < 0 || !dim_is(l->block[cut], 1)) {
+            sliced[n_sliced++] = spec.sliced.label[k];
+        }
+    }
+    spec.sliced = (Slices){n_sliced, sliced};
     spec.operand = operand;
     spec.out_shape = shape;
     spec.at = n_at == 0 ? n->at : at;
@@ -562,7 +575,7 @@ void local_build(LocalBuild *b, Module *m, uint32_t n, const NodeRef *wanted,
         add_required(&l);
     }
     add_results(&l, n, wanted, values);
-    uint32_t *loops = ARENA_ARRAY(b->arena, DIST_AXES, uint32_t);
+    uint32_t *loops = ARENA_ARRAY(b->arena, DIST_CUTS, uint32_t);
     l.step.kind = DIST_LOCAL;
     l.step.kernel = l.to->name;
     for (uint32_t i = 0; i < b->choice->n; i++) {

@@ -50,11 +50,13 @@ uint32_t class_read(const Classes *c, NodeRef n, uint32_t k, uint32_t d);
 
 /* Which classes are cut, as a plan is made. */
 typedef struct Choice {
-    uint32_t n_grid;          /* axes */
-    uint32_t n;               /* cuts */
-    uint32_t root[DIST_AXES]; /* the class of each */
-    uint32_t axis[DIST_AXES]; /* its axis of the grid */
-    uint32_t mate[DIST_AXES]; /* 1 + the cut that is its mate; 0: none */
+    uint32_t n_grid;            /* axes */
+    uint32_t n;                 /* cuts */
+    uint32_t root[DIST_CUTS];   /* the class of each */
+    uint32_t axis[DIST_CUTS];   /* its axis of the grid */
+    uint32_t mate[DIST_CUTS];   /* 1 + the cut that is its mate; 0: none */
+    uint32_t group[DIST_CUTS];  /* 1 + the first cut of its slices; 0: none */
+    uint32_t leaves[DIST_CUTS]; /* of slices */
 } Choice;
 
 static inline int32_t choice_cut(const Choice *x, uint32_t root)
@@ -84,9 +86,27 @@ typedef struct PairOfClasses {
 /* At most `most` of them. Says what is symmetric of g's values. */
 uint32_t pairs_find(Ctx *ctx, Graph *g, const Classes *c, PairOfClasses *out, uint32_t most);
 
+/* slices.c: labels that the order of a contraction made loops of the kernel, and that its last step sums: a leaf is some positions of each. */
+typedef struct SliceGroup {
+    NodeRef step; /* the last one */
+    uint32_t n;
+    uint32_t root[DIST_CUTS], leaves[DIST_CUTS];
+} SliceGroup;
+/* At most `most` of them, of which some are of the same contraction: of its first labels. */
+uint32_t slices_find(const Graph *g, const Classes *c, SliceGroup *out, uint32_t most);
+/* Leaves of the group of cut i; of those, leaves that a node with these labels tells apart. */
+double slices_all(const Choice *x, uint32_t i);
+double slices_told_apart(const Classes *c, const Choice *x, uint32_t i, NodeRef n);
+
+/* What may be cut together. */
+typedef struct Together {
+    uint32_t n_pairs, n_groups;
+    const PairOfClasses *pair;
+    const SliceGroup *group;
+} Together;
+
 /* choose.c: the cheapest cuts for these layouts; classes that are cut alike are made one. The next best ones are added to the plan. */
-Choice choose_cuts(Arena *arena, Classes *c, DistPlan *plan, const PairOfClasses *pair,
-                   uint32_t n_pairs);
+Choice choose_cuts(Arena *arena, Classes *c, DistPlan *plan, const Together *together);
 
 /* local.c: a graph that computes `wanted` from values of the plan. */
 typedef struct LocalBuild {

@@ -8,6 +8,8 @@
 
 /* Pairs of classes that are tried. */
 #define PAIRS 4u
+/* Groups of slices that are tried. */
+#define SLICES 8u
 
 typedef struct Plan {
     LocalBuild b;
@@ -30,6 +32,19 @@ static double typical_bytes(const Graph *g, DType t, uint32_t rank, const Dim *s
 
 /* ---- sections ---- */
 
+/* Does a node stand outside of the loops over slices in which its reader stands? It is computed once, before them. */
+static bool is_outside(const Plan *p, NodeRef n, NodeRef reader)
+{
+    for (uint32_t i = 0; is_fold(graph_node(p->b.from, n)) && i < p->choice.n; i++) {
+        if (p->choice.group[i] == i + 1 &&
+            slices_told_apart(&p->classes, &p->choice, i, reader) > 1 &&
+            slices_told_apart(&p->classes, &p->choice, i, n) <= 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void find_sections(Plan *p)
 {
     const Graph *g = p->b.from;
@@ -38,7 +53,7 @@ static void find_sections(Plan *p)
         p->over[r] = partial_over(&p->classes, &p->choice, r);
         for (uint32_t k = 0; k < n->n_operands; k++) {
             NodeRef o = n->operand[k];
-            uint32_t behind = p->section[o] + (p->over[o] != 0 ? 1 : 0);
+            uint32_t behind = p->section[o] + (p->over[o] != 0 || is_outside(p, o, r) ? 1 : 0);
             p->section[r] = behind > p->section[r] ? behind : p->section[r];
         }
         p->last = p->section[r] > p->last ? p->section[r] : p->last;
@@ -75,7 +90,7 @@ static uint32_t value_of(Plan *p, NodeRef r, bool partial)
 {
     const Node *n = graph_node(p->b.from, r);
     int32_t *cut = ARENA_ARRAY(p->b.arena, n->rank, int32_t);
-    uint32_t *over = ARENA_ARRAY(p->b.arena, DIST_AXES, uint32_t);
+    uint32_t *over = ARENA_ARRAY(p->b.arena, DIST_CUTS, uint32_t);
     for (uint32_t d = 0; d < n->rank; d++) {
         cut[d] =
             n->out == NULL ? -1 : choice_cut(&p->choice, class_of(&p->classes, r, n->out[d]));
@@ -96,6 +111,18 @@ static uint32_t value_of(Plan *p, NodeRef r, bool partial)
 }
 
 /* ---- steps ---- */
+
+/* The next set of cuts after `over` that something in a section is summed over; false: there is none. */
+static bool next_over(const Plan *p, uint32_t section, uint32_t *over)
+{
+    uint32_t next = 0;
+    for (NodeRef r = 0; r < p->b.from->nodes.n; r++) {
+        bool later = p->section[r] == section && p->over[r] > *over;
+        next = later && (next == 0 || p->over[r] < next) ? p->over[r] : next;
+    }
+    *over = next;
+    return next != 0;
+}
 
 /* The sums of a section over one set of cuts, and their reductions. */
 static void add_sums(Plan *p, Module *m, uint32_t section, uint32_t over)
@@ -267,8 +294,10 @@ static uint32_t leaves_of(const Plan *p, uint32_t cut)
 static void add_cuts(Plan *p)
 {
     for (uint32_t i = 0; i < p->choice.n; i++) {
-        DistCut cut = {p->classes.extent[p->choice.root[i]], p->choice.axis[i], leaves_of(p, i),
-                       p->choice.mate[i]};
+        bool sliced = p->choice.group[i] > 0;
+        DistCut cut = {p->classes.extent[p->choice.root[i]], p->choice.axis[i],
+                       sliced ? p->choice.leaves[i] : leaves_of(p, i), p->choice.mate[i],
+                       p->choice.group[i]};
         vec_push(p->b.arena, &p->b.plan->cuts, cut);
     }
 }
@@ -326,7 +355,10 @@ bool dist_plan(Ctx *ctx, Arena *arena, Graph *g, Module *m)
     classes_find(arena, g, &p.classes);
     PairOfClasses pair[PAIRS];
     uint32_t n_pairs = pairs_find(ctx, g, &p.classes, pair, PAIRS);
-    p.choice = choose_cuts(arena, &p.classes, plan, pair, n_pairs);
+    SliceGroup group[SLICES];
+    uint32_t n_groups = slices_find(g, &p.classes, group, SLICES);
+    Together together = {n_pairs, n_groups, pair, group};
+    p.choice = choose_cuts(arena, &p.classes, plan, &together);
     p.section = ARENA_ARRAY(arena, (size_t)g->nodes.n + 1, uint32_t);
     p.over = ARENA_ARRAY(arena, (size_t)g->nodes.n + 1, uint32_t);
     p.stored = ARENA_ARRAY(arena, (size_t)g->nodes.n + 1, uint32_t);
@@ -341,7 +373,7 @@ bool dist_plan(Ctx *ctx, Arena *arena, Graph *g, Module *m)
     const bool *kept = find_kept(&p);
     for (uint32_t s = 0; s <= p.last; s++) {
         p.b.at = s;
-        for (uint32_t over = 1; over < 1u << p.choice.n; over++) {
+        for (uint32_t over = 0; next_over(&p, s, &over);) {
             add_sums(&p, m, s, over);
         }
         add_complete(&p, m, s, kept);

@@ -185,6 +185,29 @@ static bool read_mate(Reader *r, Cursor *c, DistCut *cut)
     return true;
 }
 
+/* ` sliced`, or ` sliced with 0`: a cut of slices, behind the others of its group. */
+static bool read_sliced(Reader *r, Cursor *c, DistCut *cut)
+{
+    uint32_t n = r->plan->cuts.n;
+    cut->group = n + 1;
+    if (!cursor_take(c, TERM_NAME, "with")) {
+        return cut->leaves <= DIST_SLICES || refuse(r, cursor_place(c), "too many slices");
+    }
+    const Term *t = cursor_expect(c, TERM_INT, NULL, "a cut by number");
+    const DistCut *before = n > 0 ? &r->plan->cuts.at[n - 1] : NULL;
+    if (t == NULL || before == NULL || t->value < 0 || before->group != t->value + 1 ||
+        before->axis != cut->axis) {
+        return t != NULL &&
+               refuse(r, t->span, "the first cut of the slices before is expected here");
+    }
+    cut->group = before->group;
+    uint64_t leaves = cut->leaves;
+    for (uint32_t k = cut->group - 1; k < n && leaves <= DIST_SLICES; k++) {
+        leaves *= r->plan->cuts.at[k].leaves;
+    }
+    return leaves <= DIST_SLICES || refuse(r, t->span, "too many slices");
+}
+
 /* `m over 0 in 64` */
 static bool read_cut(Reader *r, Cursor *c)
 {
@@ -200,8 +223,11 @@ static bool read_cut(Reader *r, Cursor *c)
         return false;
     }
     const Term *leaves = cursor_expect(c, TERM_INT, NULL, "a number of leaves");
-    if (!read_count(r, leaves, &cut.leaves) || !read_mate(r, c, &cut) ||
-        !cursor_expect_end(c)) {
+    if (!read_count(r, leaves, &cut.leaves)) {
+        return false;
+    }
+    bool sliced = cursor_take(c, TERM_NAME, "sliced");
+    if (!(sliced ? read_sliced(r, c, &cut) : read_mate(r, c, &cut)) || !cursor_expect_end(c)) {
         return false;
     }
     if (cut.axis > r->plan->n_grid) {
@@ -226,10 +252,10 @@ static bool read_other(Reader *r, Cursor *c)
     if (cost == NULL || !read_count(r, cost, &other.percent) || !cursor_expect_end(c)) {
         return false;
     }
-    if (dims->n != axes->n || dims->n > DIST_AXES) {
+    if (dims->n != axes->n || dims->n > DIST_CUTS) {
         return refuse(r, axes->span, "each cut has an extent and an axis");
     }
-    DistCut *cut = ARENA_ARRAY(r->in.arena, DIST_AXES, DistCut);
+    DistCut *cut = ARENA_ARRAY(r->in.arena, DIST_CUTS, DistCut);
     for (uint32_t k = 0; k < dims->n; k++) {
         if (!read_dim(&r->in, dims->child[k], &cut[k].extent) ||
             !read_grid_axis(r, axes->child[k], &cut[k].axis)) {
@@ -260,6 +286,28 @@ static bool same_axis(const Reader *r, uint32_t a, uint32_t b)
     return r->plan->cuts.at[a].axis == r->plan->cuts.at[b].axis;
 }
 
+static bool same_group(const Reader *r, uint32_t a, uint32_t b)
+{
+    return r->plan->cuts.at[a].group > 0 &&
+           r->plan->cuts.at[a].group == r->plan->cuts.at[b].group;
+}
+
+/* Do cuts of slices stand behind each other, all of a group? */
+static bool has_slices_whole(const Reader *r, uint32_t n, const uint32_t *numbers)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t cut = numbers[k], next = cut + 1;
+        bool more = next < r->plan->cuts.n && same_group(r, cut, next);
+        bool first = r->plan->cuts.at[cut].group == cut + 1;
+        bool sliced = r->plan->cuts.at[cut].group > 0;
+        if ((sliced && !first && (k == 0 || numbers[k - 1] + 1 != cut)) ||
+            (more && (k + 1 == n || numbers[k + 1] != next))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* `over [0,1]`: different cuts. */
 static bool read_over(Reader *r, Cursor *c, uint32_t *n, const uint32_t **over)
 {
@@ -284,12 +332,16 @@ static bool read_over(Reader *r, Cursor *c, uint32_t *n, const uint32_t **over)
         }
         numbers[k] = (uint32_t)cut;
     }
+    if (list->n > DIST_CUTS || !has_slices_whole(r, list->n, numbers)) {
+        return refuse(r, list->span, "cuts of slices come together, in order");
+    }
     for (uint32_t k = 0; k < list->n; k++) {
         uint32_t mate = r->plan->cuts.at[numbers[k]].mate;
         bool there = mate == 0;
         for (uint32_t i = 0; i < list->n; i++) {
             there |= numbers[i] + 1 == mate;
-            if (i != k && numbers[i] + 1 != mate && same_axis(r, numbers[i], numbers[k])) {
+            if (i != k && numbers[i] + 1 != mate && !same_group(r, numbers[i], numbers[k]) &&
+                same_axis(r, numbers[i], numbers[k])) {
                 return refuse(r, list->span, "ranks have leaves of the diagonal only");
             }
         }
@@ -416,8 +468,9 @@ static bool fits(Reader *r, Span at, uint32_t arg, const DistValue *v)
 static bool has_cut_twice(const Reader *r, const DistValue *v)
 {
     for (uint32_t d = 0; d < v->rank; d++) {
-        if (v->cut[d] >= 0 && r->plan->cuts.at[v->cut[d]].mate > 0) {
-            return true; /* what is dealt as pairs has blocks that meet */
+        if (v->cut[d] >= 0 &&
+            (r->plan->cuts.at[v->cut[d]].mate > 0 || r->plan->cuts.at[v->cut[d]].group > 0)) {
+            return true; /* what is dealt as pairs or slices has blocks that meet */
         }
         for (uint32_t e = 0; e < d; e++) {
             if (v->cut[d] >= 0 && v->cut[e] >= 0 &&

@@ -6,6 +6,8 @@
  *     leaves @A [64,64]                      in how many leaves these dimensions are dealt
  *     cut m over 0 in 64                     cut 0, 1, ...: an extent, an axis of the grid, leaves
  *     cut m over 0 in 64 with 0              both as pairs of leaves: a sum over both counts pairs of different ones twice
+ *     cut 2 over 0 in 2 sliced               of slices: a leaf is one of this cut, and ...
+ *     cut 2 over 0 in 2 sliced with 0        ... one of each that is sliced with it
  *     instead [n] over [0] costs 145         for those who read: the next best cuts, in percent of the chosen ones' time
  *     value %0 : f64[m,k] cut [0,_]          what a rank holds, the cut of each dimension
  *     value %2 : f64[] cut [] fold reduce.sum over [0]
@@ -94,7 +96,8 @@ bool can_read_by_leaf(const DistPlan *plan, const DistStep *read)
     }
     for (uint32_t d = 0; d < v->rank; d++) {
         dims += v->cut[d] == (int32_t)reader->over[0] ? 1 : 0;
-        if (v->cut[d] >= 0 && plan->cuts.at[v->cut[d]].mate > 0) {
+        if (v->cut[d] >= 0 && (plan->cuts.at[v->cut[d]].mate > 0 ||
+                               plan->cuts.at[v->cut[d]].group > 0)) {
             return false;
         }
     }
@@ -253,6 +256,12 @@ TextLines dist_write(Arena *arena, const DistHead *head, const DistPlan *plan)
         text_put(&l.line, "cut ");
         dump_dim(&l.line, head->dims, plan->cuts.at[k].extent);
         text_printf(&l.line, " over %u in %u", plan->cuts.at[k].axis, plan->cuts.at[k].leaves);
+        if (plan->cuts.at[k].group > 0) {
+            text_put(&l.line, " sliced");
+        }
+        if (plan->cuts.at[k].group > 0 && plan->cuts.at[k].group <= k) {
+            text_printf(&l.line, " with %u", plan->cuts.at[k].group - 1);
+        }
         if (plan->cuts.at[k].mate > 0 && plan->cuts.at[k].mate <= k) {
             text_printf(&l.line, " with %u", plan->cuts.at[k].mate - 1);
         }

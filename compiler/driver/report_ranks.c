@@ -161,8 +161,9 @@ static bool table_of(Arena *a, const Module *m, const Graph *g, const DistPlan *
     tdsl_dist_cut *cuts = ARENA_ARRAY(a, (size_t)plan->cuts.n + 1, tdsl_dist_cut);
     for (uint32_t k = 0; k < plan->cuts.n; k++) {
         const DistCut *cut = &plan->cuts.at[k];
-        cuts[k] = (tdsl_dist_cut){dim_of(cut->extent, -1), cut->leaves, (int32_t)cut->axis,
-                                  (int32_t)cut->mate};
+        cuts[k] =
+            (tdsl_dist_cut){dim_of(cut->extent, -1), cut->leaves,         (int32_t)cut->axis,
+                            (int32_t)cut->mate,      (int32_t)cut->group, 0};
     }
     *t = (tdsl_dist_info){.struct_size = sizeof *t,
                           .version = TDSL_DIST_VERSION,
@@ -256,15 +257,30 @@ static uint64_t kernel_bound(const Graph *g, double ranks)
 
 /* ---- all of it ---- */
 
-/* Is the step called for pairs of leaves? */
-static bool is_paired(const DistPlan *plan, const DistStep *s)
+/* Is the cut dealt leaf by leaf together with others: as pairs or as slices? */
+static bool is_dealt_by_leaf(const DistPlan *plan, uint32_t cut)
 {
-    for (uint32_t i = 0; i < s->n_over; i++) {
-        if (plan->cuts.at[s->over[i]].mate > 0) {
-            return true;
+    return plan->cuts.at[cut].mate > 0 || plan->cuts.at[cut].group > 0;
+}
+
+/* Calls of such leaves that a rank has of a step; 0: it has others. */
+static double leaf_calls(const DistPlan *plan, const DistStep *s, const tdsl_dist_count *count)
+{
+    uint32_t paired = 0, sliced = 0, own = 0;
+    for (uint32_t k = 0; k < plan->steps.n; k++) {
+        const DistStep *step = &plan->steps.at[k];
+        uint32_t way = 0;
+        for (uint32_t i = 0; i < step->n_over; i++) {
+            way |= plan->cuts.at[step->over[i]].mate > 0 ? 1 : 0;
+            way |= plan->cuts.at[step->over[i]].group > 0 ? 2 : 0;
         }
+        paired += way & 1; /* each such step has as many calls */
+        sliced += way >> 1;
+        own = step == s ? way : own;
     }
-    return false;
+    return (own & 2) != 0   ? (double)count->slices / sliced
+           : (own & 1) != 0 ? (double)count->pairs / paired
+                            : 0;
 }
 
 /* The positions of a leaf of a cut, rounded up. */
@@ -279,13 +295,9 @@ static int64_t leaf_extent(const DistPlan *plan, int32_t cut, const int64_t *dim
 /* Multiply-adds of one rank: those of local kernels are linear in each block. */
 static double rank_work(Arena *a, const Module *m, const DistPlan *plan,
                         const tdsl_dist_info *table, const tdsl_mesh *mesh, int32_t rank,
-                        const int64_t *dims, uint64_t pairs)
+                        const int64_t *dims, const tdsl_dist_count *count)
 {
     double work = 0;
-    uint32_t n_paired = 0; /* steps, of which each has as many calls */
-    for (uint32_t k = 0; k < plan->steps.n; k++) {
-        n_paired += is_paired(plan, &plan->steps.at[k]) ? 1 : 0;
-    }
     for (uint32_t k = 0; k < plan->steps.n; k++) {
         const DistStep *s = &plan->steps.at[k];
         const Graph *g = s->kind == DIST_LOCAL ? graph_named(m, s->kernel) : NULL;
@@ -299,20 +311,18 @@ static double rank_work(Arena *a, const Module *m, const DistPlan *plan,
                        : s->dim[d].sym < 0 ? s->dim[d].n
                                            : dims[s->dim[d].sym];
         }
-        if (is_paired(
-                plan,
-                s)) { /* one of the calls, of leaves with as much as they have in the mean */
-            for (uint32_t d = 0; d < s->n_dims; d++) {
-                bool mate = s->block[d] >= 0 && plan->cuts.at[s->block[d]].mate > 0;
-                given[d] = mate ? leaf_extent(plan, s->block[d], dims) : given[d];
-            }
+        double calls = leaf_calls(plan, s, count);
+        for (uint32_t d = 0; calls > 0 && d < s->n_dims;
+             d++) { /* one of them, as in the mean */
+            bool leaf = s->block[d] >= 0 && is_dealt_by_leaf(plan, (uint32_t)s->block[d]);
+            given[d] = leaf ? leaf_extent(plan, s->block[d], dims) : given[d];
         }
         double own = 0;
         const int64_t *all = dims_complete(a, &g->dims, given);
         for (NodeRef r = 0; r < g->nodes.n; r++) {
             own += (double)node_multiply_adds(graph_node(g, r), all);
         }
-        work += is_paired(plan, s) ? own * (double)pairs / n_paired : own;
+        work += calls > 0 ? own * calls : own;
     }
     return work;
 }
@@ -367,6 +377,22 @@ static double local_work(void *user, const tdsl_kernel_info *kernel, const int64
     return work;
 }
 
+/* 1000 leaves of slices 40 x 40 */
+static void put_slices(Arena *a, const DistPlan *plan, const DimTable *dims, uint32_t first,
+                       Text *out)
+{
+    int64_t leaves = 1;
+    for (uint32_t k = first; k < plan->cuts.n && plan->cuts.at[k].group == first + 1; k++) {
+        int64_t typical = dim_typical(dims, plan->cuts.at[k].extent);
+        leaves *= typical < plan->cuts.at[k].leaves ? typical : plan->cuts.at[k].leaves;
+    }
+    text_printf(out, "%lld leaves of slices", (long long)leaves);
+    for (uint32_t k = first; k < plan->cuts.n && plan->cuts.at[k].group == first + 1; k++) {
+        text_printf(out, "%s%s", k > first ? " x " : " ",
+                    dim_written(a, dims, plan->cuts.at[k].extent));
+    }
+}
+
 static const char *grid_text(Arena *a, const Compilation *c, const ReportRanks *r,
                              const tdsl_grid *grid)
 {
@@ -375,8 +401,14 @@ static const char *grid_text(Arena *a, const Compilation *c, const ReportRanks *
     const DimTable *dims = &c->module->graphs.at[r->kernel]->dims;
     for (uint32_t k = 0; k < r->plan->cuts.n; k++) {
         const DistCut *cut = &r->plan->cuts.at[k];
-        if ((cut->mate > 0 && cut->mate <= k) || grid->size[cut->axis] == 1) {
-            continue; /* said with its mate */
+        if ((cut->mate > 0 && cut->mate <= k) || (cut->group > 0 && cut->group <= k) ||
+            grid->size[cut->axis] == 1) {
+            continue; /* said with its mate, with the first of its slices */
+        }
+        if (cut->group > 0) {
+            text_printf(&t, "%s%d parts of ", t.n > 0 ? ", " : "", (int)grid->size[cut->axis]);
+            put_slices(a, r->plan, dims, k, &t);
+            continue;
         }
         text_printf(&t, "%s%d parts of %s%s", t.n > 0 ? ", " : "", (int)grid->size[cut->axis],
                     cut->mate > 0 ? "the pairs of " : "", dim_written(a, dims, cut->extent));
@@ -444,7 +476,7 @@ static bool measure(Arena *a, const Compilation *c, const DistPlan *plan,
         if (tdsl_dist_measure(table, mesh, rank, dims, &count) != TDSL_OK) {
             return false;
         }
-        double work = rank_work(a, c->module, plan, table, mesh, rank, dims, count.pairs);
+        double work = rank_work(a, c->module, plan, table, mesh, rank, dims, &count);
         uint64_t memory = count.arguments + count.workspace;
         out->memory = memory > out->memory ? memory : out->memory;
         out->received = count.received > out->received ? count.received : out->received;

@@ -80,6 +80,18 @@ static void price_transfer(const Model *m, const tdsl_dist_step *step, int32_t r
     }
 }
 
+/* Leaves that a rank has of cut k, or of all that are dealt together with it; of these 1 but for one of them. */
+static int64_t leaves_along(const Leaves *l, int32_t k)
+{
+    if (l->group[k] > 0) {
+        bool first = k == 0 || l->group[k - 1] != l->group[k];
+        return first ? l->last[k] - l->first[k] : 1;
+    }
+    return k == l->column ? 1
+           : k == l->row  ? l->piece.last - l->piece.first
+                          : l->hi[k] - l->lo[k];
+}
+
 static int64_t calls_of(const Model *m, const tdsl_dist_step *step, int32_t rank)
 {
     Leaves l;
@@ -88,9 +100,9 @@ static int64_t calls_of(const Model *m, const tdsl_dist_step *step, int32_t rank
         return 0;
     }
     for (int32_t k = 0; k < l.n; k++) {
-        calls *= k == l.row || k == l.column ? 1 : l.hi[k] - l.lo[k];
+        calls *= leaves_along(&l, k);
     }
-    return l.row < 0 ? calls : calls * (l.piece.last - l.piece.first);
+    return calls;
 }
 
 /* A dim of a local kernel in a call: of a cut that it is called leaf by leaf for, a leaf. */
@@ -142,6 +154,10 @@ static double terms_of(const Model *m, const tdsl_dist_value *v, int32_t rank)
         return 0;
     }
     for (int32_t k = 0; k < l.n; k++) {
+        if (l.group[k] > 0) {
+            terms *= leaves_along(&l, k) > 1 ? 2 : 1;
+            continue;
+        }
         int64_t n = l.hi[k] - l.lo[k];
         bool one = n == l.all[k] || ((n & (n - 1)) == 0 && l.lo[k] % n == 0);
         terms *= k == l.row || k == l.column || one ? 1 : 2;
@@ -259,11 +275,14 @@ static void try_grid(Best *b, const tdsl_grid *grid)
 /* As many parts as an axis may have: leaves, or pairs of leaves. */
 static int64_t parts_most(const Setting *s, int32_t axis)
 {
-    int64_t most = s->dist->n_grid == 0 ? s->ranks : 1;
+    int64_t most = s->dist->n_grid == 0 ? s->ranks : 1, before = 1;
     for (int32_t k = 0; k < s->dist->n_cuts; k++) {
         const tdsl_dist_cut *cut = &s->dist->cuts[k];
         int64_t leaves = tdsl_leaves_in(tdsl_extent_of(s, cut->extent), cut->leaves);
         leaves = cut->mate > 0 ? leaves * (leaves + 1) / 2 : leaves;
+        before = cut->group > 0 && cut->group <= k ? before : 1;
+        leaves *= before; /* of slices all tuples */
+        before = leaves;
         most = cut->axis == axis && leaves > most ? leaves : most;
     }
     return most < s->ranks ? most : s->ranks;

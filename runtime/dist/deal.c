@@ -92,6 +92,43 @@ void tdsl_arg_box(const Setting *s, int32_t arg, int32_t rank, Box *out)
     }
 }
 
+/* Slices: tuples of leaves of the cuts of a group are numbered, the first cut slowest. Those of a rank are [first, last); of cut
+ * `cut` one leaf more is `stride` tuples more. */
+static void slices_of(const Setting *s, int32_t cut, int32_t rank, int64_t *first,
+                      int64_t *last, int64_t *stride)
+{
+    const tdsl_dist_cut *own = &s->dist->cuts[cut];
+    int32_t at[TDSL_DIST_AXES];
+    int64_t all = 1;
+    *stride = 1;
+    for (int32_t k = 0; k < s->dist->n_cuts; k++) {
+        const tdsl_dist_cut *c = &s->dist->cuts[k];
+        if (c->group == own->group) {
+            int64_t leaves = tdsl_leaves_in(tdsl_extent_of(s, c->extent), c->leaves);
+            all *= leaves;
+            *stride *= k > cut ? leaves : 1;
+        }
+    }
+    tdsl_grid_place(s, rank, at);
+    tdsl_part_leaves(all, s->grid.size[own->axis], at[own->axis], first, last);
+}
+
+/* From the first leaf of a cut to the last that a range of tuples has. */
+static void sliced_leaves(const Setting *s, int32_t cut, int32_t rank, int64_t *lo, int64_t *hi)
+{
+    const tdsl_dist_cut *c = &s->dist->cuts[cut];
+    int64_t leaves = tdsl_leaves_in(tdsl_extent_of(s, c->extent), c->leaves);
+    int64_t first = 0, last = 0, stride = 1;
+    slices_of(s, cut, rank, &first, &last, &stride);
+    *lo = *hi = 0;
+    if (first < last) {
+        int64_t turn = stride * leaves;
+        bool some = first / turn == (last - 1) / turn;
+        *lo = some ? first / stride % leaves : 0;
+        *hi = some ? (last - 1) / stride % leaves + 1 : leaves;
+    }
+}
+
 void tdsl_cut_leaves(const Setting *s, int32_t cut, int32_t rank, int64_t *lo, int64_t *hi)
 {
     const tdsl_dist_cut *c = &s->dist->cuts[cut];
@@ -108,14 +145,34 @@ void tdsl_cut_leaves(const Setting *s, int32_t cut, int32_t rank, int64_t *lo, i
         *hi = first ? piece.row_hi : piece.col_hi;
         return;
     }
+    if (c->group > 0) {
+        sliced_leaves(s, cut, rank, lo, hi);
+        return;
+    }
     int64_t all = tdsl_leaves_in(tdsl_extent_of(s, c->extent), c->leaves);
     tdsl_part_leaves(all, s->grid.size[c->axis], at[c->axis], lo, hi);
 }
 
-/* Is the pair at hand, if they are pairs, one that the rank has? */
-static bool has_pair(const Leaves *l)
+/* Are the slices at hand, if there are groups of them, some that the rank has? */
+static bool has_slices(const Leaves *l)
 {
-    return l->row < 0 || tdsl_pairs_has(&l->piece, l->at[l->row], l->at[l->column]);
+    int64_t number = 0;
+    for (int32_t k = 0; k < l->n; k++) {
+        bool begins = k == 0 || l->group[k - 1] != l->group[k];
+        bool ends = k + 1 == l->n || l->group[k + 1] != l->group[k];
+        number = begins ? l->at[k] : number * l->all[k] + l->at[k];
+        if (l->group[k] > 0 && ends && (number < l->first[k] || number >= l->last[k])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Is the leaf at hand, of those between the first and the last of each cut, one that the rank has? */
+static bool has_leaf(const Leaves *l)
+{
+    return has_slices(l) &&
+           (l->row < 0 || tdsl_pairs_has(&l->piece, l->at[l->row], l->at[l->column]));
 }
 
 bool tdsl_leaves_begin(const Setting *s, int32_t n, const int32_t *cuts, int32_t rank,
@@ -135,9 +192,14 @@ bool tdsl_leaves_begin(const Setting *s, int32_t n, const int32_t *cuts, int32_t
         tdsl_cut_leaves(s, cuts[k], rank, &out->lo[k], &out->hi[k]);
         out->all[k] = tdsl_leaves_in(tdsl_extent_of(s, cut->extent), cut->leaves);
         out->at[k] = out->lo[k];
+        out->group[k] = cut->group;
+        if (cut->group > 0) {
+            int64_t stride = 1;
+            slices_of(s, cuts[k], rank, &out->first[k], &out->last[k], &stride);
+        }
         any = any && out->lo[k] < out->hi[k];
     }
-    return any && (has_pair(out) || tdsl_leaves_next(out));
+    return any && (has_leaf(out) || tdsl_leaves_next(out));
 }
 
 static bool advance(Leaves *l)
@@ -154,7 +216,7 @@ static bool advance(Leaves *l)
 bool tdsl_leaves_next(Leaves *l)
 {
     bool more = advance(l);
-    while (more && !has_pair(l)) {
+    while (more && !has_leaf(l)) {
         more = advance(l);
     }
     return more;
@@ -200,7 +262,11 @@ void tdsl_value_box(const Setting *s, int32_t value, int32_t rank, Box *out)
         int32_t at[TDSL_DIST_AXES];
         tdsl_grid_place(s, rank, at);
         for (int32_t k = 0; k < v->n_over; k++) {
-            int32_t axis = s->dist->cuts[v->over[k]].axis;
+            const tdsl_dist_cut *cut = &s->dist->cuts[v->over[k]];
+            if (cut->group > 0 && cut->group != v->over[k] + 1) {
+                continue; /* all slices of a group are over one axis */
+            }
+            int32_t axis = cut->axis;
             part = part * s->grid.size[axis] + at[axis];
             parts *= s->grid.size[axis];
         }
@@ -255,7 +321,7 @@ static bool is_same_part(const Setting *s, int64_t n, const tdsl_dist_piece *pie
     for (int32_t a = s->mesh->n_axes - 1; a > piece->axis; a--) {
         stride *= s->mesh->size[a];
     }
-    bool same = cut->mate == 0 && s->grid.size[cut->axis] == parts &&
+    bool same = cut->mate == 0 && cut->group == 0 && s->grid.size[cut->axis] == parts &&
                 s->grid.stride[cut->axis] == stride;
     for (int64_t p = 1; same && p < parts && piece->leaves != cut->leaves; p++) {
         int64_t lo[2] = {0}, hi = 0;

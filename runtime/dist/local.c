@@ -11,6 +11,7 @@ typedef struct Calls {
     Walk *w;
     const tdsl_dist_step *step;
     Leaves leaves; /* of step->over */
+    bool sliced;   /* they are slices */
     int64_t dims[TDSL_MAX_DIMS];
     void *args[TDSL_MAX_ARGS];
     char *panel[TDSL_MAX_ARGS];   /* of values that are read by leaf */
@@ -246,6 +247,7 @@ static tdsl_status call_leaf(Calls *c, int64_t *n)
     double start = tdsl_walk_clock(c->w);
     tdsl_status status = call(c);
     c->w->count.pairs += c->leaves.row >= 0 ? 1 : 0;
+    c->w->count.slices += c->sliced ? 1 : 0;
     if (status == TDSL_OK) {
         if (tdsl_leaves_twice(&c->leaves)) {
             double_results(c);
@@ -268,6 +270,9 @@ tdsl_status tdsl_walk_local(Walk *w, const tdsl_dist_step *step, tdsl_status *lo
         w->count.computing += tdsl_walk_clock(w) - start;
     } else {
         int64_t n = 0, panels = panels_of(&c);
+        for (int32_t k = 0; k < step->n_over; k++) {
+            c.sliced |= w->setting.dist->cuts[step->over[k]].group > 0;
+        }
         bool any = tdsl_leaves_begin(&w->setting, step->n_over, step->over, w->rank, &c.leaves);
         for (int64_t leaf = 0; status == TDSL_OK && (any || leaf < panels); leaf++) {
             size_t mark = w->top;

@@ -56,10 +56,13 @@ void tdsl_cut_leaves(const Setting *s, int32_t cut, int32_t rank, int64_t *lo, i
 /* The leaves of some cuts that a rank has, one after the other, of the last cut fastest. */
 typedef struct Leaves {
     int32_t n;
-    int64_t lo[TDSL_DIST_AXES], hi[TDSL_DIST_AXES], all[TDSL_DIST_AXES];
-    int64_t at[TDSL_DIST_AXES]; /* the leaf at hand */
-    int32_t row, column;        /* which of the cuts are mates; -1: none */
-    PairPiece piece;            /* that the rank has of them */
+    int64_t lo[TDSL_DIST_CUTS], hi[TDSL_DIST_CUTS], all[TDSL_DIST_CUTS];
+    int64_t at[TDSL_DIST_CUTS];    /* the leaf at hand */
+    int32_t group[TDSL_DIST_CUTS]; /* of slices; 0: none */
+    int64_t first[TDSL_DIST_CUTS],
+        last[TDSL_DIST_CUTS]; /* tuples of the group that the rank has */
+    int32_t row, column;      /* which of the cuts are mates; -1: none */
+    PairPiece piece;          /* that the rank has of them */
 } Leaves;
 /* Begins with the first; false: the rank has none. */
 bool tdsl_leaves_begin(const Setting *s, int32_t n, const int32_t *cuts, int32_t rank,

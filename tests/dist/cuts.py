@@ -3,7 +3,9 @@
 """Random layouts on thread ranks: kernels of tests/programs and einsum cases get random `shard` and `partial` attributes, are compiled together,
 and run on every mesh of 1 to 8 ranks at several extents (cuts.c compares).
 
-usage: cuts.py TDSLC CUTS CC [--layouts=N] [--seed=N] [--most=RANKS] [--keep=FOLDER]"""
+With --slices, random networks under a memory limit, most of which have slices.
+
+usage: cuts.py TDSLC CUTS CC [--layouts=N] [--slices] [--seed=N] [--most=RANKS] [--keep=FOLDER]"""
 import argparse
 import json
 import random
@@ -121,6 +123,27 @@ def einsum_kernel(name, case):
     return name, params, result, f' y = einsum("{inputs}->{output}", {operands}); }}'
 
 
+def network(rng, name):
+    """A ring of tensors with chords, fixed extents of 2 to 4 or open ones, and up to two labels of the result; at times its result is used once more."""
+    n, labels = rng.randint(3, 6), {}
+    tensors = [[] for _ in range(n)]
+    pairs = [(k, (k + 1) % n) for k in range(n)] + [tuple(rng.sample(range(n), 2)) for _ in range(rng.randint(0, 3))]
+    for k, (a, b) in enumerate(pairs):
+        label = chr(ord("a") + k)
+        labels[label] = rng.choice(["2", "2", "3", "4", "n", "m"])
+        tensors[a].append(label)
+        tensors[b].append(label)
+    out = rng.sample(sorted(labels), rng.choice([0, 0, 1, 2]))
+    dtype = rng.choice(["f64", "f64", "c128", "i64"])
+    shape = lambda term: f"[{', '.join(labels[c] for c in term)}]" if term else ""
+    params = ", ".join(f"x{k}: {dtype}{shape(t)}" for k, t in enumerate(tensors))
+    product = " * ".join(f"x{k}[{','.join(t)}]" for k, t in enumerate(tensors))
+    where = f"[{','.join(out)}]" if out else ""
+    if rng.random() < 0.3:  # what follows needs the sum over slices complete
+        return name, params, f"y: {dtype}{shape(out)}, z: {dtype}{shape(out)}", f" y{where} = {product}; z{where} = y{where} * y{where}; }}"
+    return name, params, f"y: {dtype}{shape(out)}", f" y{where} = {product}; }}"
+
+
 def largest(head, values):
     """Elements of the largest argument; a dim that an extent is computed from counts as a factor."""
     most = 1
@@ -141,6 +164,7 @@ def main():
     parser.add_argument("--layouts", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--most", type=int, default=8)
+    parser.add_argument("--slices", action="store_true")
     parser.add_argument("--keep")
     a = parser.parse_args()
     rng = random.Random(a.seed)
@@ -152,11 +176,12 @@ def main():
         folder = Path(a.keep or scratch)
         texts, chosen, heads = [], [], {}
         for k in range(a.layouts):
-            name, params, results, body = rng.choice(all_kernels)
+            name, params, results, body = network(rng, f"network{k}") if a.slices else rng.choice(all_kernels)
             chosen.append((f"k{k}", name))
             heads[f"k{k}"] = params + "," + (results or "")
-            texts.append(with_layout(rng, f"k{k}", params, results, body))
-        for text, layout in FIXED:
+            whole = a.slices and rng.random() < 0.5  # without `shard`
+            texts.append(f"kernel k{k}({params}) -> ({results}) {{{body}" if whole else with_layout(rng, f"k{k}", params, results, body))
+        for text, layout in () if a.slices else FIXED:
             name, (own, head, _, _) = f"k{len(chosen)}", next(kernels(text))
             for param, attribute in layout.items():
                 text = text.replace(param, f"{param} {attribute}")
@@ -167,10 +192,16 @@ def main():
         typical = ", ".join(f"{n} ~ {5000 if n.startswith('large') else 100 if n.startswith('big') else rng.choice([8, 100, 1000])}" for n in names)  # which labels are cut depends on them
         (folder / "cuts.tdsl").write_text(f"dim {typical};\n" + "\n".join(texts) + "\n")
         tdslc = [a.tdslc, folder / "cuts.tdsl", "-o", folder / "cuts.c"]
+        if a.slices:
+            tdslc += ["--memory-limit=40", "--ranks=2"]
+            plans = subprocess.run([*tdslc[:2], *tdslc[4:], "--dump=dist"], check=True, capture_output=True, text=True).stdout
+            assert len(re.findall(r"cut .* sliced\"", plans)) > a.layouts // 3 and " sliced with " in plans, "few kernels are cut into slices"
+            (folder / "cuts.dist").write_text(plans)
+            tdslc = [a.tdslc, folder / "cuts.dist", *tdslc[2:4]]  # as read back
         subprocess.run(tdslc, check=True, stderr=subprocess.DEVNULL)
         subprocess.run([a.cc, "-O1", "-shared", "-fPIC", "-o", folder / "cuts.so", folder / "cuts.c", "-lm"], check=True)
         plans = subprocess.run([a.tdslc, folder / "cuts.tdsl", "-w", "--dump=dist"], check=True, capture_output=True, text=True).stdout
-        for word in ("with 0", "by leaf", "spread"):
+        for word in () if a.slices else ("with 0", "by leaf", "spread"):
             assert word in plans, f"no plan has '{word}'"
         header = (folder / "cuts.h").read_text()
         lines = []

@@ -55,6 +55,19 @@ def refused(tdslc, run, path, fastest):
     assert subprocess.run([*call, "--rank-memory=2K"], capture_output=True).returncode == 4
 
 
+def slices(tdslc, run, path):
+    """A kernel without `shard` whose order has slices: 40 x 25 leaves, of one and of one or two positions, each with the same work."""
+    path.write_text("kernel ring(A: f64[40, 40], B: f64[40, 40], C: f64[40, 40], D: f64[40, 40]) -> (t: f64) { t = A[i,j] * B[j,k] * C[k,l] * D[l,i]; }\n")
+    done = subprocess.run([tdslc, path, "-w", "--memory-limit=20", "--ranks=3", "--report=json"], capture_output=True, text=True, check=True, timeout=100)
+    r = json.loads(done.stdout)["kernels"][0]["ranks"]
+    assert r["grid"] == "3 parts of 1000 leaves of slices 40 x 40" and abs(r["imbalance"] - 334 * 3 / 1000) < 1e-4, r
+    text = subprocess.run([tdslc, path, "-w", "--memory-limit=20", "--ranks=3", "--report"], capture_output=True, text=True, check=True, timeout=100).stdout
+    assert f"3 ranks, 3: {r['grid']}" in text, text
+    values = ["A=random:1", "B=random:2", "C=random:3", "D=random:4"]
+    made = {subprocess.run([run, path, "-w", "--memory-limit=20", f"--ranks={p}", *values, "-o", f"t={path}.npy"], check=True) and Path(f"{path}.npy").read_bytes() for p in (1, 3, 7)}
+    assert len(made) == 1, "other bits on other ranks"
+
+
 def main():
     tdslc, run = sys.argv[1:3]
     with tempfile.TemporaryDirectory() as scratch:
@@ -86,6 +99,7 @@ def main():
         assert r["received"] <= 1.6 * r["bound"] and r["imbalance"] <= 1.1 and r["memory"] < 5e8, r
         r = ranks(tdslc, path, "add", "p:32768", "n=64", "m=64")  # time grows with the ranks, not with their square
         assert r["count"] == 32768, r
+        slices(tdslc, run, Path(scratch) / "net.tdsl")
         path.write_text(PROGRAM.replace("r(", "_("))  # the name of an axis, which dumps have for one without a name
         assert ranks(tdslc, path, "gemm", "_:2,c:2", "m=8", "n=8", "k=8")["mesh"] == "_:2,c:2"
         path.write_text(PROGRAM)

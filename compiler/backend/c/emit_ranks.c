@@ -53,6 +53,13 @@ static bool same_extent(const Ranks *r, const Kernel *local, const DistStep *s, 
     const DimTable *whole = &r->e->w.k->dims;
     bool given = d.sym >= 0 && (uint32_t)d.sym < s->n_dims;
     if (v->cut[at] >= 0) {
+        bool over = false;
+        for (uint32_t i = 0; i < s->n_over; i++) {
+            over |= (int32_t)s->over[i] == v->cut[at];
+        }
+        if (over && d.sym < 0) {
+            return d.n == 1 && dist_cut_is_single(&r->plan->cuts.at[v->cut[at]]);
+        }
         return given && s->block[d.sym] == v->cut[at];
     }
     if (given) {
@@ -130,7 +137,8 @@ static void cuts_emit(Ranks *r)
         const DistCut *cut = &r->plan->cuts.at[k];
         text_put(r->out, "    {");
         put_dim(r, cut->extent, -1);
-        text_printf(r->out, ", %u, %u, %u},\n", cut->leaves, cut->axis, cut->mate);
+        text_printf(r->out, ", %u, %u, %u, %u, 0},\n", cut->leaves, cut->axis, cut->mate,
+                    cut->group);
     }
     text_put(r->out, "};\n");
 }

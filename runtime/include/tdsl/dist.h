@@ -45,8 +45,9 @@ typedef struct tdsl_dist_count {
         workspace; /* bytes beside them: values of the kernel, messages, workspace of local kernels */
     uint64_t received; /* bytes from other ranks */
     uint64_t sent;
-    uint64_t calls; /* of local kernels */
-    uint64_t pairs; /* of these, for pairs of leaves */
+    uint64_t calls;  /* of local kernels */
+    uint64_t pairs;  /* of these, for pairs of leaves */
+    uint64_t slices; /* of these, for leaves of slices */
     double moving,
         computing; /* seconds of a call: bytes from and to others, waiting for them included; local kernels, and their leaves added up */
 } tdsl_dist_count;

@@ -9,9 +9,10 @@
 #include "tdsl/abi.h"
 #endif
 
-#define TDSL_DIST_VERSION 2
+#define TDSL_DIST_VERSION 3
 
-#define TDSL_DIST_AXES 8
+#define TDSL_DIST_AXES 8  /* at most */
+#define TDSL_DIST_CUTS 16 /* over which one value is partial, at most */
 
 /* The ranks among which work is shared out: rank r is number r / stride[a] mod size[a] along axis a. Those from the product of the sizes on have no
  * work. size[0] of 0: chosen for the least time. */
@@ -55,13 +56,16 @@ typedef struct tdsl_dist_arg {
 
 /* An extent of N positions that is cut has min(N, leaves) leaves, one at least: leaf i of L begins at position i N / L, rounded up, so that leaves of
  * finer cuts lie within those of coarser ones. The parts of an axis have whole leaves in the same way. Of two cuts that are mates a part has pairs of leaves, that of the first cut not behind that of the
- * second one; a sum over both counts pairs of different leaves twice, as its terms are the same with the two exchanged. */
+ * second one; a sum over both counts pairs of different leaves twice, as its terms are the same with the two exchanged. Cuts of one group are slices: a part has a range of their
+ * tuples of leaves, the first cut slowest, and positions of each cut from the first to the last that the range has. */
 typedef struct tdsl_dist_cut {
     tdsl_dist_dim extent;
     int64_t leaves;
     int32_t axis; /* of the grid */
     int32_t
         mate; /* 1 + the number of a cut of the same extent over the same axis: both are dealt as pairs of leaves; 0: none */
+    int32_t group; /* 1 + the number of the first cut of its slices; 0: none */
+    int32_t reserved;
 } tdsl_dist_cut;
 
 /* How leaves are combined. */

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ._program import Kernel
 
-_VERSION, _AXES = 2, 8
+_VERSION, _AXES = 3, 8
 _i32, _i64, _pointer = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
 _MOST = (1 << 63) - 1
 
