@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <tdsl/dist.h>
+#include <tdsl/checkpoint.h>
 
 #include "driver/run_blocks.h"
 #include "driver/tool.h"
@@ -40,8 +40,14 @@ typedef struct Ranks {
     const NpyFile **from; /* [args] of processes: the file that has the array; null: `whole` */
     const char **to;      /* [args] and where it goes */
     const char *fault;    /* of processes: what is wrong with a file */
+    const char *checkpoint; /* null: no leaves are kept */
+    char **leaf_fault;      /* [n] what is wrong with the folder or a file of it */
+    int64_t found, kept;    /* leaves, of all ranks */
     Arena *arena;
 } Ranks;
+
+/* Text of a fault of a checkpoint. */
+#define FAULT_BYTES 600
 
 static Block find_block(const Ranks *r, int32_t rank, int32_t arg)
 {
@@ -306,6 +312,38 @@ static tdsl_status give_results(Ranks *r, const tdsl_comm *comm, void **args)
                          : gather_results(r, comm, args);
 }
 
+/* Leaves that all ranks have found and kept, to rank 0. */
+static tdsl_status count_leaves(Ranks *r, const tdsl_comm *comm,
+                                const tdsl_checkpoint *checkpoint)
+{
+    size_t ranks = (size_t)comm->size;
+    int64_t own[2] = {tdsl_checkpoint_found(checkpoint), tdsl_checkpoint_kept(checkpoint)};
+    int64_t *all = calloc(2 * ranks, sizeof *all);
+    tdsl_dist_bytes *send = calloc(ranks, sizeof *send),
+                    *receive = calloc(ranks, sizeof *receive);
+    bool has = all != NULL && send != NULL && receive != NULL;
+    tdsl_status status = agree(r, comm, has ? TDSL_OK : TDSL_E_MEMORY);
+    for (size_t k = 0; status == TDSL_OK && comm->rank == 0 && k < ranks; k++) {
+        receive[k] = (tdsl_dist_bytes){all + 2 * k, k == 0 ? 0 : sizeof own};
+    }
+    if (status == TDSL_OK) {
+        send[0] = (tdsl_dist_bytes){own, comm->rank == 0 ? 0 : sizeof own};
+        status = ranks > 1 ? comm->exchange(comm->state, send, receive) : TDSL_OK;
+    }
+    if (status == TDSL_OK && comm->rank == 0) {
+        r->found = own[0];
+        r->kept = own[1];
+        for (size_t k = 1; k < ranks; k++) {
+            r->found += all[2 * k];
+            r->kept += all[2 * k + 1];
+        }
+    }
+    free(all);
+    free(send);
+    free(receive);
+    return status;
+}
+
 static tdsl_status run_rank(void *user, const tdsl_comm *comm)
 {
     Ranks *r = user;
@@ -314,11 +352,23 @@ static tdsl_status run_rank(void *user, const tdsl_comm *comm)
     int32_t n = r->dist->kernel->n_args;
     void **args = calloc((size_t)n + 1, sizeof *args);
     options.before = args != NULL ? make_blocks(r, comm->rank, args) : TDSL_E_MEMORY;
+    tdsl_checkpoint *checkpoint = NULL;
+    if (r->checkpoint != NULL && options.before == TDSL_OK) {
+        options.before = tdsl_checkpoint_open(r->checkpoint, r->dist, r->dims, comm->rank,
+                                              comm->size, &checkpoint);
+        options.store = tdsl_checkpoint_store(checkpoint);
+    }
     double start = tool_clock();
     tdsl_status status =
         tdsl_dist_call(comm, r->dist, &r->mesh, r->dims, args, &options, &r->count[comm->rank]);
     r->seconds[comm->rank] = tool_clock() - start;
     r->bad_rank[comm->rank] = options.bad_rank;
+    if (r->checkpoint != NULL) {
+        (void)snprintf(r->leaf_fault[comm->rank], FAULT_BYTES, "%s",
+                       tdsl_checkpoint_fault(checkpoint));
+        status = status == TDSL_OK ? count_leaves(r, comm, checkpoint) : status;
+    }
+    tdsl_checkpoint_close(checkpoint);
     if (status == TDSL_OK && r->gives) {
         status = give_results(r, comm, args);
     }
@@ -358,6 +408,10 @@ static bool set_up(CLibrary *b, const char *symbol, const MeshWish *wish, Ranks 
     r->bad_rank = ARENA_ARRAY(b->arena, (size_t)r->n, int32_t);
     r->seconds = ARENA_ARRAY(b->arena, (size_t)r->n, double);
     r->count = ARENA_ARRAY(b->arena, (size_t)r->n, tdsl_dist_count);
+    r->leaf_fault = ARENA_ARRAY(b->arena, (size_t)r->n, char *);
+    for (int32_t k = 0; r->checkpoint != NULL && k < r->n; k++) {
+        r->leaf_fault[k] = ARENA_ARRAY(b->arena, FAULT_BYTES, char);
+    }
     r->arena = b->arena;
     return true;
 }
@@ -452,6 +506,13 @@ static bool report(CLibrary *b, const Ranks *r, tdsl_status status)
                                   "--timeout",
                                   (int)r->rank, (int)r->n));
     }
+    for (int32_t k = 0; r->checkpoint != NULL && k < r->n; k++) {
+        if (r->leaf_fault[k][0] != '\0') {
+            diag_error(&b->ctx->diags, E_FILE, (Span){0}, "rank %d of %d: %s", (int)k,
+                       (int)r->n, r->leaf_fault[k]);
+            return false;
+        }
+    }
     for (int32_t k = 0; k < r->n; k++) {
         if (r->status[k] != TDSL_OK && r->status[k] != TDSL_E_PEER) {
             return fail(b, str_format(b->arena, "rank %d of %d: %s", (int)k, (int)r->n,
@@ -486,7 +547,7 @@ bool run_ranks(CLibrary *b, const tdsl_comm *comm, const Head *h, const char *sy
                const MeshWish *wish, const int64_t *dims, Tensor *const *args,
                const RankFiles *files, Tensor **results, CTiming *timing, bool *own)
 {
-    Ranks r = {.dims = dims};
+    Ranks r = {.dims = dims, .checkpoint = files->checkpoint};
     if (!set_up(b, symbol, wish, &r) || !has_memory(b, &r, wish->memory) ||
         !place_results(b, h, dims, args, results, files, &r)) {
         if (comm != NULL) { /* the others wait */
@@ -516,6 +577,10 @@ bool run_ranks(CLibrary *b, const tdsl_comm *comm, const Head *h, const char *sy
         }
         ok = report(b, &r, status);
         *own = !ok && status != TDSL_E_PEER;
+    }
+    if (ok && r.checkpoint != NULL && r.rank == 0) {
+        (void)fprintf(stderr, "%lld leaves found in '%s', %lld computed\n", (long long)r.found,
+                      r.checkpoint, (long long)r.kept);
     }
     timing->multiply_adds = kernel->multiply_adds(dims);
     if (ok && timing->repeat > 0) {

@@ -13,6 +13,7 @@ struct tdsl_comm;
 typedef struct RankFiles {
     const NpyFile *const *in; /* [params]: null where the array is in memory */
     const char *const *out;   /* [results]; null: rank 0 makes the results */
+    const char *checkpoint;   /* the folder of leaves; null: none are kept */
 } RankFiles;
 
 /* Calls the kernel of that head that is named `symbol` in the C text, on the ranks that `wish` says: arrays are cut, results put together as

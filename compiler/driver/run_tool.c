@@ -343,7 +343,8 @@ static bool run_kernel(Run *r, const char *target)
             &mesh)) { /* as its plan has it, so that one rank and many have the same bits */
         mesh.ranks = has_layouts(r) ? 1 : 0;
     }
-    RankFiles files = {t->comm != NULL ? r->args.files : NULL, files_of_ranks(r)};
+    RankFiles files = {t->comm != NULL ? r->args.files : NULL, files_of_ranks(r),
+                       option_last(&t->options, OPT_CHECKPOINT, NULL)};
     r->called = ok && (mesh.ranks > 0 || mesh.text != NULL);
     ok = ok && (mesh.ranks > 0 || mesh.text != NULL
                     ? run_ranks(&library, t->comm, &r->head, symbol, &mesh, r->args.dims,
@@ -447,6 +448,11 @@ static bool run_input(ToolRun *t, Run *r)
         !read_input(r)) {
         return false;
     }
+    bool kept = option_given(&t->options, OPT_CHECKPOINT);
+    if (kept && option_given(&t->options, OPT_TIME)) {
+        return usage(t, "--checkpoint is for one call, without --time");
+    }
+    mesh.ranks = kept && !mesh_is_asked(&mesh) ? 1 : mesh.ranks;
     r->timing.repeat = option_given(&t->options, OPT_TIME) ? repeat : 0;
     r->timing.threads = (int32_t)threads;
     const Target *run = emulated != NULL ? emulated : target_find("c");
@@ -457,7 +463,7 @@ static bool run_input(ToolRun *t, Run *r)
     compilation_init(&r->c, &t->ctx, &t->arena, limited);
     r->c.mesh = mesh;
     if (mesh_is_asked(&mesh) && strcmp(target, "c") != 0) {
-        return usage(t, "--ranks and --mesh are for target c");
+        return usage(t, "--ranks, --mesh and --checkpoint are for target c");
     }
     if (!decisions_read(t, &r->c) || !decisions_start(t, &r->c, &r->in)) {
         return false;

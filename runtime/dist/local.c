@@ -12,6 +12,7 @@ typedef struct Calls {
     const tdsl_dist_step *step;
     Leaves leaves; /* of step->over */
     bool sliced;   /* they are slices */
+    bool alike;    /* each has the same inputs and results on any mesh */
     int64_t dims[TDSL_MAX_DIMS];
     void *args[TDSL_MAX_ARGS];
     char *panel[TDSL_MAX_ARGS];   /* of values that are read by leaf */
@@ -211,6 +212,39 @@ static int64_t combine(Calls *c, int64_t n)
     return after;
 }
 
+/* Arguments, of a call with a leaf, as the store sees them. */
+static tdsl_status run_stored(Calls *c, void *space, size_t bytes)
+{
+    Walk *w = c->w;
+    const tdsl_kernel_info *kernel = c->step->kernel;
+    tdsl_dist_bytes data[2][TDSL_MAX_ARGS];
+    int32_t n[2] = {0, 0}, found = 0;
+    Box box, region;
+    for (int32_t k = 0; k < kernel->n_args; k++) {
+        int32_t value = c->step->values[k], side = is_result(c, k) ? 1 : 0;
+        tdsl_value_box(&w->setting, value, w->rank, &box);
+        region_of(c, value, &box, &region);
+        int64_t size = tdsl_dtype_size(w->setting.dist->values[value].dtype);
+        data[side][n[side]++] = (tdsl_dist_bytes){c->args[k], tdsl_box_count(&region) * size};
+    }
+    tdsl_dist_leaf leaf = {.step = (int32_t)(c->step - w->setting.dist->steps),
+                           .number = tdsl_leaves_number(&c->leaves),
+                           .leaves = 1,
+                           .n_inputs = n[0],
+                           .n_results = n[1],
+                           .inputs = data[0],
+                           .results = data[1]};
+    for (int32_t k = 0; k < c->leaves.n; k++) {
+        leaf.leaves *= c->leaves.all[k];
+    }
+    tdsl_status status = w->store->find(w->store->state, &leaf, &found);
+    if (status == TDSL_OK && found == 0) {
+        status = kernel->call_threads(c->dims, c->args, space, bytes, w->threads);
+        status = status == TDSL_OK ? w->store->keep(w->store->state, &leaf) : status;
+    }
+    return status;
+}
+
 static tdsl_status call(Calls *c)
 {
     Walk *w = c->w;
@@ -233,11 +267,25 @@ static tdsl_status call(Calls *c)
         bytes = w->size - top; /* enough for one thread: it has as many as there is room for */
     }
     char *space = tdsl_walk_take(w, (int64_t)bytes);
-    tdsl_status status = w->comm == NULL
-                             ? TDSL_OK
+    tdsl_status status = w->comm == NULL ? TDSL_OK
+                         : c->alike && w->store != NULL
+                             ? run_stored(c, space, bytes)
                              : kernel->call_threads(c->dims, c->args, space, bytes, w->threads);
     w->top = mark;
     return status;
+}
+
+/* Is nothing of a call cut but by its leaf? */
+static bool is_alike(const Calls *c)
+{
+    bool alike = true;
+    for (int32_t k = 0; k < c->step->kernel->n_args; k++) {
+        const tdsl_dist_value *v = &c->w->setting.dist->values[c->step->values[k]];
+        for (int32_t d = 0; d < v->rank; d++) {
+            alike = alike && (v->cuts[d] < 0 || over_of(c, v->cuts[d]) >= 0);
+        }
+    }
+    return alike;
 }
 
 /* The call for the leaf at hand, whose results are added to the n terms before. */
@@ -270,6 +318,7 @@ tdsl_status tdsl_walk_local(Walk *w, const tdsl_dist_step *step, tdsl_status *lo
         w->count.computing += tdsl_walk_clock(w) - start;
     } else {
         int64_t n = 0, panels = panels_of(&c);
+        c.alike = is_alike(&c);
         for (int32_t k = 0; k < step->n_over; k++) {
             c.sliced |= w->setting.dist->cuts[step->over[k]].group > 0;
         }

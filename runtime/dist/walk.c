@@ -418,6 +418,7 @@ tdsl_status tdsl_dist_call(const tdsl_comm *comm, const tdsl_dist_info *dist,
         w.args = args;
         w.base = space;
         w.threads = threads;
+        w.store = o->store;
         w.size = room;
         status = take_steps(&w, &local);
         counted.received = w.count.received;

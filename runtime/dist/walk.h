@@ -123,6 +123,7 @@ typedef struct Walk {
     int64_t scratch_half;
     tdsl_dist_bytes *send, *receive; /* [ranks] */
     const tdsl_threads *threads;
+    const tdsl_dist_store *store; /* null in a count too */
     tdsl_dist_count count;
 } Walk;
 

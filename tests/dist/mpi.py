@@ -81,6 +81,26 @@ def memory(folder, over, mpirun):
     assert peaks[40000] - peaks[4] < 0.6 * whole, peaks
 
 
+def checkpoint(folder, run, over, mpirun):
+    """A run on 3 processes, of which leaves are lost, and a run on 2 that computes these; a damaged leaf is one rank's failure and that of all."""
+    (folder / "net.tdsl").write_text("kernel net(A: f64[6, 7], B: f64[7, 3], C: f64[3, 6]) -> (t: f64) { t = A[i,j] * B[j,k] * C[k,i]; }\n")
+    parts, common = folder / "parts", [folder / "net.tdsl", "-w", "--memory-limit=3", "A=random:1", "B=random:2", "C=random:3"]
+    subprocess.run([run, *common, "--ranks=1", "-o", folder / "one.npy"], check=True)
+    call = lambda n: subprocess.run([*launch(mpirun, n), over, *common, f"--checkpoint={parts}", "-o", folder / "many.npy"],
+                                    env=environment(), timeout=100, capture_output=True, text=True)
+    for n, there in ((3, 0), (2, 37)):
+        done = call(n)
+        assert done.returncode == 0 and f"{there} leaves found in '{parts}', {42 - there} computed" in done.stderr, done
+        assert (folder / "many.npy").read_bytes() == (folder / "one.npy").read_bytes(), f"other bits on {n} processes"
+        whole = sorted(parts.glob("leaf-*.part"))
+        for path in whole[:5]:
+            path.unlink()
+    whole[20].write_bytes(b"TDSLLEAF and no more")
+    (folder / "many.npy").unlink()
+    done = call(3)
+    assert done.returncode != 0 and f"'{whole[20]}' is no leaf" in done.stderr and not (folder / "many.npy").exists(), done
+
+
 def main():
     run, over, mpirun = sys.argv[1:4]
     env = environment()
@@ -104,6 +124,7 @@ def main():
                                   timeout=100, capture_output=True, text=True, check=True)
             assert f"threads={threads}" in done.stdout, done
         memory(folder, over, mpirun)
+        checkpoint(folder, run, over, mpirun)
         bad = [*launch(mpirun, 2), over, folder / "mpi.tdsl", "--kernel=mp2", "--mesh", "o:3", *CALLS[0][1], "-o", f"E={folder / 'none.npy'}"]
         done = subprocess.run(bad, env=env, timeout=60, capture_output=True, text=True)
         assert done.returncode != 0 and "ranks" in done.stderr and not (folder / "none.npy").exists(), done

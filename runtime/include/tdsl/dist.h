@@ -93,6 +93,23 @@ TDSL_API TDSL_NODISCARD tdsl_status tdsl_dist_measure(const tdsl_dist_info *dist
                                                       const int64_t *dims,
                                                       tdsl_dist_count *count);
 
+/* A call of a local kernel for one leaf, whose inputs and results do not depend on how many ranks there are: what a store keeps. */
+typedef struct tdsl_dist_leaf {
+    int32_t step;           /* of the table */
+    int64_t number, leaves; /* of so many, of all ranks */
+    int32_t n_inputs, n_results;
+    const tdsl_dist_bytes *inputs, *results;
+} tdsl_dist_leaf;
+
+/* Keeps results of leaves for a later call, on as many ranks as that has. Each rank has its own; both functions are called between `tdsl_dist_call` and its
+ * return, by its thread. A failure is that of a local kernel. tdsl/checkpoint.h has one that keeps them in a folder. */
+typedef struct tdsl_dist_store {
+    void *state;
+    /* Sets *found to 1 and fills the results, if the leaf is there; else to 0. */
+    tdsl_status (*find)(void *state, const tdsl_dist_leaf *leaf, int32_t *found);
+    tdsl_status (*keep)(void *state, const tdsl_dist_leaf *leaf);
+} tdsl_dist_store;
+
 /* `dims` are the open dimensions of the kernel, `args` one pointer for each of its arguments to what this rank has. `workspace` has
  * `bytes`, as many as tdsl_dist_measure says, and up to 63 more where it is not aligned to 64; null: it is allocated. `threads`: of each
  * call of a local kernel, as many as the workspace has room for; null: the caller's alone. `count`, which may be null, is what was moved. A failure of one rank before anything has moved is the failure of all: its own status there, TDSL_E_PEER on the
@@ -103,6 +120,7 @@ typedef struct tdsl_dist_options {
     const tdsl_threads *threads;
     tdsl_status before; /* what this rank has found to be wrong already: all are told */
     int32_t bad_rank;   /* set after a failure */
+    const tdsl_dist_store *store; /* null: each leaf is computed */
 } tdsl_dist_options;
 
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_dist_call(

@@ -49,7 +49,7 @@ class _Threads(ctypes.Structure):
 
 
 class _Options(ctypes.Structure):
-    _fields_ = [("workspace", _pointer), ("bytes", ctypes.c_size_t), ("threads", ctypes.POINTER(_Threads)), ("before", _i32), ("bad_rank", _i32)]
+    _fields_ = [("workspace", _pointer), ("bytes", ctypes.c_size_t), ("threads", ctypes.POINTER(_Threads)), ("before", _i32), ("bad_rank", _i32), ("store", _pointer)]
 
 
 def _library():
