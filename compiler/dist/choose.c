@@ -413,11 +413,13 @@ static bool add_slices(const Classes *c, Choice *x, const SliceGroup *group)
     return true;
 }
 
+/* Of leaves: what they compute, and large results that they add. */
 static double work(const Pricing *p)
 {
     double seconds = 0;
     for (NodeRef r = 0; r < p->c->g->nodes.n; r++) {
-        seconds += work_time(p, r);
+        bool large = node_bytes(p, graph_node(p->c->g, r)) > LARGE_BYTES;
+        seconds += work_time(p, r) + (large ? partial_time(p, r) : 0);
     }
     return seconds;
 }

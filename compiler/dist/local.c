@@ -547,7 +547,7 @@ static Graph *local_graph(LocalBuild *b, Sym name)
 }
 
 void local_build(LocalBuild *b, Module *m, uint32_t n, const NodeRef *wanted,
-                 const uint32_t *values, uint32_t over)
+                 const uint32_t *values, uint32_t over, bool partial)
 {
     const Graph *g = b->from;
     Local l = {.b = b, .to = local_graph(b, local_name(b, m))};
@@ -563,12 +563,12 @@ void local_build(LocalBuild *b, Module *m, uint32_t n, const NodeRef *wanted,
     keep_guards(&l);
     make_dims(&l, over);
     for (NodeRef r = 0; r < g->nodes.n; r++) {
-        bool partial = false;
+        bool term = false;
         for (uint32_t k = 0; k < n; k++) {
-            partial |= wanted[k] == r && over != 0;
+            term |= wanted[k] == r && partial;
         }
         if (computed[r]) {
-            copy_node(&l, r, partial);
+            copy_node(&l, r, term);
         }
     }
     if (required) {

@@ -86,7 +86,8 @@ typedef struct PairOfClasses {
 /* At most `most` of them. Says what is symmetric of g's values. */
 uint32_t pairs_find(Ctx *ctx, Graph *g, const Classes *c, PairOfClasses *out, uint32_t most);
 
-/* slices.c: labels that the order of a contraction made loops of the kernel, and that its last step sums: a leaf is some positions of each. */
+/* slices.c: labels that the order of a contraction made loops of the kernel, and that its last step sums: a leaf is some positions of each. Or one that its
+ * result has. */
 typedef struct SliceGroup {
     NodeRef step; /* the last one */
     uint32_t n;
@@ -121,8 +122,9 @@ typedef struct LocalBuild {
     uint32_t at;             /* the section that is built */
     uint32_t n_locals;
 } LocalBuild;
-/* Pushes the graph to `m` and its step to the plan. `values`: of the results. `over`: the leaves that it is called for. */
+/* Pushes the graph to `m` and its step to the plan. `values`: of the results. `over`: the leaves that it is called for; of `partial` results these are
+ * terms, of others parts. */
 void local_build(LocalBuild *b, Module *m, uint32_t n, const NodeRef *wanted,
-                 const uint32_t *values, uint32_t over);
+                 const uint32_t *values, uint32_t over, bool partial);
 
 #endif

@@ -140,7 +140,7 @@ static void add_sums(Plan *p, Module *m, uint32_t section, uint32_t over)
     if (n == 0) {
         return;
     }
-    local_build(&p->b, m, n, wanted, values, over);
+    local_build(&p->b, m, n, wanted, values, over, true);
     for (uint32_t k = 0; k < n; k++) {
         p->stored[wanted[k]] = value_of(p, wanted[k], false);
         DistStep step = {
@@ -149,8 +149,22 @@ static void add_sums(Plan *p, Module *m, uint32_t section, uint32_t over)
     }
 }
 
-/* What a section has complete: results, and what later ones need. */
-static void add_complete(Plan *p, Module *m, uint32_t section, const bool *kept)
+/* The cut of slices of which each leaf has a part of the node's value, as a bit; 0: none. */
+static uint32_t owned_over(const Plan *p, NodeRef r)
+{
+    const Node *n = graph_node(p->b.from, r);
+    for (uint32_t d = 0; n->out != NULL && d < n->rank; d++) {
+        int32_t cut = choice_cut(&p->choice, class_of(&p->classes, r, n->out[d]));
+        if (cut >= 0 && p->choice.group[cut] == (uint32_t)cut + 1 &&
+            slices_all(&p->choice, (uint32_t)cut) == p->choice.leaves[cut]) {
+            return 1u << cut;
+        }
+    }
+    return 0;
+}
+
+/* What a section has complete, of leaves that own their parts or of none: results, and what later ones need. */
+static void add_complete(Plan *p, Module *m, uint32_t section, const bool *kept, uint32_t over)
 {
     const Graph *g = p->b.from;
     NodeRef *wanted = ARENA_ARRAY(p->b.arena, g->nodes.n, NodeRef);
@@ -162,14 +176,15 @@ static void add_complete(Plan *p, Module *m, uint32_t section, const bool *kept)
             result |= g->results.at[k].node == r;
         }
         bool leaf = graph_node(g, r)->op == OP_INPUT;
-        if (p->section[r] == section && p->over[r] == 0 && !leaf && (result || kept[r])) {
+        if (p->section[r] == section && p->over[r] == 0 && !leaf && (result || kept[r]) &&
+            owned_over(p, r) == over) {
             wanted[n] = r;
             values[n] = value_of(p, r, false);
             n++;
         }
     }
     if (n > 0) {
-        local_build(&p->b, m, n, wanted, values, 0);
+        local_build(&p->b, m, n, wanted, values, over, false);
         for (uint32_t k = 0; k < n; k++) {
             p->stored[wanted[k]] = values[k];
         }
@@ -214,7 +229,7 @@ static void round_results(Plan *p, Module *m)
         uint32_t value = p->b.plan->values.n;
         vec_push(p->b.arena, &p->b.plan->values, v);
         p->b.at = p->last + 1;
-        local_build(&p->b, m, 1, &r, &value, 0);
+        local_build(&p->b, m, 1, &r, &value, 0, false);
         p->stored[r] = value;
     }
 }
@@ -376,7 +391,12 @@ bool dist_plan(Ctx *ctx, Arena *arena, Graph *g, Module *m)
         for (uint32_t over = 0; next_over(&p, s, &over);) {
             add_sums(&p, m, s, over);
         }
-        add_complete(&p, m, s, kept);
+        add_complete(&p, m, s, kept, 0);
+        for (uint32_t i = 0; i < p.choice.n; i++) {
+            if (p.choice.group[i] == i + 1) {
+                add_complete(&p, m, s, kept, 1u << i);
+            }
+        }
     }
     round_results(&p, m);
     spread_sums(&p);

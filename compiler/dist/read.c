@@ -464,12 +464,22 @@ static bool fits(Reader *r, Span at, uint32_t arg, const DistValue *v)
     return same || refuse(r, at, "the value is not like the argument");
 }
 
+/* Is the cut none of slices, or the only one of its group? */
+static bool is_alone(const Reader *r, uint32_t cut)
+{
+    bool alone = true;
+    for (uint32_t k = 0; k < r->plan->cuts.n; k++) {
+        alone = alone && (k == cut || !same_group(r, k, cut));
+    }
+    return alone;
+}
+
 /* Along two dimensions over one axis: a rank has what others have not, but nobody has all. */
 static bool has_cut_twice(const Reader *r, const DistValue *v)
 {
     for (uint32_t d = 0; d < v->rank; d++) {
         if (v->cut[d] >= 0 &&
-            (r->plan->cuts.at[v->cut[d]].mate > 0 || r->plan->cuts.at[v->cut[d]].group > 0)) {
+            (r->plan->cuts.at[v->cut[d]].mate > 0 || !is_alone(r, (uint32_t)v->cut[d]))) {
             return true; /* what is dealt as pairs or slices has blocks that meet */
         }
         for (uint32_t e = 0; e < d; e++) {
@@ -570,6 +580,16 @@ static bool read_local_dims(Reader *r, const Term *list, DistStep *s)
     return true;
 }
 
+/* Has each leaf of the step, which are those of one cut of slices, a part of the value? */
+static bool owns_leaves(const Reader *r, const DistStep *s, const DistValue *v)
+{
+    bool owns = false;
+    for (uint32_t d = 0; s->n_over == 1 && v->n_over == 0 && d < v->rank; d++) {
+        owns |= v->cut[d] == (int32_t)s->over[0] && r->plan->cuts.at[s->over[0]].group > 0;
+    }
+    return owns;
+}
+
 /* Values that are there are arguments that are read, the others results: these are partial over the leaves of the step. */
 static bool read_local_values(Reader *r, const Term *list, DistStep *s)
 {
@@ -585,6 +605,9 @@ static bool read_local_values(Reader *r, const Term *list, DistStep *s)
             return false;
         }
         const DistValue *v = &r->plan->values.at[values[k]];
+        if (result && v->fold == OP_COPY && owns_leaves(r, s, v)) {
+            continue;
+        }
         bool fits = v->n_over == (result ? s->n_over : 0) &&
                     (v->fold != OP_COPY) == (result && s->n_over > 0);
         for (uint32_t i = 0; fits && i < v->n_over; i++) {

@@ -115,6 +115,29 @@ static uint32_t most_leaves(const Graph *g, NodeRef r)
     return elements > LARGE ? SLICES_LARGE : DIST_SLICES;
 }
 
+/* The sliced label of most positions that the result has, and nothing sums: a leaf of it owns its part of the result. UINT32_MAX: none. */
+static uint32_t owned_root(const Graph *g, const Classes *c, NodeRef r)
+{
+    Slices sliced = graph_slices(g, r);
+    uint32_t best = UINT32_MAX;
+    double most = 1;
+    for (uint32_t k = 0; k < sliced.n; k++) {
+        uint32_t root = class_of(c, r, sliced.label[k]);
+        bool summed = c->whole[root];
+        for (NodeRef x = 0; x < g->nodes.n; x++) {
+            const Node *n = graph_node(g, x);
+            for (uint32_t l = 0; is_fold(n) && l < n->n_labels; l++) {
+                summed |= node_reduces(n, (int32_t)l) && class_of(c, x, (int32_t)l) == root;
+            }
+        }
+        if (!summed && positions(g, c->extent[root]) > most) {
+            most = positions(g, c->extent[root]);
+            best = root;
+        }
+    }
+    return best;
+}
+
 /* Of one contraction: its first labels, then more of them, where that makes a few times as many leaves. */
 static uint32_t add_groups(const Graph *g, const Classes *c, NodeRef r, SliceGroup *out,
                            uint32_t most)
@@ -144,6 +167,13 @@ uint32_t slices_find(const Graph *g, const Classes *c, SliceGroup *out, uint32_t
 {
     uint32_t n = 0;
     for (NodeRef r = 0; r < g->nodes.n; r++) {
+        uint32_t owned =
+            graph_slices(g, r).n > 0 && n < most ? owned_root(g, c, r) : UINT32_MAX;
+        if (owned != UINT32_MAX) {
+            double all = positions(g, c->extent[owned]);
+            uint32_t leaves = all < DIST_SLICES ? (uint32_t)all : DIST_SLICES;
+            out[n++] = (SliceGroup){.step = r, .n = 1, .root = {owned}, .leaves = {leaves}};
+        }
         n += graph_slices(g, r).n > 0 ? add_groups(g, c, r, out + n, most - n) : 0;
     }
     return n;

@@ -96,8 +96,8 @@ bool can_read_by_leaf(const DistPlan *plan, const DistStep *read)
     }
     for (uint32_t d = 0; d < v->rank; d++) {
         dims += v->cut[d] == (int32_t)reader->over[0] ? 1 : 0;
-        if (v->cut[d] >= 0 && (plan->cuts.at[v->cut[d]].mate > 0 ||
-                               plan->cuts.at[v->cut[d]].group > 0)) {
+        if (v->cut[d] >= 0 &&
+            (plan->cuts.at[v->cut[d]].mate > 0 || plan->cuts.at[v->cut[d]].group > 0)) {
             return false;
         }
     }

@@ -146,7 +146,7 @@ static void take_results(Calls *c)
         }
         tdsl_value_box(&w->setting, value, w->rank, &box);
         c->count[k] = tdsl_box_count(&box);
-        if (v->n_over > 0) {
+        if (v->fold != TDSL_FOLD_NONE) {
             (void)tdsl_tree_nodes(&w->setting, v, w->rank, w->scratch, &most);
         }
         int64_t bytes = c->count[k] * tdsl_dtype_size(v->dtype);
@@ -166,6 +166,49 @@ static char *term_at(const Calls *c, int32_t k, int64_t n)
     int32_t value = c->step->values[k];
     int64_t bytes = c->count[k] * tdsl_dtype_size(c->w->setting.dist->values[value].dtype);
     return n == 0 ? c->w->value[value] : c->w->terms[value] + (n - 1) * bytes;
+}
+
+/* Is argument k a result of which each leaf has a part? */
+static bool is_part(const Calls *c, int32_t k)
+{
+    const tdsl_dist_value *v = &c->w->setting.dist->values[c->step->values[k]];
+    return is_result(c, k) && c->step->n_over > 0 && v->fold == TDSL_FOLD_NONE;
+}
+
+/* Of such results where the part lies, if that is one run, else memory beside it. */
+static void set_part(Calls *c, int32_t k)
+{
+    Walk *w = c->w;
+    int32_t value = c->step->values[k];
+    int64_t size = tdsl_dtype_size(w->setting.dist->values[value].dtype), first = 0;
+    Box box, region;
+    tdsl_value_box(&w->setting, value, w->rank, &box);
+    region_of(c, value, &box, &region);
+    bool run = tdsl_box_is_run(&box, &region, &first);
+    char *beside = run ? NULL : tdsl_walk_take(w, tdsl_box_count(&region) * size);
+    if (w->comm != NULL) {
+        c->args[k] = run ? w->value[value] + first * size : beside;
+    }
+}
+
+/* Puts the parts that lie beside in their places. */
+static void put_parts(const Calls *c)
+{
+    Walk *w = c->w;
+    for (int32_t k = 0; w->comm != NULL && k < c->step->kernel->n_args; k++) {
+        int32_t value = c->step->values[k];
+        int64_t first = 0;
+        Box box, region;
+        if (!is_part(c, k)) {
+            continue;
+        }
+        tdsl_value_box(&w->setting, value, w->rank, &box);
+        region_of(c, value, &box, &region);
+        if (!tdsl_box_is_run(&box, &region, &first)) {
+            tdsl_box_copy(w->value[value], &box, c->args[k], &region, &region,
+                          tdsl_dtype_size(w->setting.dist->values[value].dtype));
+        }
+    }
 }
 
 /* The call at hand writes its partial results behind the terms so far. */
@@ -196,7 +239,7 @@ static int64_t combine(Calls *c, int64_t n)
     int64_t after = n;
     TreeNode *nodes = c->w->scratch; /* [n] from the calls before */
     for (int32_t k = 0; k < c->step->kernel->n_args; k++) {
-        if (!is_result(c, k)) {
+        if (!is_result(c, k) || is_part(c, k)) {
             continue;
         }
         const tdsl_dist_value *v = &c->w->setting.dist->values[c->step->values[k]];
@@ -255,6 +298,8 @@ static tdsl_status call(Calls *c)
     for (int32_t k = 0; k < kernel->n_args; k++) {
         if (!is_result(c, k)) {
             set_argument(c, k);
+        } else if (is_part(c, k)) {
+            set_part(c, k);
         }
     }
     size_t bytes = kernel->workspace_bytes_threads(c->dims, threads);
@@ -271,6 +316,9 @@ static tdsl_status call(Calls *c)
                          : c->alike && w->store != NULL
                              ? run_stored(c, space, bytes)
                              : kernel->call_threads(c->dims, c->args, space, bytes, w->threads);
+    if (status == TDSL_OK) {
+        put_parts(c);
+    }
     w->top = mark;
     return status;
 }

@@ -15,6 +15,7 @@ from pathlib import Path
 RING = "A: c128[9, 13], B: c128[13, 4], C: c128[4, 9]"
 PROGRAM = f"""
 kernel ring({RING}) -> (t: c128) {{ t = A[i,j] * B[j,k] * C[k,i]; }}
+kernel rows(A: c128[50, 3], B: c128[3, 4], C: c128[4, 5]) -> (R: c128[50, 5], N: c128[50, 5]) {{ R[i,l] = A[i,j] * B[j,k] * C[k,l]; N[i,l] = R[i,l] * R[i,l]; }}
 kernel twice({RING}) -> (t: c128) {{ t = 2 * (A[i,j] * B[j,k] * C[k,i]); }}
 """
 LEAVES = 9 * 13
@@ -88,6 +89,16 @@ def damage(a, rng, library, folder, bits):
     assert run(a, library, 3, folder).stdout.split() == [str(LEAVES), "0", bits]
 
 
+def owned(a, library, folder):
+    """Leaves of a label that results have own their parts, which a run with other ranks finds."""
+    once = run(a, library, 1, folder, "rows").stdout.split()
+    assert once[:2] == ["0", "50"], once
+    for ranks in (3, 8):
+        for path in sorted(folder.glob("leaf-*.part"))[5 * ranks:]:
+            path.unlink()
+        assert run(a, library, ranks, folder, "rows").stdout.split() == [str(5 * ranks), str(50 - 5 * ranks), once[2]]
+
+
 def foreign(a, library, folder):
     refused(run(a, library, 3, folder, seed=2), f"'{folder}/leaf-", "was computed from other arguments")
     refused(run(a, library, 3, folder, kernel="twice"), f"'{folder}/leaf-", "is of another program or plan")
@@ -132,6 +143,7 @@ def main():
         kills(a, rng, library, scratch, bits, seconds)
         damage(a, rng, library, scratch / "parts", bits)
         foreign(a, library, scratch / "parts")
+        owned(a, library, scratch / "rows")
     print(f"{a.kills} kills: the same bits")
 
 
