@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """typed.py --tdslc PATH [--sections] PAGE.md: a page is followed as a reader would. Fenced blocks whose info string has a second word are files of that
 name; blocks `sh` are typed, line by line, in one folder (--sections: one for each section); a block `text` after one is what it prints. `sh if=PROGRAM`
-is left out where that is missing. Kernels of tdsl-run lines also run by the interpreter and print the same."""
+is left out where that is missing. A name below examples/ is a file of the tree, where the lines of the block stand, in their order. Kernels of tdsl-run lines also run by the interpreter and print the same."""
 import argparse
 import os
 import pathlib
@@ -56,14 +56,23 @@ def interpreted(lines, folder, env):
                 sys.exit(f"{line}\nin C:\n{compiled}\nby the interpreter:\n{walked}")
 
 
-def follow(part, env):
+def check_excerpt(name, body, tree):
+    lines = iter((tree / name).read_text(encoding="utf-8").splitlines())
+    for line in body.splitlines():
+        if line not in lines:
+            sys.exit(f"{name} has no line, after those before it in the page:\n{line}")
+
+
+def follow(part, env, tree):
     """Blocks that were typed."""
     count, said = 0, None
     blocks = re.findall(r"^```(\S[^\n]*)?\n(.*?)^```$", part, re.M | re.S)
     with tempfile.TemporaryDirectory() as folder:
         for info, body in blocks:
             words = (info or "").split()
-            if len(words) == 2 and "=" not in words[1]:
+            if len(words) == 2 and words[1].startswith("examples/"):
+                check_excerpt(words[1], body, tree)
+            elif len(words) == 2 and "=" not in words[1]:
                 pathlib.Path(folder, words[1]).write_text(body, encoding="utf-8")
             elif words[:1] == ["sh"]:
                 needs = [word[3:] for word in words[1:] if word.startswith("if=")]
@@ -89,10 +98,13 @@ def main():
     text = a.page.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as programs:
         os.symlink(sys.executable, os.path.join(programs, "python3"))  # the one that has NumPy
+        tree, built = a.page.resolve().parent.parent, a.tdslc.resolve().parent.parent / "runtime"
+        libraries = f"{built}:{built / 'mpi'}"  # as if they were installed
         env = dict(os.environ, PATH=f"{programs}:{a.tdslc.resolve().parent}:{os.environ['PATH']}", OMP_NUM_THREADS="2",
+                   CPATH=f"{tree}/runtime/include:{tree}/runtime/mpi/include", LIBRARY_PATH=libraries, LD_LIBRARY_PATH=libraries,
                    OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1")
-        count = sum(follow(part, env) for part in parts(text, a.sections))
-    total = len(re.findall(r"^```sh\b", text, re.M))
+        count = sum(follow(part, env, tree) for part in parts(text, a.sections))
+    total = len(re.findall(r"^```sh\b(?! examples/)", text, re.M))
     print(f"{count} of {total} blocks typed")
     missing = [place for place in re.findall(r"\]\(#([\w-]+)\)", text) if place not in headings(text)]
     sys.exit(f"no heading for {missing}" if missing else 0 if count else 1)
