@@ -50,6 +50,8 @@ typedef struct CheckedExpr {
     Number value;
     bool typed;    /* CONST: it had an element type of its own */
     bool implicit; /* MAP: a cast that nobody wrote */
+    bool
+        placed; /* MAP: arg[0] == arg[1], of which arg[0] is a position in dimension `dim` of value `read` */
     int32_t dim;
     uint32_t read; /* in CheckedKernel.values */
     uint32_t n;    /* arguments */

@@ -97,8 +97,7 @@ static CheckedExpr *as_position(Kern *k, CheckedExpr *e)
     return e->weak != WEAK_NO || e->dtype != DTYPE_NONE ? compute_in(k, e, DTYPE_I64) : e;
 }
 
-/* The position in one dimension of the value. */
-static CheckedExpr *position_check(Kern *k, uint32_t value, uint32_t axis, AstId id)
+CheckedExpr *position_check(Kern *k, uint32_t value, uint32_t axis, AstId id)
 {
     int32_t label[RANK_LIMIT];
     uint32_t first = k->late.n;

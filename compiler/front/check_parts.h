@@ -298,7 +298,29 @@ bool gather_is(Kern *k, const AstNode *n);
 bool position_is_value(Kern *k, AstId id);
 /* What is written so as a number: an index in it is its position. Poison after a report. */
 CheckedExpr *position_computed(Kern *k, AstId id);
+/* The position in one dimension of a value, as a number of i64. Poison after a report. */
+CheckedExpr *position_check(Kern *k, uint32_t value, uint32_t axis, AstId id);
 CheckedExpr *gather_check(Kern *k, AstId ast, uint32_t value);
+
+/* ---- check_scatter.c ---- */
+/* The left side of `G[tok[n], e] += ..`. */
+typedef struct Scatter {
+    uint32_t target, rank;
+    int32_t label[RANK_LIMIT];      /* of each dimension */
+    CheckedExpr *place[RANK_LIMIT]; /* where the position is no plain index; else null */
+    uint32_t first;                 /* labels from here on stand in positions */
+    int32_t summed[4 * RANK_LIMIT];
+    uint32_t n_summed;
+} Scatter;
+/* False after a report. */
+bool scatter_left(Kern *k, const AstNode *left, uint32_t target, Scatter *s);
+/* Has each place one element at most? False after a report. */
+bool scatter_is_one(Kern *k, const AstNode *left, const Scatter *s);
+/* Where an element takes part. */
+CheckedExpr *scatter_where(Kern *k, AstId ast, Span at, const Scatter *s);
+/* The sum, over what stands in positions, of what takes part. */
+CheckedExpr *scatter_sum(Kern *k, AstId ast, const Scatter *s, CheckedExpr *value,
+                         CheckedExpr *when);
 
 /* ---- check_call.c ---- */
 CheckedExpr *call_check(Kern *k, AstId ast);

@@ -28,7 +28,9 @@ void pieces_scan(Kern *k)
             const AstNode *n = node(k, k->body->child[s]);
             const AstNode *left = n->kind == AST_ASSIGN ? node(k, n->child[0]) : NULL;
             uint32_t before = 0;
-            if (left == NULL || left->name == NULL || n->op != OP_COPY) {
+            if (left == NULL || left->name == NULL || n->op != OP_COPY ||
+                (left->kind == AST_INDEXED &&
+                 gather_is(k, left))) { /* a scatter changes what is there */
                 continue;
             }
             bool known = map_get(&k->pieces_of, left->name->id, &before);

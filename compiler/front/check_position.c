@@ -136,14 +136,7 @@ static bool refuse(Kern *k, Span at, const char *what)
 
 static bool refuse_gather(Kern *k, Span at)
 {
-    Diagnostic *d = diag_error(&k->c->ctx->diags, E_SYNTAX, at,
-                               k->on_left ? "a position on the left does not depend on values: "
-                                            "there is no scatter yet"
-                                          : "this position does not depend on values");
-    if (k->on_left) {
-        diag_help(d, "what goes to place i is summed: sum[k](select(idx[k] == index(i), "
-                     "x[k], 0))");
-    }
+    diag_error(&k->c->ctx->diags, E_SYNTAX, at, "this position does not depend on values");
     return false;
 }
 

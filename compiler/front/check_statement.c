@@ -46,12 +46,20 @@ typedef struct Left {
     bool known;      /* there is such a value */
     uint32_t pieces; /* still to come, this one among them; 0: it is assigned whole */
     bool placed;     /* at positions */
+    bool scattered;  /* at positions that are values */
     const Affine *at;
     const SplitShape *split;
     uint32_t target; /* if known */
     uint32_t rank;
     int32_t label[RANK_LIMIT];
+    Scatter scatter;
 } Left;
+
+/* Is there something before the statement? */
+static bool updates(const Left *l)
+{
+    return l->op != OP_COPY || l->scattered;
+}
 
 static bool left_assignable(Kern *k, Left *l)
 {
@@ -66,12 +74,13 @@ static bool left_assignable(Kern *k, Left *l)
             diag_note(d, node(k, k->c->globals.at[global].ast)->at, "it is defined here");
             return false;
         }
-        if (l->op != OP_COPY && !k->damaged) {
-            Diagnostic *d = diag_error(diags, E_NOT_ASSIGNABLE, l->span,
-                                       "'%s' has no value yet to add to", name);
-            diag_help(d, "begin with '='");
+        if (updates(l) && !k->damaged) {
+            Diagnostic *d =
+                diag_error(diags, E_NOT_ASSIGNABLE, l->span, "'%s' has no value yet to %s",
+                           name, l->op == OP_COPY ? "change" : "add to");
+            diag_help(d, "begin with '='%s", l->scattered ? " for all of it" : "");
         }
-        return l->op == OP_COPY;
+        return !updates(l);
     }
     Value *v = &k->k->values.at[l->target];
     if (v->kind == VALUE_PARAM && !v->is_inout) {
@@ -80,16 +89,17 @@ static bool left_assignable(Kern *k, Left *l)
         diag_note(d, v->span, "declare it inout to update it");
         return false;
     }
-    if (l->op == OP_COPY && v->assigned && l->pieces == 0) {
+    if (!updates(l) && v->assigned && l->pieces == 0) {
         Diagnostic *d =
             diag_error(diags, E_DUPLICATE_NAME, l->span, "'%s' is assigned twice", name);
         mark_other(k->c, d, v->span, v->kind == VALUE_LOCAL ? "first here" : "declared here");
         diag_help(d, "'+=' and '-=' add to a value");
         return false;
     }
-    if (l->op != OP_COPY && v->kind == VALUE_RESULT && !v->updated) {
-        Diagnostic *d = diag_error(diags, E_NOT_ASSIGNABLE, l->span,
-                                   "'%s' has no value yet to add to", name);
+    if (updates(l) && v->kind == VALUE_RESULT && !v->updated) {
+        Diagnostic *d =
+            diag_error(diags, E_NOT_ASSIGNABLE, l->span, "'%s' has no value yet to %s", name,
+                       l->op == OP_COPY ? "change" : "add to");
         diag_help(d, "begin with '=', or declare '%s' as an inout parameter", name);
         v->updated = v->assigned = true;
         return false;
@@ -220,6 +230,16 @@ static void left_part(Kern *k, Left *l)
 static bool left_indices(Kern *k, Left *l)
 {
     bool ok = true;
+    if (l->scattered) {
+        ok = l->known && k->k->values.at[l->target].type.dtype != DTYPE_NONE &&
+             scatter_left(k, l->n, l->target, &l->scatter) &&
+             (l->op != OP_COPY || scatter_is_one(k, l->n, &l->scatter));
+        l->rank = ok ? l->scatter.rank : 0;
+        for (uint32_t a = 0; a < l->rank; a++) {
+            l->label[a] = l->scatter.label[a];
+        }
+        return ok;
+    }
     if (l->pieces > 0 || has_positions(k, l->n)) {
         return left_positions(k, l);
     }
@@ -283,7 +303,8 @@ static bool left_check(Kern *k, const AstNode *s, Left *l)
         return false;
     }
     l->known = map_get(&k->value_by_name, l->name->id, &l->target);
-    l->pieces = s->op == OP_COPY ? pieces_left(k, l->name) : 0;
+    l->scattered = l->n->kind == AST_INDEXED && gather_is(k, l->n);
+    l->pieces = s->op == OP_COPY && !l->scattered ? pieces_left(k, l->name) : 0;
     k->whole = l->n->kind == AST_NAME;
     bool ok = (s->n < 3 || left_type(k, l, node(k, s->child[2]))) && left_assignable(k, l);
     return (k->whole || left_indices(k, l)) && ok;
@@ -452,20 +473,45 @@ static void mark_assigned(Kern *k, Left *l, TensorType type)
     }
     Value *v = &k->k->values.at[l->target];
     v->updated = v->updated || l->pieces <= 1;
-    v->assigned = v->assigned || (l->op == OP_COPY && l->pieces <= 1);
+    v->assigned = v->assigned || (!updates(l) && l->pieces <= 1);
+}
+
+/* Changing a value is no use of it. */
+static CheckedExpr *old_value(Kern *k, const Left *l, AstId ast)
+{
+    CheckedExpr *old = expr_read(k, l->target, ast, l->n->span, l->label, l->rank);
+    k->k->values.at[l->target].uses--;
+    return old;
 }
 
 static CheckedExpr *with_old_value(Kern *k, const Left *l, AstId ast, CheckedExpr *right)
 {
     DType in = right->dtype;
     CheckedExpr *chain = expr_new(k, CHECKED_CHAIN, ast, right->span);
-    chain->op = OP_ADD;
+    chain->op = in == DTYPE_BOOL ? OP_OR : OP_ADD; /* as sums of bool are */
     chain->dtype = in;
-    CheckedExpr *old = expr_read(k, l->target, ast, l->n->span, l->label, l->rank);
-    k->k->values.at[l->target].uses--; /* adding to a value is no use of it */
-    chain_add(k, chain, OP_ADD, compute_in(k, old, in));
-    chain_add(k, chain, l->op, right);
+    CheckedExpr *old = old_value(k, l, ast);
+    chain_add(k, chain, chain->op, compute_in(k, old, in));
+    chain_add(k, chain, in == DTYPE_BOOL ? OP_OR : l->op, right);
     return chain;
+}
+
+/* What the statement is where positions on its left are values. */
+static CheckedExpr *scattered(Kern *k, Left *l, AstId ast, CheckedExpr *right)
+{
+    if (l->op == OP_SUB) {
+        right = expr_map(k, OP_NEG, ast, right->span, right->span, &right, 1);
+        l->op = OP_ADD;
+    }
+    CheckedExpr *when = scatter_where(k, ast, l->n->span, &l->scatter);
+    if (expr_is_poison(when)) {
+        return when;
+    }
+    if (l->op == OP_COPY) {
+        CheckedExpr *three[3] = {when, right, old_value(k, l, ast)};
+        return expr_map(k, OP_SELECT, ast, right->span, l->n->span, three, 3);
+    }
+    return scatter_sum(k, ast, &l->scatter, right, when);
 }
 
 /* `B = einsum(...)`: the einsum's own statement, with B as its target. */
@@ -534,8 +580,16 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
     DType named = l->declared != DTYPE_NONE ? l->declared
                   : e->weak != WEAK_NO      ? weak_default(e->weak)
                                             : e->dtype;
+    if (!k->poisoned && l->scattered) { /* it is added in the type of what it is added to */
+        bool other = e->weak != WEAK_NO || e->dtype != k->k->values.at[l->target].type.dtype;
+        e = scattered(k, l, right, other ? right_typed(k, l, e) : e);
+    }
     if (!k->poisoned) {
         e = right_typed(k, l, e);
+    }
+    if (!k->poisoned && l->op == OP_SUB && e->dtype == DTYPE_BOOL) {
+        diag_error(&k->c->ctx->diags, E_BAD_TYPE, l->n->span, "'-=' is not defined for bool");
+        k->poisoned = true;
     }
     bool poison = k->poisoned || e->dtype == DTYPE_NONE;
     if (!poison) {
@@ -599,6 +653,9 @@ void statement_check(Kern *k, AstId id)
     (void)right_check(k, n.child[1]);
     bool param = l.known && k->k->values.at[l.target].kind == VALUE_PARAM &&
                  !k->k->values.at[l.target].is_inout;
+    if (l.known && k->k->values.at[l.target].is_inout) {
+        k->k->values.at[l.target].updated = true; /* or would be */
+    }
     if (l.pieces > 0) {
         piece_done(k, l.name, false);
     }

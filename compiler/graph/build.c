@@ -203,6 +203,9 @@ static View build_map(Build *b, const CheckedExpr *e, DType want, const Root *ro
         v[a] = expr_build(b, e->arg[a], e->arg[a]->dtype, NULL);
         b->conditions.n -= chosen ? 1 : 0;
     }
+    if (e->placed) {
+        require_position(b, e->read, (uint32_t)e->dim, e->arg[0], v[0]);
+    }
     if (e->op == OP_CAST &&
         v[0].dtype == e->dtype) { /* f32(x) of an x that is computed in f32 */
         return as_type(b, v[0], want, e->span, root);

@@ -66,7 +66,7 @@ typedef struct Node {
     bool allow_spill; /* the user wrote `spill`: no warning when it goes to memory */
     bool
         keep; /* the user gave it a type: it is computed as written, and is no part of what reads it */
-    bool onto; /* CONTRACT: the last operand is what the sum begins with */
+    bool onto; /* CONTRACT, SUM: the last operand is what the sum begins with */
     Span span;
     Sym name; /* as the user called it, or null; for dumps' comments and reports */
     uint32_t n_operands;

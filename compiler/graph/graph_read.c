@@ -119,7 +119,8 @@ static bool read_operands(GraphReader *r, Cursor *c, NodeSpec *spec)
         if (spec->onto) {
             break;
         }
-        spec->onto = spec->op == OP_EINSUM && cursor_take(c, TERM_NAME, "onto");
+        spec->onto =
+            (spec->op == OP_EINSUM || spec->op == OP_SUM) && cursor_take(c, TERM_NAME, "onto");
         if (!spec->onto && !cursor_take(c, TERM_PUNCT, ",")) {
             break;
         }

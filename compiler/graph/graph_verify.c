@@ -317,6 +317,12 @@ static bool verify_factors(Verifier *v, const Node *n)
             return broken(v, "operand %u is no scale", k);
         }
     }
+    return true;
+}
+
+/* What a sum begins with is a value before it, of the labels that it keeps. */
+static bool verify_init(Verifier *v, const Node *n)
+{
     const Node *x = n->onto && node_init(n) < v->at ? graph_node(v->g, node_init(n)) : NULL;
     const Access *a = &n->access[n->n_operands - 1];
     for (uint32_t d = 0; x != NULL && d < a->rank; d++) {
@@ -499,7 +505,7 @@ static bool verify_computed(Verifier *v, const Node *n)
 {
     const OpInfo *info = op_info(n->op);
     if (info->arity == ARITY_ANY ? n->n_operands == 0
-                                 : n->n_operands != (uint32_t)info->arity) {
+                                 : node_factors(n) != (uint32_t)info->arity) {
         return broken(v, "it has %u operands", n->n_operands);
     }
     if (info->kind == OPKIND_VIEW || info->kind == OPKIND_JOIN) {
@@ -509,10 +515,11 @@ static bool verify_computed(Verifier *v, const Node *n)
         return verify_gather(v, n);
     }
     bool contracts = info->kind == OPKIND_CONTRACT, binary = v->g->form == GRAPH_BINARY;
-    if (n->onto && !(contracts && binary)) {
-        return broken(v, "it has an initial value and is no contraction in form binary");
+    if (n->onto && !((contracts || n->op == OP_SUM) && binary)) {
+        return broken(v, "it has an initial value and is no sum in form binary");
     }
-    if ((contracts && binary && !verify_factors(v, n)) || !verify_labels(v, n)) {
+    if ((contracts && binary && !verify_factors(v, n)) || !verify_init(v, n) ||
+        !verify_labels(v, n)) {
         return false;
     }
     return info->kind == OPKIND_MAP ? verify_map_types(v, n) : verify_sum_types(v, n);

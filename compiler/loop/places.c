@@ -36,16 +36,34 @@ static bool take_key(Arena *arena, const Expr *e, VarRef v, Scattered *out, cons
     return false;
 }
 
+/* select(c, x, what lies there): x, and c in *condition; else null. */
+static const Expr *change_under(const Kernel *k, const Stmt *s, const Expr **condition)
+{
+    const Expr *e = s->value;
+    const Expr *old = e->kind == EXPR_OP && e->op == OP_SELECT ? e->arg[2] : NULL;
+    if (old == NULL || old->kind != EXPR_LOAD || old->buf != s->dst) {
+        return NULL;
+    }
+    for (uint32_t d = 0; d < k->bufs.at[s->dst].rank; d++) {
+        if (!affine_eq(old->at[d], s->at[d])) {
+            return NULL;
+        }
+    }
+    *condition = e->arg[0];
+    return e->arg[1];
+}
+
 bool stmt_places(Arena *arena, const Kernel *k, const Stmt *s, Scattered *out)
 {
     const Expr *condition = NULL;
     *out = (Scattered){NULL, NULL, NULL};
     if (s->places == 0 || s->places > s->n_index || s->scan > 0 || s->sums > 0 ||
-        s->fold == OP_COPY || s->schedule != NULL) {
+        s->schedule != NULL) {
         return false;
     }
     const TileIndex *x = &s->index[s->places - 1];
-    out->value = expr_under(s->fold, s->value, &condition);
+    out->value = s->fold == OP_COPY ? change_under(k, s, &condition)
+                                    : expr_under(s->fold, s->value, &condition);
     if (condition == NULL || x->mode != MODE_LOOP || x->window != NULL ||
         !take_key(arena, condition, x->var, out, &out->condition) ||
         expr_uses(k, out->key, x->var)) {

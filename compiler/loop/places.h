@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scatters and lookups: statements whose value is select(key == index(v), x, neutral), perhaps under other conditions too. At all positions
+/* Scatters and lookups: statements whose value is select(key == index(v), x, neutral), of a map select(key == index(v), x, what lies there), perhaps under other conditions too. At all positions
  * of the index v but the key's nothing changes. */
 #ifndef LOOP_PLACES_H
 #define LOOP_PLACES_H
@@ -9,7 +9,7 @@
 typedef struct Scattered {
     const Expr *key;       /* a whole number; made of indices before v */
     const Expr *condition; /* the other conditions, or null */
-    const Expr *value;     /* what is folded there */
+    const Expr *value;     /* what is folded there, or stored */
 } Scattered;
 
 /* Of a statement that says `places`: false where it is no such. */

@@ -156,8 +156,8 @@ const Expr *build_value(Builder *b, const Node *n, const Position *pos)
         arg[i] = build_factor(b, n, i, pos, &condition);
     }
     const Expr *scale =
-        build_product(b, t, n->n_operands < 2 ? 0 : node_factors(n) - 2, arg + 2);
-    const Expr *pair[2] = {scale, build_product(b, t, n->n_operands < 2 ? 1 : 2, arg)};
+        build_product(b, t, node_factors(n) < 2 ? 0 : node_factors(n) - 2, arg + 2);
+    const Expr *pair[2] = {scale, build_product(b, t, node_factors(n) < 2 ? 1 : 2, arg)};
     const Expr *value = scale == NULL ? pair[1] : build_product(b, t, 2, pair);
     const Expr *select[3] = {condition, value, expr_const(b->arena, number_real(t, 0))};
     return condition == NULL ? value : expr_op(b->arena, OP_SELECT, t, 3, select);

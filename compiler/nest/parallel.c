@@ -166,8 +166,9 @@ static bool has_free_places(Arena *scratch, const LeafPrice *l, int32_t *places)
         !nest_scatter(scratch, nest, nest->values, l->node, &scatter)) {
         return true;
     }
+    const Node *n = graph_node(nest->graph, l->node);
     *places = scatter.along;
-    return node_reduces(graph_node(nest->graph, l->node), scatter.along);
+    return n->op == OP_SELECT || node_reduces(n, scatter.along);
 }
 
 void price_leaf_loops(Arena *scratch, const LeafPrice *l, LeafLoops *out)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which reductions have a key: those of select(key == index(i), x, neutral), where the key does not depend on i. */
+/* Which reductions have a key: those of select(key == index(i), x, neutral), where the key does not depend on i. And which maps: a select
+ * that leaves all but one element as it was. */
 #include "nest/scatter.h"
 
 #include "nest/uses.h"
@@ -40,22 +41,53 @@ static bool is_free(const Nest *nest, const NestValue *values, NodeRef n, int32_
            v->residence != RESIDE_INTO && v->fold == NEST_NONE && !leaf->both;
 }
 
+static bool is_neutral_const(const Graph *g, const Node *reduce, NodeRef n)
+{
+    const Node *neutral = graph_node(g, n);
+    return neutral->op == OP_CONST &&
+           op_is_neutral(reduce->op, number_cast(neutral->value, reduce->acc));
+}
+
+/* Is operand 2 of the select the element that lies where the result goes? */
+static bool keeps_own(const Nest *nest, const NestValue *values, NodeRef n)
+{
+    const Graph *g = nest->graph;
+    const Node *select = graph_node(g, n);
+    const NodeRef old = select->operand[2];
+    const Node *input = graph_node(g, old);
+    const NestValue *v = &values[n];
+    bool same = select->access[2].rank == select->rank;
+    for (uint32_t d = 0; d < select->rank && same; d++) {
+        same = select->access[2].index[d].label == select->out[d] &&
+               select->access[2].index[d].offset == 0;
+    }
+    bool updated = v->residence == RESIDE_RESULT && input->op == OP_INPUT &&
+                   g->results.at[v->result].param == (int32_t)input->param;
+    return same && (updated || v->in_place == old);
+}
+
 bool nest_scatter(Arena *arena, const Nest *nest, const NestValue *values, NodeRef n,
                   Scatter *out)
 {
     const Graph *g = nest->graph;
     const Node *node = graph_node(g, n);
+    if (values[n].item == NEST_NONE) {
+        return false;
+    }
+    if (node->op == OP_SELECT) {
+        return keeps_own(nest, values, n) &&
+               is_key(arena, g, values, node, node->operand[0], node->access[0], out) &&
+               is_free(nest, values, n, out->along);
+    }
     if (op_info(node->op)->kind != OPKIND_REDUCE || node->acc != node->dtype ||
-        node->n_operands != 1 || values[n].item == NEST_NONE) {
+        node_factors(node) != 1) {
         return false;
     }
     const Node *select = graph_node(g, node->operand[0]);
     if (select->op != OP_SELECT || values[node->operand[0]].residence != RESIDE_INLINE) {
         return false;
     }
-    const Node *neutral = graph_node(g, select->operand[2]);
-    if (neutral->op != OP_CONST ||
-        !op_is_neutral(node->op, number_cast(neutral->value, node->acc))) {
+    if (!is_neutral_const(g, node, select->operand[2])) {
         return false;
     }
     Access access = access_compose(arena, select, select->access[0], node->access[0]);

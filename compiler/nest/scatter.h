@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scatters: `G[v,e] = sum[n, tok[n] == v](dY[n,e])` takes each element of dY once, to the place that its key says; and lookups, of which the
- * index of the place is folded: `Y[n,e] = sum[v, tok[n] == v](W[v,e])`. */
+ * index of the place is folded: `Y[n,e] = sum[v, tok[n] == v](W[v,e])`; and stores, `K[b,p,e] = select(at[b] == index(p), k[b,e], K[b,p,e])`
+ * in the place of K. */
 #ifndef NEST_SCATTER_H
 #define NEST_SCATTER_H
 
 #include "nest/nest.h"
 
-/* A fold of what a condition lets in at one position of a label alone: key == index(along), perhaps and other conditions. */
+/* A fold, or a change, of what a condition lets in at one position of a label alone: key == index(along), perhaps and other conditions. */
 typedef struct Scatter {
     int32_t along; /* label of the node */
     Access key;    /* what the key depends on, in labels of the node */

@@ -16,8 +16,8 @@ bool access_has_label(const Access *a, int32_t label)
 
 bool node_reads_apart(const Graph *g, const Node *n, uint32_t k)
 {
-    bool scale = k >= 2 && graph_node(g, n->operand[k])->rank == 0;
-    return n->op == OP_EINSUM && (scale || k == node_factors(n));
+    bool scale = n->op == OP_EINSUM && k >= 2 && graph_node(g, n->operand[k])->rank == 0;
+    return scale || k == node_factors(n);
 }
 
 uint32_t uses_count(const UseList *u)

@@ -193,10 +193,12 @@ static void initial_values_and_scales_are_what_they_should_be(void **state)
     assert_lines_refused(SQUARE "%4 = einsum onto %0[a,c] -> [a,c] : f64[3,3]",
                          "an operand is a value");
     assert_lines_refused(SQUARE "%4 = reduce.sum %0[a,b] onto %3[a,b] -> [a] : f64[3]",
+                         "its initial value has an index that is summed");
+    assert_lines_refused(SQUARE "%4 = reduce.max %0[a,b] onto %3[a,a] -> [a] : f64[3]",
                          "expected '->'");
     assert_lines_refused("param in @A : f64[3,3]\n%0 = input @A : f64[3,3]\n"
                          "%1 = einsum %0[a,b], %0[b,c] onto %0[a,c] -> [a,c] : f64[3,3]" TAIL,
-                         "no contraction in form binary");
+                         "no sum in form binary");
     assert_lines_refused(SQUARE "%4 = einsum %0[a,b] onto %0[a,c] -> [a,c] : f64[3,3]" TAIL,
                          "2 operands in form binary");
     assert_lines_refused(SQUARE

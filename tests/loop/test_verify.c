@@ -63,6 +63,11 @@ static const char *const proved[] = {
     /* the very element may be read */
     "map [i in 0:64] @c[i] = mul(@c[i], @s[])",
     "reduce [i in 0..n] @c[0] += @x[i]",
+    /* a scatter, and a store to one place, say where they have their place */
+    "reduce [i in 0..n, p in 0:64] @c[p] += select(eq(cast.i64(@x[i]), index.i64(p)), @x[i], "
+    "0.0) places p",
+    "map [i in 0..n, p in 0..n] @z[i,p] = select(eq(cast.i64(@x[i]), index.i64(p)), @x[i], "
+    "@z[i,p]) places p",
     "reduce [i in 0..n] @q[0] reduce.any= gt(@x[i], @s[])",
     /* one buffer in two blocks, one name in two statements */
     "for $i in 0..n step 2 full {\nalloc @t : f64[2] acc\n}\nfor $i in 0..n step 2 rest "
@@ -138,6 +143,15 @@ static void in_bounds_for_all_extents_is_proved(void **state)
 static const struct {
     const char *body, *message;
 } refused[] = {
+    {"map [i in 0..n, p in 0..n] @z[i,p] = select(eq(cast.i64(@x[i]), index.i64(p)), @x[i], "
+     "0.0) places p",
+     "the value is not what belongs to one position of an index alone"},
+    {"map [i in 0..n, p in 0..n] @z[i,p] = select(eq(cast.i64(@x[p]), index.i64(p)), @x[i], "
+     "@z[i,p]) places p",
+     "the value is not what belongs to one position of an index alone"},
+    {"reduce [i in 0..n, p in 0:64] @c[p] += select(eq(cast.i64(@x[i]), index.i64(p)), @x[i], "
+     "1.0) places p",
+     "the value is not what belongs to one position of an index alone"},
     /* bounds */
     {"fill [i in 0..m] @y[i] = 0.0", "index 1 of `@y[i]` may be past the end"},
     {"fill [i in 0..n] @y[i+1] = 0.0", "`@y[i+1]` may be past the end"},

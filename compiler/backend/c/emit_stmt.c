@@ -200,7 +200,7 @@ static void places_emit(Emitter *e, const Stmt *s)
     one.value = p.value;
     one.index = s->index + s->places;
     one.n_index = s->n_index - s->places;
-    if (stmt_has_lanes(&one)) { /* a map, as other rows of vectors are */
+    if (s->fold != OP_COPY && stmt_has_lanes(&one)) { /* a map, as other rows of vectors are */
         DType t = e->w.k->bufs.at[s->dst].dtype;
         const Expr *two[2] = {expr_load(e->w.arena, e->w.k, s->dst, s->at), p.value};
         one.fold = OP_COPY;

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statements whose left side has a position that is a value: `G[tok[n], e] += dY[n,e]`, `K[b, at[b], h, e] = k[b,h,e]`. They are written
+ * with a condition: each such dimension gets an index of its own, and an element takes part where the position is that index,
+ *
+ *     G[v,e] += sum[n, tok[n] == v](dY[n,e])            K[b,p,h,e] = select(at[b] == index(p), k[b,h,e], K[b,p,h,e])
+ *
+ * and the position lies inside, as on the right. Indices that stand in such positions alone are summed; `=` has none, so that no place has two
+ * elements. */
+#include "front/check_parts.h"
+
+static const AstNode *node(const Kern *k, AstId id)
+{
+    return ast_node(&k->c->program->ast, id);
+}
+
+static bool plain_index(Kern *k, Scatter *s, uint32_t axis, AstId id, int32_t *label)
+{
+    const AstNode i = *node(k, id);
+    uint32_t before = 0;
+    if (map_get(&k->label_by_name, i.name->id, &before) && before > 0) {
+        Diagnostic *d = diag_error(&k->c->ctx->diags, E_REPEATED_INDEX, i.span,
+                                   "index '%s' is twice on the left", i.name->text);
+        mark_other(k->c, d, k->labels.at[before - 1].span, "first here");
+        return false;
+    }
+    *label = label_new(k, i.name, i.span, true);
+    Label *l = &k->labels.at[*label];
+    l->extent = k->k->values.at[s->target].type.dims[axis];
+    l->given = true;
+    return true;
+}
+
+/* The index of a dimension whose position is a value. */
+static int32_t own_index(Kern *k, const Scatter *s, uint32_t axis, Span span)
+{
+    int32_t label = label_new(k, NULL, span, true);
+    Label *l = &k->labels.at[label];
+    l->extent = k->k->values.at[s->target].type.dims[axis];
+    l->given = l->valued = true;
+    return label;
+}
+
+bool scatter_left(Kern *k, const AstNode *left, uint32_t target, Scatter *s)
+{
+    *s = (Scatter){.target = target, .rank = left->n - 1};
+    bool ok = index_count_fits(k, left, target);
+    for (uint32_t a = 0; ok && a < s->rank; a++) {
+        AstId id = left->child[a + 1];
+        const AstNode i = *node(k, id);
+        if (i.kind == AST_COMPARE) {
+            diag_error(&k->c->ctx->diags, E_SYNTAX, i.span,
+                       "beside a position that is a value, an index on the left is a name");
+            ok = false;
+        } else if (i.kind == AST_NAME && !position_is_value(k, id)) {
+            ok = plain_index(k, s, a, id, &s->label[a]);
+        } else {
+            s->label[a] = own_index(k, s, a, i.span);
+        }
+    }
+    s->first = k->labels.n;
+    for (uint32_t a = 0; ok && a < s->rank; a++) {
+        if (k->labels.at[s->label[a]].name == NULL) {
+            s->place[a] = position_check(k, target, a, left->child[a + 1]);
+            ok = s->place[a]->dtype != DTYPE_NONE;
+        }
+    }
+    for (uint32_t l = s->first; l < k->labels.n; l++) {
+        if (!k->labels.at[l].bound) {
+            k->labels.at[l].bound = true;
+            s->summed[s->n_summed++] = (int32_t)l;
+        }
+    }
+    return ok;
+}
+
+bool scatter_is_one(Kern *k, const AstNode *left, const Scatter *s)
+{
+    if (s->n_summed > 0) {
+        const Label *l = &k->labels.at[s->summed[0]];
+        Diagnostic *d =
+            diag_error(&k->c->ctx->diags, E_PIECES, left->span,
+                       "two elements may have one place: '%s' is in a position that is a value",
+                       l->name->text);
+        diag_help(d, "'+=' adds them; another fold has the position as its condition: "
+                     "max[n, at[n] == p](x[n])");
+    }
+    return s->n_summed == 0;
+}
+
+CheckedExpr *scatter_where(Kern *k, AstId ast, Span at, const Scatter *s)
+{
+    CheckedExpr *when = NULL;
+    for (uint32_t a = 0; a < s->rank; a++) {
+        if (s->place[a] != NULL) {
+            const AffineTerm here = {(VarRef)s->label[a], 1};
+            CheckedExpr *own =
+                position_number(k, ast, s->place[a]->span, (Affine){0, 1, &here});
+            CheckedExpr *two[2] = {s->place[a], compute_in(k, own, DTYPE_I64)};
+            CheckedExpr *is = expr_map(k, OP_EQ, ast, at, at, two, 2);
+            is->placed = true;
+            is->read = s->target;
+            is->dim = (int32_t)a;
+            when = when == NULL ? is : chain_of_two(k, OP_AND, ast, at, when, is);
+        }
+    }
+    return when;
+}
+
+CheckedExpr *scatter_sum(Kern *k, AstId ast, const Scatter *s, CheckedExpr *value,
+                         CheckedExpr *when)
+{
+    Op op = value->dtype == DTYPE_BOOL ? OP_ANY : OP_SUM; /* += of bool is "or" */
+    CheckedExpr *term = fold_where(k, op, value, when);
+    if (s->n_summed == 0) {
+        return term;
+    }
+    CheckedExpr *sum = expr_new(k, CHECKED_REDUCE, ast, term->span);
+    sum->op = op;
+    sum->dtype = term->dtype;
+    sum->n = 1;
+    sum->arg = arena_copy(k->c->arena, &term, sizeof term);
+    sum->rank = s->n_summed;
+    sum->label = arena_copy(k->c->arena, s->summed, s->n_summed * sizeof s->summed[0]);
+    return sum;
+}
