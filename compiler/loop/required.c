@@ -4,10 +4,11 @@
 
 #include "loop/walk.h"
 
+/* Its loops may have made `k` others, behind those. */
 static bool same_dims(const Kernel *k, const Kernel *p)
 {
-    bool same = k->dims.list.n == p->dims.list.n;
-    for (uint32_t d = 0; same && d < k->dims.list.n; d++) {
+    bool same = p->dims.list.n <= k->dims.list.n;
+    for (uint32_t d = 0; same && d < p->dims.list.n; d++) {
         same = k->dims.list.at[d].name == p->dims.list.at[d].name;
     }
     return same;

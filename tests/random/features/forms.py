@@ -4,6 +4,7 @@ import numpy as np
 
 from expressions import Affine, Extent, at, binary, call, compare_positions, number, reduce
 from kernel import Value, bracketed
+from places import by_key, changed, gathered
 from statements import Term, plain
 
 
@@ -224,4 +225,4 @@ def attention(kernel):
 
 
 # How often each is drawn, in hundredths.
-FORMS = {plain: 54, pieces: 10, strided_pieces: 7, halo: 7, update: 7, padded: 5, attention: 6, stencil: 4}
+FORMS = {plain: 42, pieces: 8, strided_pieces: 6, halo: 6, update: 7, padded: 4, attention: 5, stencil: 4, gathered: 7, changed: 7, by_key: 4}

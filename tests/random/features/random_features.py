@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Random programs of what the language has beside products: positions, strides, windows, index(i), restricted sums, scans, masks, values made of
-pieces, halos, open extents, inout, 16-bit types, declared locals. The values are integers, so that all ways to compute them are exact.
+pieces, halos, open extents, inout, 16-bit types, declared locals, positions that are values. The values are integers, so that all ways to compute them are exact.
 
     random_features.py --bin=FOLDER [--seed=S] [--count=N] [--per=4] [--clang=0.34] [--emulator=0.25] [--show]
 
