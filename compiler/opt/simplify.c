@@ -244,6 +244,70 @@ static Verdict scale_constant(Rewriter *r, NodeSpec *s, NodeRef *done)
     return RULE_SPEC;
 }
 
+/* ---- positions that wrap around ---- */
+
+/* An integer of one label, as the only operand of which other labels exist. */
+static NodeRef wrapped_map(Rewriter *r, const NodeSpec *like, Op op, DType t, NodeRef x,
+                           NodeRef y)
+{
+    static const Index own[1] = {{0, 0}};
+    static const int32_t out[1] = {0};
+    const NodeRef operand[2] = {x, y};
+    Access access[2];
+    uint32_t rank = 0;
+    const Dim *shape = NULL;
+    for (uint32_t k = 0; k < 2; k++) {
+        const Node *n = graph_node(r->to, operand[k]);
+        access[k] = (Access){n->rank, own};
+        rank = n->rank > rank ? n->rank : rank;
+        shape = n->rank > 0 ? n->shape : shape;
+    }
+    NodeSpec s = {.op = op,
+                  .dtype = t,
+                  .n_operands = 2,
+                  .operand = arena_copy(&r->scratch, operand, sizeof operand),
+                  .access = arena_copy(&r->scratch, access, sizeof access),
+                  .rank = rank,
+                  .out = out,
+                  .out_shape = rank > 0 ? shape : NULL,
+                  .span = like->span};
+    return rewrite_add(r, &s);
+}
+
+/* mod(index(i) + c, n), i below n: p = index(i) + mod(c, n) is below 2 n, so it is select(p >= n, p - n, p), without a division for
+ * each i, and on targets that have no mod of integers. */
+static Verdict wrap_index(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    const Node *sum = spec_operand(r, s, 0), *of = spec_operand(r, s, 1);
+    if (s->dtype != DTYPE_I64 || sum->op != OP_ADD || sum->rank != 1) {
+        return RULE_NO;
+    }
+    const NodeRef extent = s->operand[1];
+    uint32_t k = graph_node(r->to, sum->operand[0])->op == OP_INDEX ? 0 : 1;
+    const NodeRef index = sum->operand[k], shift = sum->operand[1 - k];
+    const Node *at = graph_node(r->to, index);
+    if (at->op != OP_INDEX || graph_node(r->to, shift)->op != OP_CONST) {
+        return RULE_NO;
+    }
+    const Dim n = at->shape[0];
+    if (n.sym >= 0 ? of->op != OP_EXTENT || of->dim != n.sym
+                   : of->op != OP_CONST || of->value.i != n.n) {
+        return RULE_NO;
+    }
+    NodeRef first_place = wrapped_map(r, s, OP_MOD, DTYPE_I64, shift, extent);
+    NodeRef place = wrapped_map(r, s, OP_ADD, DTYPE_I64, index, first_place);
+    NodeRef beyond = wrapped_map(r, s, OP_GE, DTYPE_BOOL, place, extent);
+    NodeRef behind = wrapped_map(r, s, OP_SUB, DTYPE_I64, place, extent);
+    const NodeRef operand[3] = {beyond, behind, place};
+    const Access access[3] = {s->access[0], s->access[0], s->access[0]};
+    s->op = OP_SELECT;
+    s->n_operands = 3;
+    s->operand = arena_copy(&r->scratch, operand, sizeof operand);
+    s->access = arena_copy(&r->scratch, access, sizeof access);
+    return RULE_SPEC;
+}
+
 /* ---- choices ---- */
 
 /* min(x, x), max(x, x), and(x, x), or(x, x) */
@@ -318,6 +382,7 @@ static const Rule rules[] = {
     {"sub-self", OP_SUB, sub_self},
     {"mul-unit", OP_MUL, mul_unit},
     {"div-unit", OP_DIV, div_unit},
+    {"wrap-index", OP_MOD, wrap_index},
     {"scale-constant", OP_SCALE, scale_constant},
     {"min-self", OP_MIN, drop_idempotent},
     {"max-self", OP_MAX, drop_idempotent},

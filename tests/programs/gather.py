@@ -193,6 +193,10 @@ def cases(n, m, k):
     yield "ranges", {"T": wide, "p": col, "w": w}, {"y": wide[col, :3].sum(1), "z": (wide[col, :4] * wide[col, 2:6] * w).sum(1)}
     yield from scattered(random, n, m, k)
     yield from updated(random, n, m, k)
+    x = small(random, n, m)
+    rolled = np.roll(x, -1, 0) + 2 * np.roll(x, 1, 0) + 4 * np.roll(x, -9, 1) + 8 * np.roll(x, 1, 1)
+    i, j = np.ogrid[:n, :m]
+    yield "torus", {"x": x}, {"y": rolled, "z": x[(2 * i - j) % n, (j + n) % m]}
     yield from computed(random, n, m, k)
     yield from attentions(random, n, m, k)
     yield "triples", {"a": a, "col": col, "row": row, "x": v}, {"y": y}
