@@ -266,14 +266,15 @@ static double fresh(const NestFacts *f, const Machine *machine, const Nest *nest
                     const Use *u)
 {
     double runs = 1.0;
-    bool argument = nest->values[u->node].item == NEST_NONE;
-    bool fits =
-        (double)nest_node_bytes(f->g, u->node) <= SHARE * (double)machine->systolic.packed;
-    for (uint32_t at = nest->items[item].parent; at != NEST_NONE && argument;
-         at = nest->items[at].parent) {
+    uint32_t made = nest->values[u->node].item; /* none of an argument */
+    int64_t bytes =
+        made == NEST_NONE ? nest_node_bytes(f->g, u->node) : nest->values[u->node].bytes;
+    bool fits = (double)bytes <= SHARE * (double)machine->systolic.packed;
+    for (uint32_t at = nest->items[item].parent; at != NEST_NONE; at = nest->items[at].parent) {
         const NestAxis *axis = &nest->axes[nest->items[at].axis];
         int32_t label = nest_axis_label(axis, nest->items[item].node);
-        if (label < 0 || (!fits && access_has_label(&u->access, label))) {
+        bool inside = made != NEST_NONE && made > at && made < nest->items[at].end;
+        if (inside || label < 0 || (!fits && access_has_label(&u->access, label))) {
             break;
         }
         if (access_has_label(&u->access, label)) {
@@ -363,7 +364,9 @@ static void count_product(const NestFacts *f, const Machine *machine, const Nest
         const Access *a = &u->access;
         int32_t last = a->rank > 0 ? a->index[a->rank - 1].label : -1;
         bool there = nest->values[u->node].item != NEST_NONE;
-        bool turned = there ? node_is_expression(graph_node(f->g, u->node))
+        int32_t lies = there && on[u->node] >= 0 ? a->index[on[u->node]].label : -1;
+        bool summed = lies >= 0 && node_reduces(n, lies);
+        bool turned = there ? node_is_expression(graph_node(f->g, u->node)) && !summed
                             : last >= 0 && node_reduces(n, last) && a->rank > 1;
         double elements = 1.0;
         for (uint32_t d = 0; d < a->rank; d++) {

@@ -17,6 +17,7 @@
 
 /* Runs of neighbours longer than this are wrapped only as a whole body. */
 #define RUN_MOST 8
+#define STRIP    512 /* positions that an instruction of a systolic machine takes */
 
 typedef struct Moves {
     Arena *scratch, *keep;
@@ -279,6 +280,40 @@ static void move_wrap(Moves *m, uint32_t k)
     }
 }
 
+/* ---- strip ---- */
+
+/* Rows as long as one instruction takes, in place of shorter ones; what no longer fits is made and used in strips. */
+static void move_strip(Moves *m, uint32_t k)
+{
+    const Draft *d = &m->t->list.at[k];
+    if (!d->is_loop || d->tile >= STRIP || nest_typical(m->f->g, d->axis.extent) < STRIP) {
+        return;
+    }
+    Tree longer = {0};
+    copy_items(m->scratch, &longer, m->t, 0, m->t->list.n, 0);
+    longer.list.at[k].tile = STRIP;
+    Moves in = *m;
+    in.t = &longer;
+    for (uint32_t from = k + 1; from < end_of(m->t, k); from++) {
+        uint32_t to = from + 1, depth = longer.list.at[from].depth;
+        for (; to < longer.list.n && longer.list.at[to].depth == depth && to - from < RUN_MOST;
+             to++) {
+            const NestAxis *axes = NULL;
+            uint32_t n_nodes = 0;
+            NodeRef *nodes = nodes_of(&in, from, to + 1, &n_nodes);
+            uint32_t n = n_nodes == to + 1 - from && !is_deep(&in, from, to + 1)
+                             ? nest_common_axes(m->keep, m->f, n_nodes, nodes, true, &axes)
+                             : 0;
+            for (uint32_t x = 0; x < n; x++) {
+                if (nest_typical(m->f->g, axes[x].extent) > STRIP &&
+                    !is_cut(&in, from, to + 1, NULL, &axes[x])) {
+                    wrap_with(&in, from, to + 1, &axes[x], STRIP);
+                }
+            }
+        }
+    }
+}
+
 /* ---- fuse ---- */
 
 /* The items inside the loops directly around each other at `k`; the loops are marked. */
@@ -495,8 +530,7 @@ static void move_pairs(Moves *m, uint32_t k)
 
 /* A value that is its own mirror image, alone or with up to BOTH leaves before it, in loops over the two labels: strips of one tile
  * from the diagonal on, since what a product packs is shared along them. */
-#define BOTH  3
-#define STRIP 512
+#define BOTH 3
 
 /* The innermost loop around item `k` that cuts label l of its node, or k. */
 static uint32_t loop_around(const Moves *m, uint32_t k, int32_t l)
@@ -582,6 +616,18 @@ void moves_each(Arena *scratch, Arena *keep, const NestFacts *f, const Tree *t,
             of_items[i](&m, k);
             arena_reset(&own, mark);
         }
+    }
+    arena_release(&own);
+}
+
+void moves_strips(Arena *scratch, Arena *keep, const NestFacts *f, const Tree *t,
+                  void (*take)(void *, const Tree *), void *self)
+{
+    Arena own;
+    arena_init(&own, scratch->budget);
+    Moves m = {&own, keep, f, t, take, self};
+    for (uint32_t k = 0; k < t->list.n; k++) {
+        move_strip(&m, k);
     }
     arena_release(&own);
 }

@@ -11,5 +11,8 @@
  * call; axes are made in `keep`. */
 void moves_each(Arena *scratch, Arena *keep, const NestFacts *f, const Tree *t,
                 void (*take)(void *, const Tree *), void *self);
+/* The same of trees of which a loop gets the tile of an instruction of a systolic machine, and a run in it a loop of such strips. */
+void moves_strips(Arena *scratch, Arena *keep, const NestFacts *f, const Tree *t,
+                  void (*take)(void *, const Tree *), void *self);
 
 #endif

@@ -34,8 +34,6 @@
 
 /* A part of a level that one operand may fill and still find itself there the next time. */
 #define KEPT 0.5
-/* The same of what a systolic machine may pack, for one argument: it is there for all iterations of loops that do not move it. */
-#define PACKED 0.4
 /* What bytes of memory that need not move cost beside their time, if all were such: they are counted exactly where time is a
  * guess, and threads share the memory. */
 #define NEEDLESS 0.4
@@ -247,8 +245,14 @@ static void add_touch(LeafPrice *l, NodeRef of, const Access *a, bool written)
                  .access = a,
                  .written = written,
                  .times = 1.0,
+                 .sums = 1.0,
                  .lines = 1.0};
     t->adds = written && graph_node(l->nest->graph, of)->onto;
+    const Node *made = graph_node(l->nest->graph, value);
+    if (l->p->machine->kind == MACHINE_SYSTOLIC && v->item != NEST_NONE &&
+        v->fold != NEST_NONE) {
+        t->sums = (double)dtype_bytes(made->acc) / (double)dtype_bytes(made->dtype);
+    }
     bool block = v->residence == RESIDE_TILE;
     t->home = block ? depth_of(l->nest, v->home) : 0;
     t->block = block ? (double)v->bytes : (double)nest_node_bytes(l->nest->graph, node);
@@ -325,7 +329,7 @@ static double level_bytes(const LeafPrice *l, const Touch *t, double capacity,
     }
     bool fits = body[cut] <= capacity;
     double trips = 1.0, fresh = 1.0;
-    bool kept = fits && t->bytes[cut] <= KEPT * capacity;
+    bool kept = fits && t->bytes[cut] * t->sums <= KEPT * capacity;
     for (uint32_t p = cut; p > 0; p--) {
         kept = kept && !t->moves[p];
         trips *= kept ? 1.0 : l->trips[p - 1];
@@ -588,20 +592,19 @@ static double *body_bytes(Arena *scratch, const Nest *nest, const LeafPrice *lea
 }
 
 /* What fits a level comes in once, whoever reads it: arguments, and results that are written. */
-static bool comes_once(const LeafPrice *l, const Touch *t, double capacity)
+static bool comes_once(const LeafPrice *leaves, uint32_t n, const LeafPrice *l, const Touch *t,
+                       double capacity)
 {
     const NestValue *v = &l->nest->values[t->value];
     const Machine *m = l->p->machine;
     bool outer = v->item == NEST_NONE || v->residence == RESIDE_RESULT;
-    bool argument = v->item == NEST_NONE && m->kind == MACHINE_SYSTOLIC;
-    for (uint32_t d = 1; d <= l->depth; d++) {
-        argument = argument && !t->moves[d];
-    }
-    double room = argument ? PACKED * (double)m->systolic.packed : KEPT * capacity;
-    return outer && t->block <= room;
+    bool still = m->kind == MACHINE_SYSTOLIC && price_is_still(l, t);
+    bool fits =
+        still ? price_still_fits(leaves, n, l, t) : t->block * t->sums <= KEPT * capacity;
+    return outer && fits;
 }
 
-static void price_leaf(const LeafPrice *leaves, LeafPrice *l, const double *body,
+static void price_leaf(const LeafPrice *leaves, uint32_t n, LeafPrice *l, const double *body,
                        int64_t *const *beside, double *most, double arithmetic, double *seen,
                        NestCost *cost)
 {
@@ -625,7 +628,7 @@ static void price_leaf(const LeafPrice *leaves, LeafPrice *l, const double *body
             Touch *t = &l->touch[i];
             double runs, first;
             double b = level_bytes(l, t, capacity, inside, beside[v], &runs, &first);
-            if (comes_once(l, t, capacity)) {
+            if (comes_once(leaves, n, l, t, capacity)) {
                 double *was = &seen[v * nodes + t->node];
                 b = t->bytes[0] > *was ? t->bytes[0] - *was : 0.0;
                 runs = systolic && b > 0.0 ? t->runs[0] : 0.0;
@@ -702,7 +705,7 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest, NestMarks
     double *seen = ARENA_ARRAY(scratch, (size_t)nest->graph->nodes.n * MACHINE_LEVELS, double);
     for (uint32_t k = 0; k < n; k++) {
         double arithmetic = leaf_arithmetic(scratch, &leaves[k]) + follow_seconds(&leaves[k]);
-        price_leaf(leaves, &leaves[k], body, beside, most, arithmetic, seen, &cost);
+        price_leaf(leaves, n, &leaves[k], body, beside, most, arithmetic, seen, &cost);
     }
     if (p->machine->kind == MACHINE_SYSTOLIC) {
         price_engines(nest, leaves, n, &cost);

@@ -3,6 +3,8 @@
  * has most to do, and what was read is on chip. */
 #include "nest/price_leaf.h"
 
+#include <math.h>
+
 bool price_was_read(const LeafPrice *first, const LeafPrice *l, const Touch *t)
 {
     bool was = false;
@@ -15,6 +17,48 @@ bool price_was_read(const LeafPrice *first, const LeafPrice *l, const Touch *t)
         }
     }
     return was;
+}
+
+/* What a systolic machine may pack, a part for one argument that is there for all iterations of loops that do not move it, and one for all
+ * of those together. */
+#define PACKED     0.4
+#define ALL_PACKED 0.8
+
+bool price_is_still(const LeafPrice *l, const Touch *t)
+{
+    bool still = l->nest->values[t->value].item == NEST_NONE;
+    for (uint32_t d = 1; d <= l->depth; d++) {
+        still = still && !t->moves[d];
+    }
+    return still;
+}
+
+/* Bytes of such arguments that stand in the same outermost loop, each once. */
+static double still_beside(const LeafPrice *leaves, uint32_t n, const LeafPrice *l)
+{
+    double bytes = 0.0;
+    for (uint32_t k = 0; k < n; k++) {
+        for (uint32_t i = 0; i < leaves[k].n && leaves[k].depth > 0; i++) {
+            const Touch *t = &leaves[k].touch[i];
+            bool here = leaves[k].loop[0] == l->loop[0] && price_is_still(&leaves[k], t),
+                 was = false;
+            for (uint32_t j = 0; j < k && here; j++) {
+                for (uint32_t o = 0; o < leaves[j].n; o++) {
+                    was |= leaves[j].touch[o].node == t->node &&
+                           price_is_still(&leaves[j], &leaves[j].touch[o]);
+                }
+            }
+            bytes += here && !was ? t->block : 0.0;
+        }
+    }
+    return bytes;
+}
+
+bool price_still_fits(const LeafPrice *leaves, uint32_t n, const LeafPrice *l, const Touch *t)
+{
+    double packed = (double)l->p->machine->systolic.packed;
+    return t->block <= PACKED * packed &&
+           (l->depth == 0 || still_beside(leaves, n, l) <= ALL_PACKED * packed);
 }
 
 /* Iterations of the loops that are around all of the leaves. */
@@ -36,6 +80,13 @@ static double shared_trips(const LeafPrice *leaves, uint32_t n)
     return trips;
 }
 
+#define LITTLE 0.02 /* of the time: engines are at the rest meanwhile */
+
+static double all_engines(const Engines *e)
+{
+    return e->tensor + e->vector + e->scalar + e->copies + e->memory;
+}
+
 /* What stands in the same outermost loop runs together, other statements one after the other. */
 void price_engines(const Nest *nest, const LeafPrice *leaves, uint32_t n, NestCost *cost)
 {
@@ -47,12 +98,16 @@ void price_engines(const Nest *nest, const LeafPrice *leaves, uint32_t n, NestCo
             engines_add(&sum, &leaves[k].engines, leaves[k].executions);
         }
         double shared = shared_trips(&leaves[first], k - first);
+        double all = all_engines(&sum);
+        sum.trips = INFINITY;
         for (uint32_t i = first; i < k;
              i++) { /* loops around some of them are steps of an iteration */
             double steps = leaves[i].engines.trips * leaves[i].executions / shared;
             double trips = shared * (steps > 1.0 ? steps : 1.0);
-            sum.trips = trips < sum.trips || i == first ? trips : sum.trips;
+            bool little = all_engines(&leaves[i].engines) * leaves[i].executions < LITTLE * all;
+            sum.trips = trips < sum.trips && !little ? trips : sum.trips;
         }
+        sum.trips = sum.trips < INFINITY ? sum.trips : shared;
         alone = sum;
         alone.memory = 0.0;
         double seconds = engines_seconds(&sum), busy = engines_seconds(&alone);

@@ -14,6 +14,7 @@ typedef struct Touch {
     bool written, adds; /* to what is there */
     uint32_t home;      /* depth of its home: loops around it */
     double block;       /* bytes of its block */
+    double sums;        /* times its bytes while loops add it up */
     double times;       /* how often a statement that does not fit reads it, */
     double part, lines; /* and what one position of labels that run one by one touches, and
                            how often each line is when that does not fit */
@@ -69,6 +70,9 @@ typedef struct LeafLoops {
 void price_leaf_loops(Arena *scratch, const LeafPrice *l, LeafLoops *out);
 
 /* ---- threads.c ---- */
+/* Is it an argument of which all iterations of the leaf's loops read the same? And does it stay on chip, with the others of these loops? */
+bool price_is_still(const LeafPrice *l, const Touch *t);
+bool price_still_fits(const LeafPrice *leaves, uint32_t n, const LeafPrice *l, const Touch *t);
 /* What threads leave of `seconds` that are spent in `met` executions of a loop of `n` iterations, of which the last may be a part; infinite: it
  * is not worth two threads. */
 double price_shared(const Machine *m, double seconds, double met, double n);

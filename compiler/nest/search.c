@@ -201,15 +201,26 @@ double nest_worth(const Machine *machine, const Nest *nest)
     return weighed(machine, nest, &nest->cost, nest->compulsory);
 }
 
-/* Is a value in memory? */
-static bool spills(const NestFacts *f, const Nest *nest)
+/* Do loops add up a result that blocks have no room for, in memory? */
+static bool adds_in_memory(const Machine *machine, const Nest *nest, NodeRef n)
 {
+    const NestValue *v = &nest->values[n];
+    const Node *node = graph_node(nest->graph, n);
+    double sums = (double)nest_node_bytes(nest->graph, n) / (double)dtype_bytes(node->dtype) *
+                  (double)dtype_bytes(node->acc);
+    return machine->kind == MACHINE_SYSTOLIC && v->residence == RESIDE_RESULT &&
+           v->fold != NEST_NONE && 2.0 * sums > (double)machine_tile_capacity(machine);
+}
+
+/* Is a value in memory? */
+static bool spills(const NestFacts *f, const Machine *machine, const Nest *nest)
+{
+    bool any = false;
     for (uint32_t k = 0; k < f->n_stored; k++) {
-        if (nest->values[f->stored[k]].residence == RESIDE_WORKSPACE) {
-            return true;
-        }
+        any |= nest->values[f->stored[k]].residence == RESIDE_WORKSPACE ||
+               adds_in_memory(machine, nest, f->stored[k]);
     }
-    return false;
+    return any;
 }
 
 /* Is there a loop around one value that cuts nothing, since it does not begin where another one is? */
@@ -311,7 +322,7 @@ static State tree_price(Search *s, const Tree *t, bool first)
         priced.time = cost.seconds;
         priced.one = priced.seconds / threads_factor(s->machine, &cost);
         s->least = priced.one < s->least ? priced.one : s->least;
-        priced.spilled = spills(s->facts, nest);
+        priced.spilled = spills(s->facts, s->machine, nest);
         priced.large = spilled_bytes(s->facts, nest) >= LARGE;
         if (s->machine->kind == MACHINE_SYSTOLIC && cuts_contractions(s->facts->g, t)) {
             priced.seconds *= CUT;
@@ -609,10 +620,11 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
         greedy_tree(ctx, arena, facts, machine, &greedy);
         State plain = start(&s, &none, NULL), fused = start(&s, &greedy, &plain);
         if (!is_sliced(facts)) {
-            if (machine->kind ==
-                MACHINE_SYSTOLIC) { /* loops around parts are hard to find from those around all */
-                Tree from = plain.tree;
+            if (machine->kind == MACHINE_SYSTOLIC) {
+                /* loops around parts are hard to find from those around all, and strips in others from shorter ones */
+                Tree from = plain.tree, all = fused.tree;
                 moves_each(s.scratch, s.arena, s.facts, &from, consider, &s);
+                moves_strips(s.scratch, s.arena, s.facts, &all, consider, &s);
             }
             search_run(&s);
         }

@@ -116,6 +116,7 @@ ROWS = [
     ("exchange", {"o": 16, "v": 128, "x": 128}, {"predicted": 113, "instructions": 940}),
     ("decode", {"h": 8, "g": 4, "t": 8192, "d": 128}, {"predicted": 195, "traffic": 1.001, "instructions": 3600}),
     ("experts", {"n": 512, "d": 512, "g": 8, "f": 1024}, {"predicted": 138, "traffic": 1.001, "instructions": 950}),
+    ("gated", {"n": 2048, "c": 1024, "f": 4096}, {"predicted": 795, "instructions": 4500}),
     ("convolution", {"b": 4, "k": 64, "m": 64, "n": 56}, {"predicted": 45, "traffic": 2}),
     ("convolution", {"b": 4, "k": 256, "m": 256, "n": 28}, {"predicted": 70, "traffic": 1.2}),
     ("channels", {"m": 128, "n": 56}, {"predicted": 25, "traffic": 1.1}),
