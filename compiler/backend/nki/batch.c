@@ -32,10 +32,7 @@ static bool meet(Lower *l, const Expr *value, VarRef v, bool mark)
 
 static bool is_batch(const Lower *l, const Stmt *s, VarRef v)
 {
-    const Expr *product = s->value;
-    while (product->op == OP_CAST) {
-        product = product->arg[0];
-    }
+    const Expr *product = nki_bare(s->value);
     return access_uses(l->from, s->dst, s->at, v) && expr_uses(l->from, product->arg[0], v) &&
            expr_uses(l->from, product->arg[1], v);
 }
@@ -54,10 +51,7 @@ static int64_t positions(const Stmt *s, uint32_t index)
 
 bool batch_is_tiny(const Lower *l, const Stmt *s)
 {
-    const Expr *product = s->value;
-    while (product->op == OP_CAST) {
-        product = product->arg[0];
-    }
+    const Expr *product = nki_bare(s->value);
     int64_t own[2] = {1, 1}, terms = 1, batches = 1;
     for (uint32_t i = 0; i < s->n_index; i++) {
         VarRef v = s->index[i].var;

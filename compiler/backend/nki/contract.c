@@ -444,19 +444,10 @@ void contract_places(Contraction *c)
     c->moving = operand_place(c->l, c->of[1]);
 }
 
-static const Expr *product_of(const Stmt *s)
-{
-    const Expr *product = s->value;
-    while (product->op == OP_CAST) {
-        product = product->arg[0];
-    }
-    return product;
-}
-
 bool contract_begin(Contraction *c)
 {
     Lower *l = c->l;
-    const Expr *product = product_of(c->s);
+    const Expr *product = nki_bare(c->s->value);
     c->dst = c->final = place_of(l, c->s->dst, c->s->at);
     c->of[0] = product->arg[0];
     c->of[1] = product->arg[1];

@@ -22,14 +22,6 @@ static bool no(Decoder *d, const char *why)
     return false;
 }
 
-static const Expr *bare(const Expr *e)
-{
-    while (e->kind == EXPR_OP && e->op == OP_CAST) {
-        e = e->arg[0];
-    }
-    return e;
-}
-
 /* Count of values of a local index, or 0 when `v` is none of the statement. */
 static int64_t span_of(const Decoder *d, VarRef v)
 {
@@ -122,11 +114,6 @@ static bool one_index(const Decoder *d, Affine x, VarRef *v, int64_t *coef)
     return *coef >= 1;
 }
 
-static bool on_chip(const Kernel *k, BufRef b)
-{
-    return k->bufs.at[b].space == SPACE_TILE || k->bufs.at[b].space == SPACE_ACC;
-}
-
 /* Where a tile is used. */
 static void put_starts(const Decoder *d, const Affine *at, Operand *out)
 {
@@ -181,7 +168,7 @@ static bool chip_operand(Decoder *d, BufRef buf, const Affine *at, const Indices
     int64_t coef = 1;
     uint32_t own = 0, found = 0;
     *out = (Operand){.buf = buf, .on_chip = true, .nf = 1};
-    if (!on_chip(d->k, buf) || d->k->bufs.at[buf].rank != 2) {
+    if (!nki_on_chip(d->k, buf) || d->k->bufs.at[buf].rank != 2) {
         return no(d, "an operand of an instruction is no tile [partitions, elements]");
     }
     if (!one_index(d, at[0], pv, &coef) || coef != 1) {
@@ -215,7 +202,7 @@ static bool chip_result(Decoder *d, BufRef buf, const Affine *at, Indices *x, Op
 {
     bool column;
     *x = (Indices){0};
-    for (uint32_t i = 0; i < d->s->n_index && on_chip(d->k, buf) && i < NKI_DIMS; i++) {
+    for (uint32_t i = 0; i < d->s->n_index && nki_on_chip(d->k, buf) && i < NKI_DIMS; i++) {
         if (affine_uses(at[1], d->s->index[i].var)) {
             x->f[x->n++] = d->s->index[i].var;
         }
@@ -317,13 +304,13 @@ static bool dma_hbm(Decoder *d, BufRef buf, const Affine *at, const CopySide *or
 
 static bool decode_dma(Decoder *d, const Expr *load, Instr *out)
 {
-    bool store = !on_chip(d->k, d->s->dst);
+    bool store = !nki_on_chip(d->k, d->s->dst);
     BufRef chip = store ? load->buf : d->s->dst, hbm = store ? d->s->dst : load->buf;
     CopySide order = {0};
     if (d->k->bufs.at[hbm].rank > NKI_DIMS || d->s->n_index > NKI_DIMS) {
         return no(d, "a copy of too many dimensions");
     }
-    if (on_chip(d->k, hbm) || !on_chip(d->k, chip) || d->k->bufs.at[chip].rank != 2 ||
+    if (nki_on_chip(d->k, hbm) || !nki_on_chip(d->k, chip) || d->k->bufs.at[chip].rank != 2 ||
         d->k->bufs.at[chip].space != SPACE_TILE) {
         return no(d, "a copy that is not between HBM and SBUF");
     }
@@ -338,13 +325,13 @@ static bool decode_dma(Decoder *d, const Expr *load, Instr *out)
 /* A load as a tile of the statement's shape, or as a column. */
 static bool is_load(const Expr *e)
 {
-    return bare(e)->kind == EXPR_LOAD;
+    return nki_bare(e)->kind == EXPR_LOAD;
 }
 
 static bool tile_load(Decoder *d, const Expr *e, const Indices *x, Operand *out, bool *column)
 {
     VarRef p;
-    e = bare(e);
+    e = nki_bare(e);
     if (e->kind != EXPR_LOAD || !chip_operand(d, e->buf, e->at, x, out, &p, column)) {
         return no(d, "an operand that is no tile");
     }
@@ -353,7 +340,7 @@ static bool tile_load(Decoder *d, const Expr *e, const Indices *x, Operand *out,
 
 static bool number_value(const Expr *e, double *out)
 {
-    e = bare(e);
+    e = nki_bare(e);
     if (e->kind != EXPR_CONST) {
         return false;
     }
@@ -395,7 +382,7 @@ static bool repeated_operand(Decoder *d, const Expr *e, const Indices *x, int64_
 static bool scalar_form(Decoder *d, const Expr *e, const Indices *x, Operand *tile,
                         ScalarOperand *s)
 {
-    e = bare(e);
+    e = nki_bare(e);
     if (e->kind != EXPR_OP || e->n_args != 2) {
         return false;
     }
@@ -447,7 +434,7 @@ static bool decode_activation(Decoder *d, const Expr *arg, const Indices *x, Ins
         return true;
     }
     ScalarOperand s;
-    const Expr *sum = bare(arg);
+    const Expr *sum = nki_bare(arg);
     for (uint32_t i = 0; i < 2 && sum->kind == EXPR_OP && sum->op == OP_ADD; i++) {
         if (small_operand(d, sum->arg[1 - i], x, &out->s1) &&
             scalar_form(d, sum->arg[i], x, &out->a, &out->s0) && out->s0.op == OP_MUL) {
@@ -500,7 +487,7 @@ static bool decode_position(Decoder *d, const Expr *e, const Indices *x, Instr *
 /* Does the select compare a position with 0? */
 static bool is_affine_select(const Expr *e)
 {
-    const Expr *c = bare(e->arg[0]);
+    const Expr *c = nki_bare(e->arg[0]);
     double zero = 1;
     return c->kind == EXPR_OP && c->n_args == 2 && c->arg[0]->kind == EXPR_INDEX &&
            number_value(c->arg[1], &zero) && !(zero < 0) && !(zero > 0);
@@ -510,7 +497,7 @@ static bool decode_op(Decoder *d, const Expr *e, const Indices *x, Instr *out)
 {
     double one = 0;
     if (e->op == OP_SELECT && is_affine_select(e)) {
-        const Expr *c = bare(e->arg[0]);
+        const Expr *c = nki_bare(e->arg[0]);
         out->kind = INSTR_AFFINE;
         out->op = c->op;
         return decode_position(d, c->arg[0], x, out) &&
@@ -564,7 +551,7 @@ static bool decode_matmul(Decoder *d, const Expr *e, const Indices *x, Instr *ou
 {
     VarRef k, k2;
     bool no_rows, no_columns;
-    const Expr *a = bare(e->arg[0]), *b = bare(e->arg[1]);
+    const Expr *a = nki_bare(e->arg[0]), *b = nki_bare(e->arg[1]);
     Indices rows = {.n = x->p != UINT32_MAX, .f = {x->p}};
     out->kind = INSTR_MATMUL;
     if (!chip_operand(d, a->buf, a->at, &rows, &out->a, &k, &no_rows) ||
@@ -577,7 +564,7 @@ static bool decode_matmul(Decoder *d, const Expr *e, const Indices *x, Instr *ou
 
 static bool decode_fold(Decoder *d, const Indices *x, Instr *out)
 {
-    const Expr *e = bare(d->s->value);
+    const Expr *e = nki_bare(d->s->value);
     out->op = d->s->fold;
     if (d->s->fold == OP_SUM && e->kind == EXPR_OP && e->op == OP_MUL && is_load(e->arg[0]) &&
         is_load(e->arg[1])) {
@@ -608,14 +595,14 @@ static bool decode_fold(Decoder *d, const Indices *x, Instr *out)
 
 static bool decode_scan(Decoder *d, const Indices *x, Instr *out)
 {
-    const Expr *e = bare(d->s->value), *a = e, *b = e;
+    const Expr *e = nki_bare(d->s->value), *a = e, *b = e;
     VarRef p, p2;
     bool column, column2;
     out->kind = INSTR_SCAN;
     out->op = d->s->fold;
     if (d->s->fold == OP_SUM && e->kind == EXPR_OP && e->op == OP_MUL) {
-        a = bare(e->arg[0]);
-        b = bare(e->arg[1]);
+        a = nki_bare(e->arg[0]);
+        b = nki_bare(e->arg[1]);
     }
     bool same = (d->s->fold == OP_SUM) == (a != b) && d->s->scan == 2 && !d->s->exclusive;
     if (!same || a->kind != EXPR_LOAD || b->kind != EXPR_LOAD ||
@@ -666,10 +653,10 @@ bool instr_decode(const Kernel *k, const Stmt *s, const int64_t *env, Instr *out
     Decoder d = {k, s, env, out, "a statement that is no instruction"};
     *out = (Instr){.stmt = s, .scale = 1.0};
     bool ok = false;
-    const Expr *e = bare(s->value);
+    const Expr *e = nki_bare(s->value);
     Indices x;
     if (e->kind == EXPR_LOAD && s->fold == OP_COPY &&
-        (!on_chip(k, s->dst) || !on_chip(k, e->buf))) {
+        (!nki_on_chip(k, s->dst) || !nki_on_chip(k, e->buf))) {
         ok = decode_dma(&d, e, out);
     } else if (!chip_result(&d, s->dst, s->at, &x, &out->dst)) {
         ok = false;

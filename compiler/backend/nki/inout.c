@@ -17,15 +17,6 @@ typedef struct Marks {
 
 typedef enum Where { WHERE_NONE, WHERE_CAME_IN, WHERE_RESULT } Where;
 
-static int64_t element_count(const Buffer *b, uint32_t from)
-{
-    int64_t n = 1;
-    for (uint32_t d = from; d < b->rank; d++) {
-        n = sat_mul(n, b->extent[d].n);
-    }
-    return n;
-}
-
 /* Marks a run of elements as stored (no `where`); or says whether they lie where the statement's
  * others do. */
 static bool visit_run(Marks *m, int64_t at, int64_t count, uint8_t *where)
@@ -58,7 +49,7 @@ static bool visit_operand(Marks *m, const Operand *o, uint8_t *where)
     int64_t at = o->pattern ? o->offset : 0, step[NKI_DIMS], count[NKI_DIMS];
     int64_t done[NKI_DIMS] = {0};
     for (uint32_t d = 0; d < o->n; d++) {
-        int64_t unit = o->pattern ? 1 : element_count(b, d + 1);
+        int64_t unit = o->pattern ? 1 : nki_elements(b, d + 1);
         at += o->pattern ? 0 : unit * o->start[d];
         step[d] = unit * o->stride[d];
         count[d] = o->count[d] == 0 ? 1 : o->count[d];
@@ -100,7 +91,7 @@ bool nki_copied(const Kernel *k, BufRef buf, bool *came_in)
     if (param < 0 || k->args.at[param].role != ARG_INOUT) {
         return false;
     }
-    int64_t size = element_count(&k->bufs.at[buf], 0);
+    int64_t size = nki_elements(&k->bufs.at[buf], 0);
     if (size > MOST_MARKED) {
         return true;
     }

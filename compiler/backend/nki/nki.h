@@ -270,6 +270,12 @@ int64_t nki_bank(const Kernel *k, BufRef buf);
 
 const char *nki_dtype(DType t);
 int64_t nki_bytes(DType t);
+/* ---- walk.c ---- */
+bool nki_on_chip(const Kernel *k, BufRef b);
+/* The value without its casts. */
+const Expr *nki_bare(const Expr *e);
+/* Elements of the dimensions from one on. */
+int64_t nki_elements(const Buffer *b, uint32_t from);
 
 /* A kernel that takes more instructions than a device program may have (NKI_INSTRUCTIONS, or
  * what the user says) is a list of blocks, its parts, after the allocations of what they hand

@@ -13,19 +13,6 @@ typedef struct Role {
     bool turned, sums;
 } Role;
 
-static bool on_chip(const Kernel *k, BufRef b)
-{
-    return k->bufs.at[b].space == SPACE_TILE || k->bufs.at[b].space == SPACE_ACC;
-}
-
-static const Expr *bare(const Expr *e)
-{
-    while (e->kind == EXPR_OP && e->op == OP_CAST) {
-        e = e->arg[0];
-    }
-    return e;
-}
-
 static const char *lower_case(Arena *a, const char *name)
 {
     char *out = str_format(a, "%s", name);
@@ -57,9 +44,9 @@ static bool is_turn(const Stmt *s, const Expr *load)
 static void note_copy(const Kernel *k, const Stmt *s, const Expr *load, Role *role)
 {
     Role *dst = &role[s->dst], *src = &role[load->buf];
-    if (!on_chip(k, load->buf)) {
+    if (!nki_on_chip(k, load->buf)) {
         dst->from = dst->from == NULL ? k->bufs.at[load->buf].name->text : dst->from;
-    } else if (!on_chip(k, s->dst)) {
+    } else if (!nki_on_chip(k, s->dst)) {
         src->to = src->to == NULL ? k->bufs.at[s->dst].name->text : src->to;
     } else if (dst->from == NULL && !dst->sums) {
         bool turn = is_turn(s, load);
@@ -79,7 +66,7 @@ static const char *role_name(Roll *r, BufRef b, const Role *role)
                    ? str_format(a, "%s_t_psum", lower_case(a, role->from))
                    : "in_psum";
     }
-    if (!on_chip(r->k, b)) {
+    if (!nki_on_chip(r->k, b)) {
         return buf->param >= 0 ? buf->name->text : stem(a, buf->name->text);
     }
     if (role->from != NULL) {
@@ -95,7 +82,7 @@ void roll_names(Roll *r)
     Role *role = ARENA_ARRAY(r->arena, k->bufs.n + 1, Role);
     StmtWalk w;
     for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
-        const Expr *e = bare(s->value);
+        const Expr *e = nki_bare(s->value);
         if (s->fold == OP_SUM && k->bufs.at[s->dst].space == SPACE_ACC) {
             role[s->dst].sums = true;
         } else if (e->kind == EXPR_LOAD && s->fold == OP_COPY) {

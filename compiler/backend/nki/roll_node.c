@@ -4,11 +4,6 @@
 
 #include "loop/walk.h"
 
-static bool on_chip(const Kernel *k, BufRef b)
-{
-    return k->bufs.at[b].space == SPACE_TILE || k->bufs.at[b].space == SPACE_ACC;
-}
-
 /* ---- to nodes ---- */
 
 typedef struct Gather {
@@ -48,7 +43,7 @@ static void gather_access(Gather *g, BufRef buf, const Affine *at)
     RollRef ref = {buf, g->base.n, covers(g, b, at)};
     vec_push(g->arena, &g->ref, ref);
     mix(g, (uint64_t)b->space * 64 + (uint64_t)b->dtype);
-    mix(g, on_chip(g->k, buf) ? 0 : 1 + (uint64_t)buf);
+    mix(g, nki_on_chip(g->k, buf) ? 0 : 1 + (uint64_t)buf);
     for (uint32_t d = 0; d < b->rank; d++) {
         vec_push(g->arena, &g->base, at[d].base);
         mix(g, at[d].n);
@@ -199,7 +194,7 @@ static void push_body(Roll *r, Stmt *const *body, uint32_t n_body)
         const Stmt *s = body[i];
         if (stmt_has_body(s)) {
             push_given(r, s);
-        } else if (s->kind != STMT_ALLOC || !on_chip(k, s->buf)) {
+        } else if (s->kind != STMT_ALLOC || !nki_on_chip(k, s->buf)) {
             push_node(r, s);
         }
     }
@@ -248,7 +243,8 @@ void roll_given(Roll *r, RollNode *n)
     n->step = ARENA_ARRAY(r->arena, n->n_base + 1, int64_t);
     n->own = ARENA_ARRAY(r->arena, n->n_ref + 1, bool);
     for (uint32_t x = 0; x < n->n_ref; x++) {
-        n->own[x] = on_chip(r->k, ref.at[x].buf) && r->buf.at[ref.at[x].buf].depth > r->depth;
+        n->own[x] =
+            nki_on_chip(r->k, ref.at[x].buf) && r->buf.at[ref.at[x].buf].depth > r->depth;
     }
     n->key = hash_mix(roll_loop_key(n), ++r->n_given); /* like no other */
 }
@@ -398,7 +394,7 @@ static void emit_begin(Emit *e, BufRef b, Stmts *out)
 {
     Arena *a = e->r->arena;
     const RollBuf *buf = &e->r->buf.at[b];
-    if (e->begun[b] || buf->alloc == NULL || !on_chip(e->r->k, b)) {
+    if (e->begun[b] || buf->alloc == NULL || !nki_on_chip(e->r->k, b)) {
         return;
     }
     e->begun[b] = true;

@@ -82,16 +82,6 @@ static bool fits(Split *s, const Part *p)
 
 /* ---- rows of a result ---- */
 
-/* The first dimension of a buffer that has more than one position: its rows are consecutive. */
-static uint32_t row_dim(const Buffer *b)
-{
-    uint32_t d = 0;
-    while (d + 1 < b->rank && b->extent[d].n == 1) {
-        d++;
-    }
-    return d;
-}
-
 static bool is_var(Affine x, VarRef *v)
 {
     if (x.base != 0 || x.n != 1 || x.term[0].coef != 1) {
@@ -123,7 +113,7 @@ static bool limit_stmt(Split *s, const Stmt *t, uint32_t dim, int64_t lo, int64_
 static bool limit_group(Split *s, const Part *item, int64_t lo, int64_t hi, Part *out)
 {
     const Stmt *last = item->body.at[item->body.n - 1];
-    uint32_t row = row_dim(&s->from->bufs.at[last->dst]);
+    uint32_t row = nki_row_dim(&s->from->bufs.at[last->dst]);
     for (uint32_t i = 0; i < item->body.n; i++) {
         const Stmt *t = item->body.at[i];
         uint32_t dim = row;
@@ -161,7 +151,7 @@ static bool writes_rows(const Split *s, const Stmt *loop, const Stmt *t)
 {
     const Buffer *b = &s->from->bufs.at[t->dst];
     VarRef v = 0;
-    if (b->rank == 0 || !is_var(t->at[row_dim(b)], &v)) {
+    if (b->rank == 0 || !is_var(t->at[nki_row_dim(b)], &v)) {
         return false;
     }
     bool row = v == loop->var && loop->step == 1;
@@ -206,11 +196,11 @@ static int64_t item_rows(Split *s, const Part *item, int64_t *step)
         return 0;
     }
     const Buffer *b = &s->from->bufs.at[last->dst];
-    if (b->rank == 0 || b->extent[row_dim(b)].n < 2) {
+    if (b->rank == 0 || b->extent[nki_row_dim(b)].n < 2) {
         s->why = "its result is a single number";
         return 0;
     }
-    return b->extent[row_dim(b)].n;
+    return b->extent[nki_row_dim(b)].n;
 }
 
 static bool item_part(Split *s, const Part *item, int64_t lo, int64_t hi, Part *out)

@@ -32,9 +32,26 @@ typedef struct Walk {
     const char *why;
 } Walk;
 
-static bool on_chip(const Kernel *k, BufRef b)
+bool nki_on_chip(const Kernel *k, BufRef b)
 {
     return k->bufs.at[b].space == SPACE_TILE || k->bufs.at[b].space == SPACE_ACC;
+}
+
+const Expr *nki_bare(const Expr *e)
+{
+    while (e->kind == EXPR_OP && e->op == OP_CAST) {
+        e = e->arg[0];
+    }
+    return e;
+}
+
+int64_t nki_elements(const Buffer *b, uint32_t from)
+{
+    int64_t n = 1;
+    for (uint32_t d = from; d < b->rank; d++) {
+        n = sat_mul(n, b->extent[d].n);
+    }
+    return n;
 }
 
 static bool walk_stops(Walk *w, const Stmt *s, const char *why)
@@ -259,7 +276,7 @@ static bool walk_stmt(Walk *w, const Stmt *s, uint32_t *place)
         }
         return walk_guarded(w, s, 0, place);
     case STMT_ALLOC:
-        return !on_chip(w->k, s->buf) || visit_alloc(w, s);
+        return !nki_on_chip(w->k, s->buf) || visit_alloc(w, s);
     case STMT_TILE:
         return w->depth > 0 ? visit_in_loop(w, s, (*place)++) : visit_once(w, s, (*place)++);
     }
