@@ -99,12 +99,17 @@ void price_engines(const Nest *nest, const LeafPrice *leaves, uint32_t n, NestCo
         }
         double shared = shared_trips(&leaves[first], k - first);
         double all = all_engines(&sum);
+        uint32_t deepest = 0;
+        for (uint32_t i = first; i < k; i++) {
+            deepest = leaves[i].depth > deepest ? leaves[i].depth : deepest;
+        }
         sum.trips = INFINITY;
         for (uint32_t i = first; i < k;
              i++) { /* loops around some of them are steps of an iteration */
             double steps = leaves[i].engines.trips * leaves[i].executions / shared;
             double trips = shared * (steps > 1.0 ? steps : 1.0);
-            bool little = all_engines(&leaves[i].engines) * leaves[i].executions < LITTLE * all;
+            bool little = leaves[i].depth < deepest &&
+                          all_engines(&leaves[i].engines) * leaves[i].executions < LITTLE * all;
             sum.trips = trips < sum.trips && !little ? trips : sum.trips;
         }
         sum.trips = sum.trips < INFINITY ? sum.trips : shared;
