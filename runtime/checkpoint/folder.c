@@ -3,6 +3,8 @@
  * dimensions, the results one after the other, and a sum of all bytes before. */
 #include "tdsl/checkpoint.h"
 
+#include "internal.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -42,6 +44,7 @@ struct tdsl_checkpoint {
     char fault[FAULT_BYTES];
 };
 
+TDSL_PRINTF(2, 3)
 static tdsl_status fail(tdsl_checkpoint *c, const char *format, ...)
 {
     va_list list;
