@@ -304,22 +304,22 @@ CheckedExpr *gather_check(Kern *k, AstId ast, uint32_t value);
 
 /* ---- check_scatter.c ---- */
 /* The left side of `G[tok[n], e] += ..`. */
-typedef struct Scatter {
+typedef struct ScatterLeft {
     uint32_t target, rank;
     int32_t label[RANK_LIMIT];      /* of each dimension */
     CheckedExpr *place[RANK_LIMIT]; /* where the position is no plain index; else null */
     uint32_t first;                 /* labels from here on stand in positions */
-    int32_t summed[4 * RANK_LIMIT];
+    int32_t *summed;
     uint32_t n_summed;
-} Scatter;
+} ScatterLeft;
 /* False after a report. */
-bool scatter_left(Kern *k, const AstNode *left, uint32_t target, Scatter *s);
+bool scatter_left(Kern *k, const AstNode *left, uint32_t target, ScatterLeft *s);
 /* Has each place one element at most? False after a report. */
-bool scatter_is_one(Kern *k, const AstNode *left, const Scatter *s);
+bool scatter_is_one(Kern *k, const AstNode *left, const ScatterLeft *s);
 /* Where an element takes part. */
-CheckedExpr *scatter_where(Kern *k, AstId ast, Span at, const Scatter *s);
+CheckedExpr *scatter_where(Kern *k, AstId ast, Span at, const ScatterLeft *s);
 /* The sum, over what stands in positions, of what takes part. */
-CheckedExpr *scatter_sum(Kern *k, AstId ast, const Scatter *s, CheckedExpr *value,
+CheckedExpr *scatter_sum(Kern *k, AstId ast, const ScatterLeft *s, CheckedExpr *value,
                          CheckedExpr *when);
 
 /* ---- check_call.c ---- */

@@ -13,7 +13,7 @@ static const AstNode *node(const Kern *k, AstId id)
     return ast_node(&k->c->program->ast, id);
 }
 
-static bool plain_index(Kern *k, Scatter *s, uint32_t axis, AstId id, int32_t *label)
+static bool plain_index(Kern *k, ScatterLeft *s, uint32_t axis, AstId id, int32_t *label)
 {
     const AstNode i = *node(k, id);
     uint32_t before = 0;
@@ -31,7 +31,7 @@ static bool plain_index(Kern *k, Scatter *s, uint32_t axis, AstId id, int32_t *l
 }
 
 /* The index of a dimension whose position is a value. */
-static int32_t own_index(Kern *k, const Scatter *s, uint32_t axis, Span span)
+static int32_t own_index(Kern *k, const ScatterLeft *s, uint32_t axis, Span span)
 {
     int32_t label = label_new(k, NULL, span, true);
     Label *l = &k->labels.at[label];
@@ -40,9 +40,9 @@ static int32_t own_index(Kern *k, const Scatter *s, uint32_t axis, Span span)
     return label;
 }
 
-bool scatter_left(Kern *k, const AstNode *left, uint32_t target, Scatter *s)
+bool scatter_left(Kern *k, const AstNode *left, uint32_t target, ScatterLeft *s)
 {
-    *s = (Scatter){.target = target, .rank = left->n - 1};
+    *s = (ScatterLeft){.target = target, .rank = left->n - 1};
     bool ok = index_count_fits(k, left, target);
     for (uint32_t a = 0; ok && a < s->rank; a++) {
         AstId id = left->child[a + 1];
@@ -64,6 +64,7 @@ bool scatter_left(Kern *k, const AstNode *left, uint32_t target, Scatter *s)
             ok = s->place[a]->dtype != DTYPE_NONE;
         }
     }
+    s->summed = ARENA_ARRAY(k->c->arena, (size_t)k->labels.n - s->first + 1, int32_t);
     for (uint32_t l = s->first; l < k->labels.n; l++) {
         if (!k->labels.at[l].bound) {
             k->labels.at[l].bound = true;
@@ -73,7 +74,7 @@ bool scatter_left(Kern *k, const AstNode *left, uint32_t target, Scatter *s)
     return ok;
 }
 
-bool scatter_is_one(Kern *k, const AstNode *left, const Scatter *s)
+bool scatter_is_one(Kern *k, const AstNode *left, const ScatterLeft *s)
 {
     if (s->n_summed > 0) {
         const Label *l = &k->labels.at[s->summed[0]];
@@ -87,7 +88,7 @@ bool scatter_is_one(Kern *k, const AstNode *left, const Scatter *s)
     return s->n_summed == 0;
 }
 
-CheckedExpr *scatter_where(Kern *k, AstId ast, Span at, const Scatter *s)
+CheckedExpr *scatter_where(Kern *k, AstId ast, Span at, const ScatterLeft *s)
 {
     CheckedExpr *when = NULL;
     for (uint32_t a = 0; a < s->rank; a++) {
@@ -106,7 +107,7 @@ CheckedExpr *scatter_where(Kern *k, AstId ast, Span at, const Scatter *s)
     return when;
 }
 
-CheckedExpr *scatter_sum(Kern *k, AstId ast, const Scatter *s, CheckedExpr *value,
+CheckedExpr *scatter_sum(Kern *k, AstId ast, const ScatterLeft *s, CheckedExpr *value,
                          CheckedExpr *when)
 {
     Op op = value->dtype == DTYPE_BOOL ? OP_ANY : OP_SUM; /* += of bool is "or" */

@@ -52,7 +52,7 @@ typedef struct Left {
     uint32_t target; /* if known */
     uint32_t rank;
     int32_t label[RANK_LIMIT];
-    Scatter scatter;
+    ScatterLeft scatter;
 } Left;
 
 /* Is there something before the statement? */

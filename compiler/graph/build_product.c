@@ -320,7 +320,7 @@ static View repeat_all(Build *b, const CheckedExpr *e, View folded, const int32_
 
 View reduce_build(Build *b, const CheckedExpr *e, const Root *root)
 {
-    int32_t missing[RANK_LIMIT];
+    int32_t *missing = ARENA_ARRAY(b->arena, (size_t)e->rank + 1, int32_t);
     const CheckedExpr *body = e->arg[0];
     bool products = body->dtype == DTYPE_BOOL ? e->op == OP_ANY : e->op == OP_SUM;
     if (products) {

@@ -246,8 +246,8 @@ static Verdict scale_constant(Rewriter *r, NodeSpec *s, NodeRef *done)
 
 /* ---- positions that wrap around ---- */
 
-/* An integer of one label, as the only operand of which other labels exist. */
-static NodeRef wrapped_map(Rewriter *r, const NodeSpec *like, Op op, DType t, NodeRef x,
+/* A map of two operands of at most one dimension, which is the same. */
+static NodeRef map_of_places(Rewriter *r, const NodeSpec *like, Op op, DType t, NodeRef x,
                            NodeRef y)
 {
     static const Index own[1] = {{0, 0}};
@@ -295,10 +295,10 @@ static Verdict wrap_index(Rewriter *r, NodeSpec *s, NodeRef *done)
                    : of->op != OP_CONST || of->value.i != n.n) {
         return RULE_NO;
     }
-    NodeRef first_place = wrapped_map(r, s, OP_MOD, DTYPE_I64, shift, extent);
-    NodeRef place = wrapped_map(r, s, OP_ADD, DTYPE_I64, index, first_place);
-    NodeRef beyond = wrapped_map(r, s, OP_GE, DTYPE_BOOL, place, extent);
-    NodeRef behind = wrapped_map(r, s, OP_SUB, DTYPE_I64, place, extent);
+    NodeRef first_place = map_of_places(r, s, OP_MOD, DTYPE_I64, shift, extent);
+    NodeRef place = map_of_places(r, s, OP_ADD, DTYPE_I64, index, first_place);
+    NodeRef beyond = map_of_places(r, s, OP_GE, DTYPE_BOOL, place, extent);
+    NodeRef behind = map_of_places(r, s, OP_SUB, DTYPE_I64, place, extent);
     const NodeRef operand[3] = {beyond, behind, place};
     const Access access[3] = {s->access[0], s->access[0], s->access[0]};
     s->op = OP_SELECT;

@@ -33,7 +33,13 @@ def each(pattern, n, join=""):
     return join.join(pattern.replace("##", str(k + 1)).replace("#", str(k)) for k in range(n))
 
 
+# 20 positions that are values, each of 20 indices.
+WIDE = f"p#: i32[{', '.join(['1'] * 20)}]"
+PLACES = ", ".join(f"p{k}[{each(f'i{k}_#', 20, ',')}]" for k in range(20))
+
 PROGRAMS = {
+    "indices of gathers": f"kernel k(y: f64[{','.join(['4'] * 20)}], {each(WIDE, 20, ', ')}) -> (s: f64) {{ s = y[{PLACES}]; }}",
+    "indices of scatters": f"kernel k(y: inout f64[{','.join(['4'] * 20)}], {each(WIDE, 20, ', ')}) {{ y[{PLACES}] += 1; }}",
     "zeros": b"\0" * MIB, "byte 255": b"\xff" * MIB, "every byte": bytes(range(256)) * 4096,
     "newlines": "\n" * MIB, "blanks": " " * MIB, "comments": "//\n" * 330000, "open comment": "/*" + "x" * MIB,
     "open string": '"' + "x" * MIB, "accents": "é" * 500000, "pictures": body("\U0001f600" * 200000),
