@@ -248,7 +248,7 @@ static Verdict scale_constant(Rewriter *r, NodeSpec *s, NodeRef *done)
 
 /* A map of two operands of at most one dimension, which is the same. */
 static NodeRef map_of_places(Rewriter *r, const NodeSpec *like, Op op, DType t, NodeRef x,
-                           NodeRef y)
+                             NodeRef y)
 {
     static const Index own[1] = {{0, 0}};
     static const int32_t out[1] = {0};
