@@ -104,6 +104,15 @@ bool access_eq(Access x, Access y)
     return same;
 }
 
+bool access_is_own(const Node *node, Access a)
+{
+    bool own = a.rank == node->rank;
+    for (uint32_t d = 0; own && d < a.rank; d++) {
+        own = a.index[d].label == node->out[d] && a.index[d].offset == 0;
+    }
+    return own;
+}
+
 static bool accesses_equal(const Node *a, const Node *b)
 {
     bool same = true;

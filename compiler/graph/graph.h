@@ -285,6 +285,8 @@ NodeRef graph_clone_node(Graph *to, const Graph *from, NodeRef node, const NodeR
 uint32_t *graph_readers(Arena *arena, const Graph *g);
 /* Are the same positions read, of values of one rank? */
 bool access_eq(Access x, Access y);
+/* Is each element of the result of `node`, in whose labels the access is, made of the element at its own place? */
+bool access_is_own(const Node *node, Access a);
 /* Indices of `inner` (given in some node's labels) rewritten in the labels of its reader, which reads that node at
  * `outer`: label out[d] of the node becomes outer.index[d]. */
 Access access_compose(Arena *arena, const Node *node, Access inner, Access outer);

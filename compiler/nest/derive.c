@@ -55,12 +55,8 @@ bool nest_loop_is_full(const Nest *nest, uint32_t loop)
 
 bool nest_goes_into(const Node *n, const Node *init)
 {
-    bool same = (node_is_expression(init) || init->op == OP_EINSUM) && init->acc == n->acc &&
-                init->rank == n->rank;
-    for (uint32_t d = 0; same && d < n->rank; d++) {
-        same = n->access[n->n_operands - 1].index[d].label == n->out[d];
-    }
-    return same;
+    return (node_is_expression(init) || init->op == OP_EINSUM) && init->acc == n->acc &&
+           access_is_own(n, n->access[n->n_operands - 1]);
 }
 
 NodeRef nest_place_of(const Nest *nest, NodeRef n)
@@ -80,12 +76,9 @@ bool nest_begins_there(const Nest *nest, NodeRef n)
     }
     const Node *init = graph_node(nest->graph, x);
     const NestValue *v = &nest->values[nest_place_of(nest, n)];
-    bool own = init->op == OP_INPUT && v->residence == RESIDE_RESULT &&
-               nest->graph->results.at[v->result].param == (int32_t)init->param;
-    for (uint32_t d = 0; own && d < init->rank; d++) {
-        own = node->access[node->n_operands - 1].index[d].label == node->out[d];
-    }
-    return own;
+    return init->op == OP_INPUT && v->residence == RESIDE_RESULT &&
+           nest->graph->results.at[v->result].param == (int32_t)init->param &&
+           access_is_own(node, node->access[node->n_operands - 1]);
 }
 
 static uint32_t depth_of(const NestItem *items, uint32_t at)

@@ -4,15 +4,6 @@
  * that nothing reads later. */
 #include "nest/parts.h"
 
-static bool is_identity(const Node *n, Access a)
-{
-    bool same = a.rank == n->rank;
-    for (uint32_t d = 0; same && d < a.rank; d++) {
-        same = a.index[d].label == n->out[d] && a.index[d].offset == 0;
-    }
-    return same;
-}
-
 static bool is_param(const Graph *g, NodeRef leaf, uint32_t param)
 {
     const Node *n = graph_node(g, leaf);
@@ -79,7 +70,8 @@ static bool reads_own_param(const NestFacts *f, NodeRef n, bool first, uint32_t 
     for (uint32_t i = 0; i < f->uses[n].list.n; i++) {
         const Use *use = &f->uses[n].list.at[i];
         bool before = node_is_expression(node) || (first && use->apart);
-        if (is_param(f->g, use->node, param) && (!before || !is_identity(node, use->access))) {
+        if (is_param(f->g, use->node, param) &&
+            (!before || !access_is_own(node, use->access))) {
             return false;
         }
     }
@@ -129,7 +121,7 @@ bool nest_reads_own_element(const NestFacts *f, NodeRef n, NodeRef p)
     bool same = true;
     for (uint32_t i = 0; same && i < f->uses[n].list.n; i++) {
         const Use *use = &f->uses[n].list.at[i];
-        same = use->node != p || is_identity(graph_node(f->g, n), use->access);
+        same = use->node != p || access_is_own(graph_node(f->g, n), use->access);
     }
     return same;
 }

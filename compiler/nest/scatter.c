@@ -56,14 +56,9 @@ static bool keeps_own(const Nest *nest, const NestValue *values, NodeRef n)
     const NodeRef old = select->operand[2];
     const Node *input = graph_node(g, old);
     const NestValue *v = &values[n];
-    bool same = select->access[2].rank == select->rank;
-    for (uint32_t d = 0; d < select->rank && same; d++) {
-        same = select->access[2].index[d].label == select->out[d] &&
-               select->access[2].index[d].offset == 0;
-    }
     bool updated = v->residence == RESIDE_RESULT && input->op == OP_INPUT &&
                    g->results.at[v->result].param == (int32_t)input->param;
-    return same && (updated || v->in_place == old);
+    return access_is_own(select, select->access[2]) && (updated || v->in_place == old);
 }
 
 bool nest_scatter(Arena *arena, const Nest *nest, const NestValue *values, NodeRef n,

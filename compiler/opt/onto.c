@@ -62,15 +62,6 @@ static bool is_sum(const Graph *g, NodeRef r, const Factor *t)
            (scale_of(g, n) >= 0 && t->n_scales < SCALES);
 }
 
-static bool is_own(const Node *n, const Access *a)
-{
-    bool own = a->rank == n->rank;
-    for (uint32_t d = 0; own && d < a->rank; d++) {
-        own = a->index[d].label == n->out[d];
-    }
-    return own;
-}
-
 /* A sum of select(key == index(i), x, 0), i of the result: what is added changes few of its elements, perhaps. */
 static bool is_scatter(const Graph *g, const Node *n)
 {
@@ -171,7 +162,8 @@ static bool take_apart(Joiner *j, NodeRef sum)
             if (scale >= 0) {
                 t.scale[t.n_scales++] = n->operand[scale];
             }
-            bool alone = (int)k != scale && j->readers[o] == 1 && is_own(n, &n->access[k]);
+            bool alone =
+                (int)k != scale && j->readers[o] == 1 && access_is_own(n, n->access[k]);
             bool plain = !t.negative && t.n_scales == 0;
             bool term =
                 alone && is_addend(j->g, o) && (plain || graph_node(j->g, o)->op == OP_EINSUM);
@@ -248,7 +240,7 @@ static NodeRef rest_of(Joiner *j, NodeRef sum, NodeRef r)
         return NODE_NONE;
     }
     bool negative = n->op == OP_SUB && last == 1;
-    return !negative && is_own(n, &access[0])
+    return !negative && access_is_own(n, access[0])
                ? operand[0]
                : make_like(j, r, negative ? OP_NEG : OP_COPY, 1, operand, access);
 }
