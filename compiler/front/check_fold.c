@@ -51,10 +51,14 @@ static int32_t reduction_label(Kern *k, AstId id, uint32_t *before)
     return label;
 }
 
+CheckedExpr *both_hold(Kern *k, AstId id, Span span, CheckedExpr *when, CheckedExpr *also)
+{
+    return when == NULL ? also : chain_of_two(k, OP_AND, id, span, when, also);
+}
+
 static void join_condition(Kern *k, AstId id, CheckedExpr *condition, CheckedExpr **when)
 {
-    Span span = ast_node(&k->c->program->ast, id)->span;
-    *when = *when == NULL ? condition : chain_of_two(k, OP_AND, id, span, *when, condition);
+    *when = both_hold(k, id, ast_node(&k->c->program->ast, id)->span, *when, condition);
 }
 
 /* `i < n`, `j <= i`, `k < n[b]` in the list: perhaps a new index, and what the others must be for an element to take part.

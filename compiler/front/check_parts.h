@@ -185,6 +185,8 @@ DType dtype_declared(Kern *k, const AstNode *type);
 void kernel_check(Check *c, AstId ast);
 
 /* ---- check_statement.c ---- */
+/* A new index of the left side. False after a report: it has one of this name. */
+bool left_index(Kern *k, const AstNode *i, int32_t *label);
 void statement_check(Kern *k, AstId ast);
 
 /* ---- check_extent.c ---- */
@@ -308,7 +310,6 @@ typedef struct ScatterLeft {
     uint32_t target, rank;
     int32_t label[RANK_LIMIT];      /* of each dimension */
     CheckedExpr *place[RANK_LIMIT]; /* where the position is no plain index; else null */
-    uint32_t first;                 /* labels from here on stand in positions */
     int32_t *summed;
     uint32_t n_summed;
 } ScatterLeft;
@@ -319,8 +320,7 @@ bool scatter_is_one(Kern *k, const AstNode *left, const ScatterLeft *s);
 /* Where an element takes part. */
 CheckedExpr *scatter_where(Kern *k, AstId ast, Span at, const ScatterLeft *s);
 /* The sum, over what stands in positions, of what takes part. */
-CheckedExpr *scatter_sum(Kern *k, AstId ast, const ScatterLeft *s, CheckedExpr *value,
-                         CheckedExpr *when);
+CheckedExpr *scatter_sum(Kern *k, const ScatterLeft *s, CheckedExpr *value, CheckedExpr *when);
 
 /* ---- check_call.c ---- */
 CheckedExpr *call_check(Kern *k, AstId ast);
@@ -341,6 +341,8 @@ CheckedExpr *fold_check(Kern *k, AstId ast, const AstNode *n, Op op, FoldBody *m
 /* The same inside of a fold over the same names: the indices are others, with names of their own. */
 CheckedExpr *fold_again(Kern *k, AstId ast, const AstNode *n, Op op, FoldBody *make,
                         CheckedExpr **condition);
+/* Two conditions; `when` may be null. */
+CheckedExpr *both_hold(Kern *k, AstId id, Span span, CheckedExpr *when, CheckedExpr *also);
 /* The body where the condition holds, and what changes nothing elsewhere. */
 CheckedExpr *fold_where(Kern *k, Op op, CheckedExpr *body, CheckedExpr *when);
 FoldBody fold_plain; /* what stands in parentheses */
@@ -368,6 +370,8 @@ bool einsum_is(const AstNode *n);
 /* ---- check_sums.c ---- */
 /* Wraps the silent sums of a term in a reduction; `lone`: the term is the whole right side. */
 CheckedExpr *sums_explicit(Kern *k, CheckedExpr *term, uint32_t first_label, bool lone);
+/* Over these labels, which are kept; of bool it is whether any is true. */
+CheckedExpr *sum_over(Kern *k, CheckedExpr *e, int32_t *label, uint32_t n);
 /* After the last of several terms: an index that one sums with extent 1 stretches to its extent in others. False after a
  * report. */
 bool sums_agree(Kern *k);

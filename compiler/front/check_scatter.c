@@ -13,31 +13,12 @@ static const AstNode *node(const Kern *k, AstId id)
     return ast_node(&k->c->program->ast, id);
 }
 
-static bool plain_index(Kern *k, ScatterLeft *s, uint32_t axis, AstId id, int32_t *label)
+/* The index has all positions of the dimension. */
+static void give_extent(Kern *k, const ScatterLeft *s, uint32_t axis)
 {
-    const AstNode i = *node(k, id);
-    uint32_t before = 0;
-    if (map_get(&k->label_by_name, i.name->id, &before) && before > 0) {
-        Diagnostic *d = diag_error(&k->c->ctx->diags, E_REPEATED_INDEX, i.span,
-                                   "index '%s' is twice on the left", i.name->text);
-        mark_other(k->c, d, k->labels.at[before - 1].span, "first here");
-        return false;
-    }
-    *label = label_new(k, i.name, i.span, true);
-    Label *l = &k->labels.at[*label];
+    Label *l = &k->labels.at[s->label[axis]];
     l->extent = k->k->values.at[s->target].type.dims[axis];
     l->given = true;
-    return true;
-}
-
-/* The index of a dimension whose position is a value. */
-static int32_t own_index(Kern *k, const ScatterLeft *s, uint32_t axis, Span span)
-{
-    int32_t label = label_new(k, NULL, span, true);
-    Label *l = &k->labels.at[label];
-    l->extent = k->k->values.at[s->target].type.dims[axis];
-    l->given = l->valued = true;
-    return label;
 }
 
 bool scatter_left(Kern *k, const AstNode *left, uint32_t target, ScatterLeft *s)
@@ -52,20 +33,24 @@ bool scatter_left(Kern *k, const AstNode *left, uint32_t target, ScatterLeft *s)
                        "beside a position that is a value, an index on the left is a name");
             ok = false;
         } else if (i.kind == AST_NAME && !position_is_value(k, id)) {
-            ok = plain_index(k, s, a, id, &s->label[a]);
-        } else {
-            s->label[a] = own_index(k, s, a, i.span);
+            ok = left_index(k, &i, &s->label[a]);
+        } else { /* an index of its own */
+            s->label[a] = label_new(k, NULL, i.span, true);
+            k->labels.at[s->label[a]].valued = true;
+        }
+        if (ok) {
+            give_extent(k, s, a);
         }
     }
-    s->first = k->labels.n;
+    uint32_t first = k->labels.n; /* labels from here on stand in positions */
     for (uint32_t a = 0; ok && a < s->rank; a++) {
         if (k->labels.at[s->label[a]].name == NULL) {
             s->place[a] = position_check(k, target, a, left->child[a + 1]);
             ok = s->place[a]->dtype != DTYPE_NONE;
         }
     }
-    s->summed = ARENA_ARRAY(k->c->arena, (size_t)k->labels.n - s->first + 1, int32_t);
-    for (uint32_t l = s->first; l < k->labels.n; l++) {
+    s->summed = ARENA_ARRAY(k->c->arena, (size_t)k->labels.n - first + 1, int32_t);
+    for (uint32_t l = first; l < k->labels.n; l++) {
         if (!k->labels.at[l].bound) {
             k->labels.at[l].bound = true;
             s->summed[s->n_summed++] = (int32_t)l;
@@ -101,26 +86,15 @@ CheckedExpr *scatter_where(Kern *k, AstId ast, Span at, const ScatterLeft *s)
             is->placed = true;
             is->read = s->target;
             is->dim = (int32_t)a;
-            when = when == NULL ? is : chain_of_two(k, OP_AND, ast, at, when, is);
+            when = both_hold(k, ast, at, when, is);
         }
     }
     return when;
 }
 
-CheckedExpr *scatter_sum(Kern *k, AstId ast, const ScatterLeft *s, CheckedExpr *value,
-                         CheckedExpr *when)
+CheckedExpr *scatter_sum(Kern *k, const ScatterLeft *s, CheckedExpr *value, CheckedExpr *when)
 {
-    Op op = value->dtype == DTYPE_BOOL ? OP_ANY : OP_SUM; /* += of bool is "or" */
-    CheckedExpr *term = fold_where(k, op, value, when);
-    if (s->n_summed == 0) {
-        return term;
-    }
-    CheckedExpr *sum = expr_new(k, CHECKED_REDUCE, ast, term->span);
-    sum->op = op;
-    sum->dtype = term->dtype;
-    sum->n = 1;
-    sum->arg = arena_copy(k->c->arena, &term, sizeof term);
-    sum->rank = s->n_summed;
-    sum->label = arena_copy(k->c->arena, s->summed, s->n_summed * sizeof s->summed[0]);
-    return sum;
+    CheckedExpr *term =
+        fold_where(k, value->dtype == DTYPE_BOOL ? OP_ANY : OP_SUM, value, when);
+    return s->n_summed == 0 ? term : sum_over(k, term, s->summed, s->n_summed);
 }

@@ -107,6 +107,19 @@ static bool left_assignable(Kern *k, Left *l)
     return true;
 }
 
+bool left_index(Kern *k, const AstNode *i, int32_t *label)
+{
+    uint32_t before = 0;
+    if (map_get(&k->label_by_name, i->name->id, &before) && before > 0) {
+        Diagnostic *d = diag_error(&k->c->ctx->diags, E_REPEATED_INDEX, i->span,
+                                   "index '%s' is twice on the left", i->name->text);
+        mark_other(k->c, d, k->labels.at[before - 1].span, "first here");
+        return false;
+    }
+    *label = label_new(k, i->name, i->span, true);
+    return true;
+}
+
 /* An index that stands in sums too has the extent of what is declared: where it stands alone, there may be more. */
 static void give_declared(Kern *k, const Left *l, Sym name, uint32_t axis)
 {
@@ -250,7 +263,6 @@ static bool left_indices(Kern *k, Left *l)
     }
     for (uint32_t a = 1; a < l->n->n; a++) {
         const AstNode *i = node(k, l->n->child[a]);
-        uint32_t before = 0;
         if (i->kind == AST_COMPARE) {
             CheckedExpr *none = NULL;
             ok = position_item(k, l->n->child[a], true, &l->label[l->rank], &none) && ok;
@@ -260,14 +272,11 @@ static bool left_indices(Kern *k, Left *l)
                 diag_error(&k->c->ctx->diags, E_SYNTAX, i->span, "an index is a name");
             }
             ok = false;
-        } else if (map_get(&k->label_by_name, i->name->id, &before) && before > 0) {
-            Diagnostic *d = diag_error(&k->c->ctx->diags, E_REPEATED_INDEX, i->span,
-                                       "index '%s' is twice on the left", i->name->text);
-            mark_other(k->c, d, k->labels.at[before - 1].span, "first here");
-            ok = false;
-        } else {
-            l->label[l->rank++] = label_new(k, i->name, i->span, true);
+        } else if (left_index(k, i, &l->label[l->rank])) {
+            l->rank++;
             give_declared(k, l, i->name, a - 1);
+        } else {
+            ok = false;
         }
     }
     if (ok) {
@@ -511,7 +520,7 @@ static CheckedExpr *scattered(Kern *k, Left *l, AstId ast, CheckedExpr *right)
         CheckedExpr *three[3] = {when, right, old_value(k, l, ast)};
         return expr_map(k, OP_SELECT, ast, right->span, l->n->span, three, 3);
     }
-    return scatter_sum(k, ast, &l->scatter, right, when);
+    return scatter_sum(k, &l->scatter, right, when);
 }
 
 /* `B = einsum(...)`: the einsum's own statement, with B as its target. */

@@ -154,10 +154,21 @@ static void check_counts(Sums *s, const Label *l, uint32_t k)
     }
 }
 
+CheckedExpr *sum_over(Kern *k, CheckedExpr *e, int32_t *label, uint32_t n)
+{
+    CheckedExpr *sum = expr_new(k, CHECKED_REDUCE, e->ast, e->span);
+    sum->op = e->dtype == DTYPE_BOOL ? OP_ANY : OP_SUM;
+    sum->dtype = e->dtype;
+    sum->n = 1;
+    sum->arg = arena_copy(k->c->arena, &e, sizeof e);
+    sum->rank = n;
+    sum->label = label;
+    return sum;
+}
+
 /* The sum goes around the product and inside what divides it: `sum[k](A[k] * B[k]) / z`. */
 static CheckedExpr *wrap(Kern *k, CheckedExpr *e, int32_t *summed, uint32_t n)
 {
-    Arena *arena = k->c->arena;
     if (e->kind == CHECKED_MAP) { /* a minus */
         e->arg[0] = wrap(k, e->arg[0], summed, n);
         return e;
@@ -180,14 +191,7 @@ static CheckedExpr *wrap(Kern *k, CheckedExpr *e, int32_t *summed, uint32_t n)
         }
         return outer;
     }
-    CheckedExpr *sum = expr_new(k, CHECKED_REDUCE, e->ast, e->span);
-    sum->op = e->dtype == DTYPE_BOOL ? OP_ANY : OP_SUM;
-    sum->dtype = e->dtype;
-    sum->n = 1;
-    sum->arg = arena_copy(arena, &e, sizeof e);
-    sum->rank = n;
-    sum->label = summed;
-    return sum;
+    return sum_over(k, e, summed, n);
 }
 
 CheckedExpr *sums_explicit(Kern *k, CheckedExpr *term, uint32_t first_label, bool lone)
