@@ -426,33 +426,23 @@ tdsl_status tdsl_dist_predict(const tdsl_dist_info *dist, const tdsl_mesh *mesh,
     return status;
 }
 
-/* What the best grid depends on. */
-static uint64_t setting_hash(const Setting *s)
-{
-    uint64_t h = 1469598103934665603u ^ (uint64_t)(uintptr_t)s->dist;
-    const char *text = s->dist->kernel->digest;
-    for (; text != NULL && *text != '\0'; text++) { /* another plan may lie at this address */
-        h = (h ^ (uint64_t)(unsigned char)*text) * 1099511628211u;
-    }
-    for (int32_t d = 0; d < s->dist->kernel->n_dims; d++) {
-        h = (h ^ (uint64_t)s->all[d]) * 1099511628211u;
-    }
-    for (int32_t a = 0; a < s->mesh->n_axes; a++) {
-        h = (h ^ (uint64_t)s->mesh->size[a]) * 1099511628211u;
-    }
-    return h | 1;
-}
+/* Grids that a thread has found, each at the place of its hash: calls are of few kernels and sizes again and again. */
+#define KNOWN 8
+
+typedef struct Known {
+    uint64_t hash; /* 0: none */
+    tdsl_grid grid;
+} Known;
 
 tdsl_grid tdsl_grid_best(const Setting *s)
 {
-    static _Thread_local uint64_t last; /* calls are of the same sizes again and again */
-    static _Thread_local tdsl_grid grid;
-    uint64_t hash = setting_hash(s);
-    if (last != hash) {
+    static _Thread_local Known known[KNOWN];
+    uint64_t hash = tdsl_setting_hash(s) ^ (uint64_t)(uintptr_t)s->dist;
+    Known *k = &known[(hash >> 32) % KNOWN];
+    if (k->hash != (hash | 1)) {
         tdsl_dist_choice at[KEPT];
         (void)find_grids(s, &node, at);
-        grid = at[0].grid;
-        last = hash;
+        *k = (Known){hash | 1, at[0].grid};
     }
-    return grid;
+    return k->grid;
 }

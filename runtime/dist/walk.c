@@ -316,23 +316,33 @@ tdsl_range tdsl_dist_part(const tdsl_dist_info *dist, const tdsl_mesh *mesh, int
 
 /* ---- all ranks as one ---- */
 
-/* A number that differs where plan, sizes or mesh do. */
-static int64_t digest(const Setting *s)
+static uint64_t mix(uint64_t h, int64_t n)
+{
+    return (h ^ (uint64_t)n) * 1099511628211u;
+}
+
+uint64_t tdsl_setting_hash(const Setting *s)
 {
     uint64_t h = 1469598103934665603u;
     const char *text = s->dist->kernel->digest;
     for (; text != NULL && *text != '\0'; text++) {
-        h = (h ^ (uint64_t)(unsigned char)*text) * 1099511628211u;
+        h = mix(h, (unsigned char)*text);
     }
     for (int32_t d = 0; d < s->dist->kernel->n_dims; d++) {
-        h = (h ^ (uint64_t)s->all[d]) * 1099511628211u;
+        h = mix(h, s->all[d]);
     }
     for (int32_t a = 0; a < s->mesh->n_axes; a++) {
-        h = (h ^ (uint64_t)s->mesh->size[a]) * 1099511628211u;
+        h = mix(h, s->mesh->size[a]);
     }
+    return h;
+}
+
+/* A number that differs where plan, sizes, mesh or grid do. */
+static int64_t digest(const Setting *s)
+{
+    uint64_t h = tdsl_setting_hash(s);
     for (int32_t a = 0; a < s->n_grid; a++) {
-        h = (h ^ (uint64_t)s->grid.size[a]) * 1099511628211u;
-        h = (h ^ (uint64_t)s->grid.stride[a]) * 1099511628211u;
+        h = mix(mix(h, s->grid.size[a]), s->grid.stride[a]);
     }
     return (int64_t)(h >> 2);
 }

@@ -78,6 +78,8 @@ bool tdsl_is_same_layout(const Setting *s, int32_t arg, int32_t value);
 int64_t tdsl_dtype_size(int32_t dtype);
 
 /* ---- walk.c ---- */
+/* Of plan, sizes and mesh. */
+uint64_t tdsl_setting_hash(const Setting *s);
 /* Without a grid. */
 tdsl_status tdsl_setting_make(const tdsl_dist_info *dist, const tdsl_mesh *mesh,
                               const int64_t *dims, int64_t *all, Setting *s);
