@@ -97,11 +97,7 @@ static double lies_in(const Pricing *p, const DistArg *arg, uint32_t d)
 
 static double count(const Pricing *p, const Node *n)
 {
-    double all = 1;
-    for (uint32_t l = 0; l < n->n_labels; l++) {
-        all *= positions(p, n->extent[l]);
-    }
-    return all;
+    return typical_positions(p->c->g, n->n_labels, n->extent);
 }
 
 /* Bytes that a rank lacks of an array of which dimension d has the cut want[d] and lies as `arg` says: blocks of both lie within each other. */
@@ -150,15 +146,6 @@ static bool is_spread(const Pricing *p, NodeRef r, double bytes)
     return true;
 }
 
-static double node_bytes(const Pricing *p, const Node *n)
-{
-    double bytes = (double)dtype_bytes(n->acc);
-    for (uint32_t d = 0; d < n->rank; d++) {
-        bytes *= positions(p, n->shape[d]);
-    }
-    return bytes;
-}
-
 /* Seconds for what a node sums over cut labels: a result for each leaf, and one for each rank that moves. */
 static double partial_time(const Pricing *p, NodeRef r)
 {
@@ -167,7 +154,7 @@ static double partial_time(const Pricing *p, NodeRef r)
     if (over == 0) {
         return 0;
     }
-    double all = node_bytes(p, n), bytes = all, calls = 1;
+    double all = node_bytes(p->c->g, n), bytes = all, calls = 1;
     for (uint32_t d = 0; d < n->rank; d++) {
         bytes /= parts(p, choice_cut(p->x, class_of(p->c, r, n->out[d])));
     }
@@ -196,7 +183,8 @@ static double write_time(const Pricing *p, const Result *result)
 {
     const Node *n = graph_node(p->c->g, result->node);
     const DistArg *arg = arg_named(p->plan, result->name);
-    double all = node_bytes(p, n), bytes = (double)dtype_bytes(n->dtype), has = 1, lie = 1;
+    double all = node_bytes(p->c->g, n), bytes = (double)dtype_bytes(n->dtype), has = 1,
+           lie = 1;
     for (uint32_t d = 0; d < n->rank; d++) {
         int32_t cut = n->out == NULL || result->shape != NULL
                           ? -1
@@ -418,7 +406,7 @@ static double work(const Pricing *p)
 {
     double seconds = 0;
     for (NodeRef r = 0; r < p->c->g->nodes.n; r++) {
-        bool large = node_bytes(p, graph_node(p->c->g, r)) > LARGE_BYTES;
+        bool large = node_bytes(p->c->g, graph_node(p->c->g, r)) > LARGE_BYTES;
         seconds += work_time(p, r) + (large ? partial_time(p, r) : 0);
     }
     return seconds;

@@ -35,11 +35,7 @@ static bool exchanges(const Node *n, int32_t x, int32_t y)
 
 static bool is_small(const Classes *c, const Node *n)
 {
-    double bytes = (double)dtype_bytes(n->acc);
-    for (uint32_t d = 0; d < n->rank; d++) {
-        bytes *= (double)dim_typical(&c->g->dims, n->shape[d]);
-    }
-    return bytes <= RESULT_BYTES;
+    return node_bytes(c->g, n) <= RESULT_BYTES;
 }
 
 static bool is_sum(const Node *n)

@@ -25,6 +25,22 @@ static inline const DistArg *arg_named(const DistPlan *plan, Sym name)
     return NULL;
 }
 
+/* How many positions all of these dims have together, of typical extents. */
+static inline double typical_positions(const Graph *g, uint32_t n, const Dim *dim)
+{
+    double all = 1;
+    for (uint32_t k = 0; k < n; k++) {
+        all *= (double)dim_typical(&g->dims, dim[k]);
+    }
+    return all;
+}
+
+/* Bytes of what a node adds up in, or makes, of typical extents. */
+static inline double node_bytes(const Graph *g, const Node *n)
+{
+    return (double)dtype_bytes(n->acc) * typical_positions(g, n->rank, n->shape);
+}
+
 /* text.c: may argument `arg` be read to this value leaf by leaf: is it read by the calls of one step alone, each of which needs a leaf of it? */
 bool can_read_by_leaf(const DistPlan *plan, const DistStep *read);
 

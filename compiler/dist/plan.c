@@ -21,15 +21,6 @@ typedef struct Plan {
     uint32_t last;
 } Plan;
 
-static double typical_bytes(const Graph *g, DType t, uint32_t rank, const Dim *shape)
-{
-    double bytes = (double)dtype_bytes(t);
-    for (uint32_t d = 0; d < rank; d++) {
-        bytes *= (double)dim_typical(&g->dims, shape[d]);
-    }
-    return bytes;
-}
-
 /* ---- sections ---- */
 
 /* Does a node stand outside of the loops over slices in which its reader stands? It is computed once, before them. */
@@ -278,7 +269,8 @@ static void spread_sums(const Plan *p)
         const DistStep *step = &plan->steps.at[s];
         DistValue *v = &plan->values.at[step->complete];
         if (step->kind == DIST_REDUCE &&
-            typical_bytes(p->b.from, v->dtype, v->rank, v->shape) > LARGE_BYTES &&
+            (double)dtype_bytes(v->dtype) * typical_positions(p->b.from, v->rank, v->shape) >
+                LARGE_BYTES &&
             !is_needed_here(plan, step->complete)) {
             v->over = plan->values.at[step->value].over;
             v->n_over = plan->values.at[step->value].n_over;
@@ -298,7 +290,7 @@ static uint32_t leaves_of(const Plan *p, uint32_t cut)
         const Node *n = graph_node(g, r);
         bool over = (p->over[r] >> cut & 1) != 0;
         summed |= over;
-        large |= over && typical_bytes(g, n->acc, n->rank, n->shape) > LARGE_BYTES;
+        large |= over && node_bytes(g, n) > LARGE_BYTES;
     }
     return p->choice.mate[cut] > 0 ? LEAVES
            : large                 ? LEAVES_LARGE

@@ -38,13 +38,11 @@ static double work_with(const Graph *g, const Classes *c, uint32_t root)
     double work = 0;
     for (NodeRef r = 0; r < g->nodes.n; r++) {
         const Node *n = graph_node(g, r);
-        double all = 1;
         bool has = false;
         for (uint32_t l = 0; l < n->n_labels; l++) {
-            all *= positions(g, n->extent[l]);
             has |= class_of(c, r, (int32_t)l) == root;
         }
-        work += has ? all : 0;
+        work += has ? typical_positions(g, n->n_labels, n->extent) : 0;
     }
     return work;
 }
@@ -108,10 +106,8 @@ static uint32_t next_root(const Graph *g, const Classes *c, NodeRef r, const Sli
 
 static uint32_t most_leaves(const Graph *g, NodeRef r)
 {
-    double elements = 1;
-    for (uint32_t d = 0; d < graph_node(g, r)->rank; d++) {
-        elements *= positions(g, graph_node(g, r)->shape[d]);
-    }
+    const Node *n = graph_node(g, r);
+    double elements = typical_positions(g, n->rank, n->shape);
     return elements > LARGE ? SLICES_LARGE : DIST_SLICES;
 }
 
