@@ -6,6 +6,7 @@ of its labels that has an axis; sums over a label that has one are added in the 
 from ._arrays import name_of
 from ._comm import thread_ranks
 from ._errors import ArgumentError, ShapeError
+from ._explicit import explicit, split
 from ._locks import Lock
 
 _AXES = 8  # of a mesh
@@ -72,28 +73,6 @@ def boundaries(extent, num_shards):
         raise ArgumentError(f"{num_shards} chunks", "num_shards")
     base, more = divmod(extent, num_shards)
     return [k * base + min(k, more) for k in range(num_shards + 1)]
-
-
-def _labels(subscripts, ranks):
-    """(labels of each operand, labels of the result), an ellipsis by labels of its own."""
-    text = subscripts.replace(" ", "")
-    inputs, arrow, output = text.partition("->")
-    terms = inputs.split(",")
-    if len(terms) != len(ranks):
-        raise ArgumentError(f"einsum: {subscripts!r} has {len(terms)} operands, {len(ranks)} are given")
-    used = set(text)
-    most = max([rank - len(term.replace("...", "")) for term, rank in zip(terms, ranks) if "..." in term], default=0)
-    fresh = [c for c in (chr(n) for n in range(0x4E00, 0x4E00 + len(used) + max(0, most) + 1)) if c not in used][:max(0, most)]
-    labels = []
-    for k, (term, rank) in enumerate(zip(terms, ranks)):
-        middle = rank - len(term.replace("...", ""))
-        if middle < 0 or (middle and "..." not in term):
-            raise ShapeError(f"einsum: operand {k} has {rank} dimensions, {term!r} other", k)
-        labels.append(term.replace("...", "".join(fresh[len(fresh) - middle:])))
-    if not arrow:
-        every = "".join(terms).replace(".", "")
-        return labels, "".join(fresh) + "".join(sorted(c for c in set(every) if every.count(c) == 1))
-    return labels, output.replace("...", "".join(fresh))
 
 
 def _shards(labels, operands):
@@ -168,7 +147,8 @@ def einsum(subscripts, operands):
 
     Each chunk is a rank, and ranks of several labels a mesh of so many; they are threads. The result has the bits of one chunk."""
     import numpy as np
-    labels, output = _labels(subscripts, [x.ndim for x in operands])
+    subscripts, _ = explicit(subscripts, [x.ndim for x in operands], [()] * len(operands))
+    labels, output = split(subscripts)
     shards = _shards(labels, operands)
     program, mesh, dims = _program(labels, output, shards, [x.shape for x in operands], name_of(operands[0].dtype))
     kernel = program["contraction"]
