@@ -15,6 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from compiled import compiled, dims_of
+
 HERE = Path(__file__).resolve().parent
 INEXACT = {"dfmp2_energy", "dfmp2_density", "attention", "attention_gqa", "ccsd_t", "mp3_pp", "mp3_ring", "lt_sos_mp2", "conv1x1_bn"}
 OWN = """
@@ -191,15 +193,13 @@ def main():
         names = sorted(set(re.findall(r"[a-zA-Z_]\w*", " ".join(re.findall(r"\[([^\]]*)\]", " ".join(heads.values()))))))
         typical = ", ".join(f"{n} ~ {5000 if n.startswith('large') else 100 if n.startswith('big') else rng.choice([8, 100, 1000])}" for n in names)  # which labels are cut depends on them
         (folder / "cuts.tdsl").write_text(f"dim {typical};\n" + "\n".join(texts) + "\n")
-        tdslc = [a.tdslc, folder / "cuts.tdsl", "-o", folder / "cuts.c"]
+        source = folder / "cuts.tdsl"
         if a.slices:
-            tdslc += ["--memory-limit=40", "--ranks=2"]
-            plans = subprocess.run([*tdslc[:2], *tdslc[4:], "--dump=dist"], check=True, capture_output=True, text=True).stdout
+            plans = subprocess.run([a.tdslc, source, "--memory-limit=40", "--ranks=2", "--dump=dist"], check=True, capture_output=True, text=True).stdout
             assert len(re.findall(r"cut .* sliced\"", plans)) > a.layouts // 3 and (a.layouts < 50 or " sliced with " in plans), "few kernels are cut into slices"
-            (folder / "cuts.dist").write_text(plans)
-            tdslc = [a.tdslc, folder / "cuts.dist", *tdslc[2:4]]  # as read back
-        subprocess.run(tdslc, check=True, stderr=subprocess.DEVNULL)
-        subprocess.run([a.cc, "-O1", "-shared", "-fPIC", "-o", folder / "cuts.so", folder / "cuts.c", "-lm"], check=True)
+            source = folder / "cuts.dist"  # as read back
+            source.write_text(plans)
+        made = compiled(a.tdslc, a.cc, source)
         plans = subprocess.run([a.tdslc, folder / "cuts.tdsl", "-w", "--dump=dist"], check=True, capture_output=True, text=True).stdout
         for word in () if a.slices else ("with 0", "by leaf", "spread"):
             assert word in plans, f"no plan has '{word}'"
@@ -208,7 +208,7 @@ def main():
         for symbol, name in chosen:
             if f" {symbol}_dist;" not in header:
                 continue # no layout by chance
-            dims = re.findall(r"int64_t (\w+)", re.search(rf"{symbol}_workspace_bytes\((.*?)\);", header, re.S).group(1))
+            dims = dims_of(made, symbol)
             exact = "float" if name in INEXACT or name in ("ranks_softmax", "ranks_halves") else "exact"
             sets = [[rng.choice([1, 2, 3, 4, 5, 6, 7, 8, 9, 11]) for _ in dims], [rng.choice([0, 1, 2, 3, 13, 17]) for _ in dims]]
             if len(dims) <= 3:
@@ -217,7 +217,7 @@ def main():
                 if largest(heads[symbol], dict(zip(dims, values))) <= 60000:
                     lines.append(" ".join([symbol, exact, str(len(dims)), *map(str, values)]))
         (folder / "lines").write_text("\n".join(lines) + "\n")
-        done = subprocess.run([a.cuts, folder / "cuts.so", str(a.most)], input="\n".join(lines) + "\n", text=True, capture_output=True)
+        done = subprocess.run([a.cuts, made, str(a.most)], input="\n".join(lines) + "\n", text=True, capture_output=True)
         print(done.stdout[-6000:], done.stderr[-2000:])
         if done.returncode != 0:
             bad = sorted({line.split()[0] for line in done.stdout.splitlines() if ":" in line}, key=lambda s: (len(s), s))

@@ -11,6 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from compiled import compiled
 from mpi import environment, launch
 
 PROGRAM = "kernel sum(x: f64[n] shard(n)) -> (s: f64) { s = sum[i](x[i]); }\n"
@@ -26,9 +27,7 @@ def timed(command, most, **options):
 
 def library_calls(folder, tdslc, failures, cc, mpirun):
     """Statuses of tdsl_dist_call."""
-    subprocess.run([tdslc, "-w", folder / "sum.tdsl", "-o", folder / "sum.c"], check=True)
-    subprocess.run([*cc.split(), "-O1", "-shared", "-fPIC", "-o", folder / "sum.so", folder / "sum.c", "-lm"], check=True)
-    run = [*launch(mpirun, 3), failures, folder / "sum.so"]
+    run = [*launch(mpirun, 3), failures, compiled(tdslc, cc, folder / "sum.tdsl")]
     done = timed([*run, "refuse"], 20)
     assert done.returncode == 0 and "rank" not in done.stdout, done
     for way in ("absent", "no-communicator"):

@@ -5,10 +5,11 @@ a call costs 5 us, in each of some tries: on a machine that does other things ti
 
 usage: model.py TDSLC BENCH CC [--repeat=N] [--tries=N]"""
 import argparse
-import re
 import subprocess
 import tempfile
 from pathlib import Path
+
+from compiled import compiled, dims_of
 
 PROGRAM = """
 dim o ~ 16, v ~ 128, x ~ 384;
@@ -38,14 +39,12 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         (folder / "model.tdsl").write_text(PROGRAM)
-        subprocess.run([a.tdslc, folder / "model.tdsl", "-w", "-o", folder / "model.c"], check=True)
-        subprocess.run([a.cc, "-O2", "-shared", "-fPIC", "-o", folder / "model.so", folder / "model.c", "-lm"], check=True)
-        header, lines = (folder / "model.h").read_text(), []
+        made, lines = compiled(a.tdslc, a.cc, folder / "model.tdsl", optimize="-O2"), []
         for symbol, sizes in CALLS.items():
-            dims = re.findall(r"int64_t (\w+)", re.search(rf"{symbol}_workspace_bytes\((.*?)\);", header, re.S).group(1))
+            dims = dims_of(made, symbol)
             lines.append(" ".join([symbol, str(len(dims)), *(str(sizes[d]) for d in dims)]))
         for _ in range(a.tries):
-            done = subprocess.run([a.bench, folder / "model.so", str(a.repeat)], input="\n".join(lines) + "\n", text=True, stdout=subprocess.PIPE)
+            done = subprocess.run([a.bench, made, str(a.repeat)], input="\n".join(lines) + "\n", text=True, stdout=subprocess.PIPE)
             print(done.stdout, flush=True)
             if done.returncode == 0:
                 return

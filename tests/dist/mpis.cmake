@@ -2,16 +2,13 @@
 # The tests over MPI, once for each of Debian's two that is here (they install side by side) and for the standard ABI of MPI 5 (abi: of the environment of
 # the tests, where .ci/setup has made it), or for the one that CMake has found; with what they need of the build made for that MPI.
 function(tdsl_mpi_programs name)
-    add_executable(dist_run_${name} ${PROJECT_SOURCE_DIR}/compiler/driver/run_mpi_main.c ${PROJECT_SOURCE_DIR}/runtime/mpi/comm.c)
+    tdsl_dist_program(dist_run_${name} ${PROJECT_SOURCE_DIR}/compiler/driver/run_mpi_main.c ${PROJECT_SOURCE_DIR}/runtime/mpi/comm.c)
     target_link_libraries(dist_run_${name} PRIVATE tdsl_driver)
     target_compile_definitions(dist_run_${name} PRIVATE TDSL_VERSION="${PROJECT_VERSION}")
-    add_executable(dist_failures_${name} failures.c ${PROJECT_SOURCE_DIR}/runtime/mpi/comm.c)
+    tdsl_dist_program(dist_failures_${name} failures.c ${PROJECT_SOURCE_DIR}/runtime/mpi/comm.c)
     foreach(program dist_run_${name} dist_failures_${name})
-        tdsl_target_flags(${program})
         target_link_libraries(${program} PRIVATE tdsl_runtime ${ARGN})
-        target_compile_definitions(${program} PRIVATE _POSIX_C_SOURCE=200809L)
         target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/runtime/mpi/include)
-        set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     endforeach()
 endfunction()
 

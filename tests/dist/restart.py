@@ -12,6 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from compiled import compiled
+
 RING = "A: c128[9, 13], B: c128[13, 4], C: c128[4, 9]"
 PROGRAM = f"""
 kernel ring({RING}) -> (t: c128) {{ t = A[i,j] * B[j,k] * C[k,i]; }}
@@ -132,9 +134,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         (scratch / "net.tdsl").write_text(PROGRAM)
-        subprocess.run([a.tdslc, scratch / "net.tdsl", "-w", "--memory-limit=4", "--ranks=2", "-o", scratch / "net.c"], check=True)
-        library = scratch / "net.so"
-        subprocess.run([a.cc, "-O1", "-shared", "-fPIC", "-o", library, scratch / "net.c", "-lm"], check=True)
+        library = compiled(a.tdslc, a.cc, scratch / "net.tdsl", "--memory-limit=4", "--ranks=2")
         begin = time.time()
         done = run(a, library, 1, scratch / "once")
         seconds = time.time() - begin
