@@ -98,7 +98,7 @@ class Affine:
     def is_index(self, index):
         return self.is_shifted(index) and self.constant == 0
 
-    def value(self, space, sizes):
+    def value(self, space, sizes, _number=None):
         total = np.full(space.ones(), self.constant, np.int64)
         for coefficient, dim in self.dims:
             total = total + coefficient * sizes[dim]
@@ -124,7 +124,7 @@ class RowPosition:
 
     is_index = is_shifted
 
-    def value(self, space, sizes):
+    def value(self, space, sizes, _number=None):
         return space.grid(self.row, sizes) * self.width.size(sizes) + space.grid(self.column, sizes)
 
 
@@ -196,7 +196,7 @@ def access(value, positions, cast=None):
         array, magnitude = value.arrays[number_of_set], value.magnitudes[number_of_set]
         if not positions:
             return array.reshape(space.ones()), magnitude.reshape(space.ones())
-        places = [position.value(space, sizes) for position in positions]
+        places = [position.value(space, sizes, number_of_set) for position in positions]
         if any(place.size and (place.min() < 0 or place.max() >= extent) for place, extent in zip(places, array.shape)):
             raise OutOfRange(certain=not space.is_empty(sizes))
         shape = bounded(np.broadcast_shapes(*[place.shape for place in places]))

@@ -38,7 +38,7 @@ class Place:
 
     is_index = is_shifted
 
-    def positions(self, space, sizes, number_of_set):
+    def value(self, space, sizes, number_of_set):
         grids = [space.grid(index, sizes) for index in self.indices]
         array = self.value_of.arrays[number_of_set]
         if any(grid.size == 0 for grid in grids):
@@ -52,25 +52,6 @@ def place(kernel, space, indices, table):
     some = [index for index in indices if draw.random() < 0.6] or draw.sample(indices, min(1, len(indices)))
     shift = draw.choice([0, 0, 0, 1, 2])
     return Place(keys(kernel, [space.extents[index] for index in some], table, shift), some, shift)
-
-
-def positions_of(position, space, sizes, number_of_set):
-    return position.positions(space, sizes, number_of_set) if isinstance(position, Place) else position.value(space, sizes)
-
-
-def gather(kernel, value, positions):
-    """An element of a tensor at positions of both kinds."""
-    cast = kernel.computes if value.dtype != kernel.computes else None
-    text = f"{value.name}{bracketed(positions)}"
-
-    def evaluate(space, sizes, number_of_set):
-        found = [positions_of(position, space, sizes, number_of_set) for position in positions]
-        shape = bounded(np.broadcast_shapes(*[where.shape for where in found]))
-        if any(where.size == 0 for where in found):
-            return np.zeros(shape), np.zeros(shape)
-        return value.arrays[number_of_set][tuple(found)], value.magnitudes[number_of_set][tuple(found)]
-    value.used = True
-    return Expression(f"{cast}({text})" if cast else text, ATOM, evaluate, [(value, positions)])
 
 
 def gathered(kernel):
@@ -92,7 +73,7 @@ def gathered(kernel):
             positions.append(Affine([(1, index)], shift))
     local = [value for value in kernel.values if value.extents == extents]
     value = draw.choice(local) if local and draw.random() < 0.5 else kernel.parameter(extents)
-    expression = gather(kernel, value, positions)
+    expression = kernel.read(value, positions)
     if reduced or draw.random() < 0.4:
         order = [index for index in left + reduced if draw.random() < 0.6 or index in reduced]
         factor = kernel.read(kernel.parameter([space.extents[index] for index in order]), at(*order))
@@ -132,7 +113,7 @@ def changed(kernel):
             continue
         full = [space.size(index, sizes) for index in space.extents]
         value, magnitude = (np.broadcast_to(array, bounded(full)) for array in expression.evaluate(space, sizes, k))
-        where = tuple(np.broadcast_to(positions_of(position, space, sizes, k), full) for position in positions)
+        where = tuple(np.broadcast_to(position.value(space, sizes, k), full) for position in positions)
         if stores:
             target.arrays[k][where], target.magnitudes[k][where] = value, magnitude
         else:
@@ -179,7 +160,7 @@ def by_key(kernel):
 
     def evaluate(space, sizes, number_of_set):
         value, magnitude = body.evaluate(space, sizes, number_of_set)
-        hit = Place(key, of_key, 0).positions(space, sizes, number_of_set) == space.grid(of_place[0], sizes)
+        hit = Place(key, of_key, 0).value(space, sizes, number_of_set) == space.grid(of_place[0], sizes)
         full = bounded([space.size(index, sizes) for index in space.extents])
         hit, axes = np.broadcast_to(hit, full), tuple(space.axis(index) for index in folded)
         bound = np.sum if operator == "sum" else np.max
