@@ -36,10 +36,10 @@ typedef struct DistArg {
 typedef struct DistCut {
     Dim extent;
     uint32_t axis, leaves;
-    uint32_t
-        mate; /* 1 + the number of the cut with which it is dealt as pairs of leaves; 0: none */
-    uint32_t
-        group; /* 1 + the number of the first cut of its slices, which are dealt as one range of tuples of leaves; 0: it is none of slices */
+    /* 1 + the number of the cut with which it is dealt as pairs of leaves; 0: none */
+    uint32_t mate;
+    /* 1 + the number of the first cut of its slices, which are dealt as one range of tuples of leaves; 0: it is none of slices */
+    uint32_t group;
 } DistCut;
 
 /* Has each leaf of slices one position, whatever the sizes of a call? Local kernels that are called for leaves know it. */
@@ -57,8 +57,8 @@ typedef struct DistValue {
     Op fold;            /* OP_COPY: complete; else what leaves are combined by */
     uint32_t n_over;    /* partial: over these cuts, the outer first */
     const uint32_t *over;
-    uint32_t
-        spread; /* complete, with cuts in `over`: this dimension of the block is dealt once more, over their axes */
+    /* complete, with cuts in `over`: this dimension of the block is dealt once more, over their axes */
+    uint32_t spread;
 } DistValue;
 
 /* Cuts that were not chosen. */
@@ -72,9 +72,8 @@ typedef enum DistKind { DIST_READ, DIST_LOCAL, DIST_REDUCE, DIST_WRITE } DistKin
 
 typedef struct DistStep {
     DistKind kind;
-    uint32_t arg; /* READ, WRITE */
-    bool
-        by_leaf; /* READ: the only step that reads the value brings what it needs of it, leaf by leaf */
+    uint32_t arg;      /* READ, WRITE */
+    bool by_leaf;      /* READ: the step that reads the value brings what it needs, by leaf */
     uint32_t value;    /* READ: to; REDUCE, WRITE: from */
     uint32_t complete; /* REDUCE: to */
     /* LOCAL: a call for each leaf of some cuts (of each rank's block, where there are none). */

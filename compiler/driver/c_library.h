@@ -35,8 +35,8 @@ typedef struct CTiming {
     int32_t threads; /* of a call, at most; more than 1 need OpenMP */
     double median, least;
     uint64_t multiply_adds;
-    double moving,
-        computing; /* of the fastest call on ranks, seconds of the rank that has most of each; 0: no ranks */
+    /* of the fastest call on ranks, seconds of the rank that has most of each; 0: no ranks */
+    double moving, computing;
 } CTiming;
 
 /* The C compiler and its flags by --cc and --cflags: by default $CC, or cc, and -O2. */

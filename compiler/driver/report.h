@@ -82,12 +82,12 @@ typedef struct ReportRanks {
     const char *mesh; /* "r:8,c:8" */
     const char *why;  /* not null: it has no plan for such a mesh */
     const DistPlan *plan;
-    uint64_t memory, received,
-        bound; /* bytes of the rank that has most; what any plan receives */
-    double moving, computing,
-        imbalance;    /* seconds predicted; most work of a rank over the mean */
-    const char *grid; /* "8 parts of m, 8 parts of n" */
-    uint32_t n_other; /* the next best grids */
+    uint64_t memory, received; /* bytes of the rank that has most */
+    uint64_t bound;            /* what any plan receives */
+    double moving, computing;  /* seconds predicted */
+    double imbalance;          /* most work of a rank over the mean */
+    const char *grid;          /* "8 parts of m, 8 parts of n" */
+    uint32_t n_other;          /* the next best grids */
     struct ReportGrid {
         const char *grid;
         double seconds;

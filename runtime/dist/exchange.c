@@ -164,8 +164,8 @@ typedef struct Terms {
     const tdsl_dist_value *v; /* type, how terms are combined, over what */
     uint32_t axes;
     bool of_arg; /* one of each rank */
-    int32_t
-        spread; /* the value that the sums are, of which each rank has a part; -1: each has them whole */
+    /* the value that the sums are, of which each rank has a part; -1: each has them whole */
+    int32_t spread;
     Box box; /* of the elements */
     int64_t count;
     int64_t most; /* that some rank has */

@@ -119,8 +119,8 @@ typedef struct Walk {
     size_t size;      /* bytes of it that there are, not of a count */
     char **value;     /* [n_values] where it is; null: nothing yet, or in a count */
     char **terms;     /* [n_values] of a partial value: those behind the first */
-    const tdsl_dist_step *
-        *read;         /* [n_values] the step that reads it leaf by leaf; null: none */
+    /* [n_values] the step that reads it leaf by leaf; null: none */
+    const tdsl_dist_step **read;
     TreeNode *scratch; /* for nodes of all ranks, and once more behind scratch_half of them */
     int64_t scratch_half;
     tdsl_dist_bytes *send, *receive; /* [ranks] */

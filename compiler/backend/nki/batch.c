@@ -40,8 +40,8 @@ static bool is_batch(const Lower *l, const Stmt *s, VarRef v)
 #define TINY                                                                                   \
     512 /* multiply-adds of each batch: the Vector engine takes them side by side (roles.c) */
 #define BATCH 64 /* the same for each of the batches that share partitions */
-#define SHORT                                                                                  \
-    16 /* terms of the sums of rows and vectors, of which the Tensor engine fills so many partitions and one column */
+/* terms of the sums of rows and vectors, of which the Tensor engine fills so many partitions and one column */
+#define SHORT 16
 
 static int64_t positions(const Stmt *s, uint32_t index)
 {
