@@ -116,25 +116,9 @@ static uint64_t plan_hash(const tdsl_dist_info *dist)
 
 /* ---- reading ---- */
 
-static bool read_all(int fd, void *to, size_t bytes)
-{
-    for (char *at = to; bytes > 0;) {
-        ssize_t n = read(fd, at, bytes);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            return false;
-        }
-        at += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
 static bool read_hashed(int fd, Hash *h, void *to, size_t bytes)
 {
-    bool ok = read_all(fd, to, bytes);
+    bool ok = tdsl_read_fully(fd, to, bytes);
     hash_bytes(h, to, ok ? bytes : 0);
     return ok;
 }
@@ -193,8 +177,8 @@ static tdsl_status read_file(tdsl_checkpoint *c, int fd, const char *name, const
         same = same && d < c->n_dims && dim == c->dims[d];
     }
     bool fits = leaf == NULL || head.bytes == want->bytes;
-    if (!read_results(fd, &h, fits ? leaf : NULL, head.bytes) || !read_all(fd, &sum, 8) ||
-        sum != hash_value(&h)) {
+    if (!read_results(fd, &h, fits ? leaf : NULL, head.bytes) ||
+        !tdsl_read_fully(fd, &sum, 8) || sum != hash_value(&h)) {
         return refuse(c, name, damaged, remove_it);
     }
     if (head.plan != c->plan) {

@@ -141,6 +141,10 @@ void tdsl_context_release(tdsl_context *context, void *memory, size_t bytes);
 char *tdsl_context_copy_text(tdsl_context *context, const char *text);
 void tdsl_context_release_text(tdsl_context *context, char *text);
 
+/* --- read.c --- */
+/* So many bytes of a file; false where it has fewer, or they cannot be read. */
+bool tdsl_read_fully(int file, void *to, size_t bytes);
+
 /* --- settings.c --- */
 tdsl_status tdsl_settings_read(tdsl_context *context, const tdsl_config *config,
                                tdsl_report *report);

@@ -15,22 +15,6 @@
 #define NEFF_HEADER_BYTES 1024
 #define NEFF_MAX_BYTES    ((off_t)1 << 34)
 
-static bool read_fully(int file, unsigned char *to, size_t bytes)
-{
-    while (bytes > 0) {
-        ssize_t got = read(file, to, bytes);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            return false;
-        }
-        to += got;
-        bytes -= (size_t)got;
-    }
-    return true;
-}
-
 static bool file_read(int file, const char *path, NeffBytes *neff, Fault *fault)
 {
     struct stat about;
@@ -49,7 +33,7 @@ static bool file_read(int file, const char *path, NeffBytes *neff, Fault *fault)
         return tdsl_fault_set(fault, TDSL_E_MEMORY, "no memory for the %zu bytes of NEFF '%s'",
                               neff->bytes, path);
     }
-    if (!read_fully(file, neff->owned, neff->bytes)) {
+    if (!tdsl_read_fully(file, neff->owned, neff->bytes)) {
         free(neff->owned);
         neff->owned = NULL;
         return tdsl_fault_set(fault, TDSL_E_NEFF, "NEFF '%s' cannot be read to its end", path);
