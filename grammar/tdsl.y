@@ -31,13 +31,13 @@ static void tdsl_error(Span *span, void *scanner, struct Parse *p, const char *m
 %token <name> NAME "name"
 %token <i> INT "number" BOOL "truth value"
 %token <f> FLOAT "decimal number" IMAGINARY "imaginary number"
-%token <text> STRING "string"
+%token <text> STRING "string" LIBRARY "library"
 %token INCLUDE "'include'" DIM "'dim'" CONST "'const'" KERNEL "'kernel'" INOUT "'inout'" SPILL "'spill'"
 %token ARROW "'->'" PLUS_SET "'+='" MINUS_SET "'-='" EQ "'=='" NE "'!='" LE "'<='" GE "'>='" AND "'&&'" OR "'||'"
 %token YYEOF 0 "end of file"
 
 %type <node> item dims dim kernel head params param_list param attributes attribute type results body statement
-%type <node> names left expr disjunction conjunction comparison sum product unary primary list items
+%type <node> names left lefts expr disjunction conjunction comparison sum product unary primary list items
 %type <i> inout
 
 %%
@@ -46,7 +46,8 @@ file:       %empty
         |   file item                   { parse_add(p, p->file, $2, @2); }
         |   file dims ';'               { parse_add(p, p->file, $2, @2); }
         ;
-item:       INCLUDE STRING ';'          { $$ = parse_include(p, @$, $2); }
+item:       INCLUDE STRING ';'          { $$ = parse_include(p, @$, $2, false); }
+        |   INCLUDE LIBRARY ';'         { $$ = parse_include(p, @$, $2, true); }
         |   CONST NAME '=' expr ';'     { $$ = parse_const(p, @$, $2, @2, 0, $4); }
         |   CONST NAME ':' type '=' expr ';' { $$ = parse_const(p, @$, $2, @2, $4, $6); }
         |   kernel
@@ -104,10 +105,16 @@ statement:  left '=' expr ';'           { $$ = parse_assign(p, @$, OP_COPY, @2, 
         |   left PLUS_SET expr ';'      { $$ = parse_assign(p, @$, OP_ADD, @2, $1, $3); }
         |   left MINUS_SET expr ';'     { $$ = parse_assign(p, @$, OP_SUB, @2, $1, $3); }
         |   NAME ':' type '=' expr ';'  { $$ = parse_declare(p, @$, $1, @1, $3, @4, $5); }
+        |   '(' lefts ')' '=' expr ';'  { $$ = parse_assign(p, @$, OP_COPY, @4, $2, $5); }
+        |   NAME '(' list ')' ';'       { $$ = parse_call_statement(p, @$, parse_named(p, AST_CALL, span_join(@1, @4), $1, @1, $3)); }
+        |   NAME '[' list ']' '(' list ')' ';' { $$ = parse_call_statement(p, @$, parse_reduce(p, span_join(@1, @7), $1, @1, $3, $6)); }
         |   SPILL names ';'             { $$ = parse_named(p, AST_SPILL, @$, NULL, @1, $2); }
         ;
 names:      NAME                        { AstId list = parse_list(p, AST_LIST, @1); $$ = parse_add(p, list, parse_leaf(p, AST_NAME, @1, $1), @1); }
         |   names ',' NAME              { $$ = parse_add(p, $1, parse_leaf(p, AST_NAME, @3, $3), @3); }
+        ;
+lefts:      left ',' left               { $$ = parse_add(p, parse_add(p, parse_list(p, AST_GROUP, @$), $1, @1), $3, @$); }
+        |   lefts ',' left              { $$ = parse_add(p, $1, $3, @$); }
         ;
 left:       NAME                        { $$ = parse_leaf(p, AST_NAME, @1, $1); }
         |   NAME '[' list ']'           { $$ = parse_indexed(p, @$, parse_leaf(p, AST_NAME, @1, $1), $3); }
@@ -150,7 +157,7 @@ primary:    INT                         { $$ = parse_number(p, AST_INT, @1, (Par
         |   NAME '[' list ']'           { $$ = parse_indexed(p, @$, parse_leaf(p, AST_NAME, @1, $1), $3); }
         |   NAME '(' list ')'           { $$ = parse_named(p, AST_CALL, @$, $1, @1, $3); }
         |   NAME '(' list ')' '[' list ']' { $$ = parse_indexed(p, @$, parse_named(p, AST_CALL, span_join(@1, @4), $1, @1, $3), $6); }
-        |   NAME '[' list ']' '(' expr ')' { $$ = parse_reduce(p, @$, $1, @1, $3, $6); }
+        |   NAME '[' list ']' '(' list ')' { $$ = parse_reduce(p, @$, $1, @1, $3, $6); }
         |   '(' expr ')'                { $$ = $2; }
         |   '(' expr ',' items ')'      { $$ = parse_add(p, parse_add(p, parse_list(p, AST_GROUP, @$), $2, @2), $4, @$); }
         ;

@@ -17,7 +17,7 @@ typedef enum AstKind {
 
     /* items: name, and children as said */
     AST_FILE,    /* items */
-    AST_INCLUDE, /* name: the text between the quotes; the AST_FILE, where it was first read */
+    AST_INCLUDE, /* name: the text between the quotes; the AST_FILE, where it was first read; flag: in '<' and '>' */
     AST_DIM,     /* link[0]: OP_EXTENT (open), OP_CONST (=), OP_COPY (~); expr or none */
     AST_CONST,   /* type or none, expr */
     AST_KERNEL,  /* AST_LIST of params, AST_LIST of results, AST_LIST of statements */
@@ -27,7 +27,7 @@ typedef enum AstKind {
     AST_ATTRIBUTE, /* name, arguments */
 
     /* statements */
-    AST_ASSIGN, /* left, right; op: OP_COPY (=), OP_ADD (+=), OP_SUB (-=) */
+    AST_ASSIGN, /* left, right; op: OP_COPY (=), OP_ADD (+=), OP_SUB (-=). Left: a GROUP of several, or of none, of a call */
     AST_SPILL,  /* names */
 
     /* expressions */
@@ -39,9 +39,9 @@ typedef enum AstKind {
     AST_NAME,
     AST_INDEXED, /* base, indices... */
     AST_CALL,    /* name, arguments... */
-    AST_REDUCE,  /* name, body, indices... */
+    AST_REDUCE,  /* name, body (a LIST: several, or none), indices... */
     AST_UNARY,   /* op; child */
-    AST_GROUP,   /* (i, a): indices that go together */
+    AST_GROUP,   /* (i, a): what goes together */
     AST_COMPARE, /* op; two children */
     AST_CHAIN,   /* children; link[k]: how child k joins those before (OP_ADD OP_SUB | OP_MUL
                     OP_DIV | OP_AND | OP_OR) */

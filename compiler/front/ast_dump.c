@@ -80,7 +80,11 @@ static void print_bare(Print *p, const AstNode *n)
         text_printf(t, "%s[", n->name->text);
         print_list(p, n, 1);
         text_put(t, "](");
-        print_expr(p, n->child[0], 0);
+        if (ast_node(p->ast, n->child[0])->kind == AST_LIST) {
+            print_list(p, ast_node(p->ast, n->child[0]), 0);
+        } else {
+            print_expr(p, n->child[0], 0);
+        }
         text_char(t, ')');
         break;
     case AST_UNARY:
@@ -188,6 +192,11 @@ static void print_statement(Print *p, AstId id)
         print_list(p, n, 0);
     } else if (n->kind == AST_ASSIGN) {
         const AstNode *left = ast_node(p->ast, n->child[0]);
+        if (left->kind == AST_GROUP && left->n == 0) { /* a call alone */
+            print_expr(p, n->child[1], 0);
+            text_put(p->out, ";\n");
+            return;
+        }
         if (n->n == 3) { /* S: f32[q,k] */
             text_printf(p->out, "%s: %s", left->name->text,
                         ast_node(p->ast, n->child[2])->name->text);
@@ -244,6 +253,8 @@ static void print_item(Print *p, AstId id, uint32_t depth)
         text_put(p->out, " = ");
         print_expr(p, n->child[1], 0);
         text_put(p->out, ";\n");
+    } else if (n->kind == AST_INCLUDE && n->flag) {
+        text_printf(p->out, "include <%s>;\n", n->name->text);
     } else if (n->kind == AST_INCLUDE && n->n > 0) { /* child: the file, where it was read */
         print_file(p, n->child[0], depth + 1);
     }

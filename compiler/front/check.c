@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "front/check_parts.h"
+#include "front/library.h"
 
 #define INCLUDE_DEPTH 64
 
@@ -101,10 +102,37 @@ static const char *include_find(Check *c, const AstNode *n, const char *from, St
     return NULL;
 }
 
-static AstId read_file(Check *c, uint32_t source, const char *path, bool in_main,
+typedef struct FileRole {
+    bool in_main, library;
+} FileRole;
+
+static AstId read_file(Check *c, uint32_t source, const char *path, FileRole role,
                        uint32_t depth);
 
-static void include_item(Check *c, AstId id, const char *from, uint32_t depth)
+/* `include <nn.tdsl>`: from the folders of -I, or what the compiler brings along. Null when reported. */
+static const char *library_find(Check *c, const AstNode *n, Str *text)
+{
+    for (uint32_t k = 0; k < c->options->n_include_dirs; k++) {
+        const char *path =
+            str_format(c->arena, "%s/%s", c->options->include_dirs[k], n->name->text);
+        const char *why = "";
+        if (c->options->reader != NULL &&
+            c->options->reader(c->options->user, path, text, &why) == INCLUDE_READ) {
+            return path;
+        }
+    }
+    const char *own = library_text(n->name->text);
+    if (own == NULL) {
+        Diagnostic *d = diag_error(&c->ctx->diags, E_INCLUDE, n->at, "there is no library '%s'",
+                                   n->name->text);
+        diag_help(d, "the compiler brings %s; a file of yours stands in quotes", LIBRARY_NAMES);
+        return NULL;
+    }
+    *text = str_from(own);
+    return str_format(c->arena, "<%s>", n->name->text);
+}
+
+static void include_item(Check *c, AstId id, const char *from, FileRole role, uint32_t depth)
 {
     const AstNode include = *ast_node(&c->program->ast, id), *n = &include;
     Diags *diags = &c->ctx->diags;
@@ -112,12 +140,12 @@ static void include_item(Check *c, AstId id, const char *from, uint32_t depth)
         diag_error(diags, E_INCLUDE, n->at, "an include is a relative path without '..'");
         return;
     }
-    if (c->options->reader == NULL) {
+    if (c->options->reader == NULL && !n->flag) {
         diag_error(diags, E_INCLUDE, n->at, "includes are not available here");
         return;
     }
     Str text = {NULL, 0};
-    const char *path = include_find(c, n, from, &text);
+    const char *path = n->flag ? library_find(c, n, &text) : include_find(c, n, from, &text);
     if (path == NULL) {
         c->items_damaged = true;
         return;
@@ -140,10 +168,11 @@ static void include_item(Check *c, AstId id, const char *from, uint32_t depth)
         return;
     }
     uint32_t source = source_add(&c->ctx->sources, path, text, n->span);
-    ast_set_file(&c->program->ast, id, read_file(c, source, path, false, depth + 1));
+    role = (FileRole){false, role.library || n->flag};
+    ast_set_file(&c->program->ast, id, read_file(c, source, path, role, depth + 1));
 }
 
-static AstId read_file(Check *c, uint32_t source, const char *path, bool in_main,
+static AstId read_file(Check *c, uint32_t source, const char *path, FileRole role,
                        uint32_t depth)
 {
     Sym key = sym_cstr(&c->ctx->syms, path);
@@ -154,9 +183,9 @@ static AstId read_file(Check *c, uint32_t source, const char *path, bool in_main
     for (uint32_t k = 0; k < n.n; k++) {
         const AstNode item = *ast_node(&c->program->ast, n.child[k]);
         if (item.kind == AST_INCLUDE) {
-            include_item(c, n.child[k], path, depth);
+            include_item(c, n.child[k], path, role, depth);
         } else if (item.kind != AST_BROKEN) {
-            vec_push(c->arena, &c->items, ((Item){n.child[k], in_main}));
+            vec_push(c->arena, &c->items, ((Item){n.child[k], role.in_main, role.library}));
         }
     }
     map_put(&c->included, key->id, 0);
@@ -189,8 +218,11 @@ static void check_items(Check *c)
     }
     for (uint32_t k = 0; k < c->items.n; k++) {
         if (ast_node(&c->program->ast, c->items.at[k].ast)->kind == AST_KERNEL) {
-            kernel_check(c, c->items.at[k].ast);
+            kernel_declare(c, c->items.at[k].ast, !c->items.at[k].library);
         }
+    }
+    for (uint32_t h = 0; h < c->heads.n; h++) {
+        kernel_check(c, h);
     }
 }
 
@@ -210,13 +242,18 @@ Program *program_check(Ctx *ctx, uint32_t source, const FrontOptions *options)
     map_init(&c.kernel_by_name, c.arena);
     map_init(&c.included, c.arena);
     uint32_t errors = ctx->diags.n_errors;
-    (void)read_file(&c, source, source_get(&ctx->sources, source)->name, true, 0);
+    (void)read_file(&c, source, source_get(&ctx->sources, source)->name,
+                    (FileRole){true, false}, 0);
     check_items(&c);
     keep_open_dims(&c);
     if (ctx->diags.n_errors == errors) {
         if (p->kernels.n == 0) {
-            diag_error(&ctx->diags, E_NO_RESULT, (Span){source, 0, 0},
-                       "there is no kernel here");
+            Diagnostic *d = diag_error(&ctx->diags, E_NO_RESULT, (Span){source, 0, 0},
+                                       "there is no kernel here");
+            if (c.heads.n > 0) {
+                diag_help(d, "kernels of a library, and those with a word such as 'float' in "
+                             "their head, are compiled where others call them");
+            }
         } else {
             warn_globals(&c);
             warn_defines(&c);

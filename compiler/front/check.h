@@ -105,6 +105,7 @@ typedef struct Value {
     uint32_t uses;
     uint32_t wide_uses; /* of an undeclared 16-bit value: that compute with it in f32 */
     uint32_t number;    /* among params or results */
+    bool inlined;       /* a call has brought it */
 } Value;
 
 typedef struct CheckedStatement {

@@ -192,6 +192,7 @@ CheckedExpr *call_check(Kern *k, AstId ast)
         return reduction_check(k, ast, &n);
     }
     DType to = DTYPE_NONE;
+    uint32_t head = 0;
     Op op;
     if (einsum_is(&n)) {
         return einsum_check(k, ast);
@@ -202,13 +203,20 @@ CheckedExpr *call_check(Kern *k, AstId ast)
     if (strcmp(n.name->text, "index") == 0) {
         return check_index(k, ast, &n);
     }
-    if (dtype_from_name((Str){n.name->text, n.name->n}, &to)) {
+    if (dtype_named(k, n.name, &to)) {
         return check_cast(k, ast, &n, to);
     }
     if (!is_later(n.name) && expansion_is(n.name)) {
         return expansion_check(k, ast, &n);
     }
-    if (is_later(n.name) || !function_named(n.name, &op)) {
+    bool function = !is_later(n.name) && function_named(n.name, &op);
+    if (function && op_info(op)->symbol[0] != '\0' && kernel_named(k, n.name, &head)) {
+        return kernel_call_check(k, ast); /* `add(x, y)` is how nobody writes x + y */
+    }
+    if (!function && kernel_named(k, n.name, &head)) {
+        return kernel_call_check(k, ast);
+    }
+    if (!function) {
         return unknown_function(k, ast, &n);
     }
     if (!arguments_fit(k, &n, (uint32_t)op_info(op)->arity)) {

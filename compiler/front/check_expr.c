@@ -502,13 +502,17 @@ static CheckedExpr *check_indexed(Kern *k, AstId ast)
                    "this is not known at compile time");
         return expr_poison(k, ast, n.span);
     }
+    uint32_t head = 0;
     if (base.kind == AST_CALL) {
-        if (!einsum_is(&base)) {
+        if (!einsum_is(&base) && kernel_named(k, base.name, &head)) {
+            found = kernel_call_value(k, n.child[0]);
+        } else if (!einsum_is(&base)) {
             diag_error(&k->c->ctx->diags, E_ARGUMENTS, n.span,
                        "'%s' gives a number, which has no indices", base.name->text);
             return expr_poison(k, ast, n.span);
+        } else {
+            found = einsum_nested(k, n.child[0]);
         }
-        found = einsum_nested(k, n.child[0]);
     } else if (!map_get(&k->value_by_name, base.name->id, &found)) {
         uint32_t global = 0;
         if (map_get(&k->c->global_by_name, base.name->id, &global) &&

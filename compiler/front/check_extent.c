@@ -203,7 +203,7 @@ Dim extent_of(Kern *k, AstId id, bool *ok)
     if (n->kind == AST_NAME) {
         return dim_named(k, n->name, n->span, ok);
     }
-    if (!names_open(k, id)) {
+    if (!k->is_called && !names_open(k, id)) {
         return extent_computed(k, id, ok);
     }
     Extent e;

@@ -285,6 +285,16 @@ CheckedExpr *fold_plain(Kern *k, AstId ast, const AstNode *n, const CheckedExpr 
 CheckedExpr *reduction_check(Kern *k, AstId ast, const AstNode *n)
 {
     Op op;
+    uint32_t head = 0;
+    if (!is_reduction(n->name) && kernel_named(k, n->name, &head)) {
+        return kernel_call_check(k, ast);
+    }
+    const AstNode *body = ast_node(&k->c->program->ast, n->child[0]);
+    if (body->kind == AST_LIST && is_reduction(n->name)) {
+        diag_error(&k->c->ctx->diags, E_ARGUMENTS, n->span, "'%s' takes 1 argument, not %u",
+                   n->name->text, body->n);
+        return expr_poison(k, ast, n->span);
+    }
     if (expansion_folds(n->name)) {
         return expansion_check(k, ast, n);
     }

@@ -11,10 +11,45 @@ static const AstNode *node(const Kern *k, AstId id)
 
 /* ---- types ---- */
 
+static const struct {
+    const char *name;
+    DType by_itself; /* where the kernel is looked at without a call */
+    bool is_float, is_complex, is_int;
+} words[WORDS] = {[WORD_FLOAT] = {"float", DTYPE_F64, true, false, false},
+                  [WORD_COMPLEX] = {"complex", DTYPE_C128, false, true, false},
+                  [WORD_INT] = {"int", DTYPE_I64, false, false, true},
+                  [WORD_NUMBER] = {"number", DTYPE_F64, true, true, true}};
+
+uint32_t dtype_word(Sym name)
+{
+    uint32_t w = 0;
+    while (w < WORDS && strcmp(name->text, words[w].name) != 0) {
+        w++;
+    }
+    return w;
+}
+
+bool dtype_suits_word(uint32_t word, DType t)
+{
+    return (words[word].is_float && dtype_is_float(t)) ||
+           (words[word].is_complex && dtype_is_complex(t)) ||
+           (words[word].is_int && dtype_is_int(t));
+}
+
+bool dtype_named(const Kern *k, Sym name, DType *out)
+{
+    uint32_t word = dtype_word(name);
+    if (word < WORDS && k->word[word] != DTYPE_NONE) {
+        *out = k->word[word];
+        return true;
+    }
+    return dtype_from_name((Str){name->text, name->n}, out);
+}
+
 DType dtype_declared(Kern *k, const AstNode *n)
 {
     DType t = DTYPE_NONE;
-    if (dtype_from_name((Str){n->name->text, n->name->n}, &t)) {
+    if (dtype_named(k, n->name, &t)) {
         return t;
     }
     Diagnostic *d = diag_error(&k->c->ctx->diags, E_UNKNOWN_NAME, n->at,
@@ -197,7 +232,11 @@ static void check_decl(Kern *k, AstId id, bool is_result)
                .type = type_of(k, n.child[0], &n),
                .span = n.at,
                .is_inout = n.flag && !is_result};
-    check_attributes(k, &n, &v);
+    if (k->is_called) {
+        v.type.dtype = is_result ? type_when_read(k, &v) : v.type.dtype;
+    } else {
+        check_attributes(k, &n, &v);
+    }
     if (is_result && n.flag) {
         diag_error(diags, E_NOT_ASSIGNABLE, n.span, "a result is not inout");
     }
@@ -291,57 +330,153 @@ static void find_assignments(Kern *k)
     }
 }
 
-static void kernel_declare(Check *c, CheckedKernel *kernel)
+/* `(m, c) = f(x);` is one assignment for each name, which takes the result of this number. */
+static AstNode single_assignments(Kern *k, const AstNode *body)
 {
+    Ast *tree = &k->c->program->ast;
+    VEC(AstId) all = {0};
+    AstNode list = *body;
+    for (uint32_t s = 0; s < body->n; s++) {
+        const AstNode n = *node(k, body->child[s]);
+        const AstNode left = n.kind == AST_ASSIGN ? *node(k, n.child[0]) : (AstNode){0};
+        if (left.kind != AST_GROUP || left.n == 0) {
+            vec_push(k->c->arena, &all, body->child[s]);
+            continue;
+        }
+        const AstNode right = *node(k, n.child[1]);
+        uint32_t head = 0;
+        bool call = (right.kind == AST_CALL || right.kind == AST_REDUCE) &&
+                    kernel_named(k, right.name, &head);
+        uint32_t count =
+            call ? node(k, node(k, k->c->heads.at[head].ast)->child[1])->n : left.n;
+        if (!call) {
+            diag_error(&k->c->ctx->diags, E_ARGUMENTS, right.span,
+                       "several values come from the call of a kernel");
+        } else if (count != left.n) {
+            diag_error(&k->c->ctx->diags, E_ARGUMENTS, left.span,
+                       "'%s' has %u result%s, and %u are taken", right.name->text, count,
+                       count == 1 ? "" : "s", left.n);
+        }
+        list.flag = list.flag || !call || count != left.n; /* names are missing */
+        for (uint32_t r = 0; r < left.n && call && count == left.n; r++) {
+            AstId one = ast_new(k->c->ctx, tree, AST_ASSIGN, n.span, NULL, n.at,
+                                (AstId[]){left.child[r], n.child[1]}, 2);
+            tree->nodes.at[one].op = OP_COPY;
+            tree->nodes.at[one].value.i = r + 1;
+            vec_push(k->c->arena, &all, one);
+        }
+    }
+    list.child = all.at;
+    list.n = all.n;
+    return list;
+}
+
+static void find_words(const Check *c, AstId list, bool *found)
+{
+    const AstNode params = *ast_node(&c->program->ast, list);
+    for (uint32_t p = 0; p < params.n; p++) {
+        const AstNode *param = ast_node(&c->program->ast, params.child[p]);
+        if (param->kind == AST_PARAM) {
+            const AstNode *type = ast_node(&c->program->ast, param->child[0]);
+            uint32_t word = type->kind == AST_TYPE ? dtype_word(type->name) : WORDS;
+            found[word < WORDS ? word : 0] = found[word < WORDS ? word : 0] || word < WORDS;
+        }
+    }
+}
+
+void kernel_declare(Check *c, AstId ast, bool written)
+{
+    const AstNode *n = ast_node(&c->program->ast, ast);
+    CheckedKernel *kernel = ARENA_NEW(c->arena, CheckedKernel);
+    kernel->name = n->name;
+    kernel->span = n->at;
+    bool word[WORDS] = {false};
+    find_words(c, n->child[0], word);
+    find_words(c, n->child[1], word);
+    KernelHead head = {.ast = ast, .kernel = kernel};
+    for (uint32_t w = 0; w < WORDS; w++) {
+        head.words = head.words || word[w];
+    }
     uint32_t before = 0;
     if (map_get(&c->kernel_by_name, kernel->name->id, &before)) {
         Diagnostic *d = diag_error(&c->ctx->diags, E_DUPLICATE_NAME, kernel->span,
                                    "kernel '%s' is defined twice", kernel->name->text);
-        mark_other(c, d, c->program->kernels.at[before]->span, "first here");
-        return;
+        mark_other(c, d, c->heads.at[before].kernel->span, "first here");
+    } else {
+        map_put(&c->kernel_by_name, kernel->name->id, c->heads.n);
+        if (written && !head.words) {
+            vec_push(c->arena, &c->program->kernels, kernel);
+        }
     }
-    map_put(&c->kernel_by_name, kernel->name->id, c->program->kernels.n);
-    vec_push(c->arena, &c->program->kernels, kernel);
+    vec_push(c->arena, &c->heads, head);
 }
 
-void kernel_check(Check *c, AstId ast)
+void kern_init(Kern *k, Check *c, CheckedKernel *kernel)
 {
-    const AstNode n = *ast_node(&c->program->ast, ast);
-    const AstNode params = *ast_node(&c->program->ast, n.child[0]);
-    const AstNode results = *ast_node(&c->program->ast, n.child[1]);
-    const AstNode body = *ast_node(&c->program->ast, n.child[2]);
+    *k = (Kern){.c = c, .k = kernel};
+    map_init(&k->value_by_name, c->arena);
+    map_init(&k->dim_by_name, c->arena);
+    map_init(&k->assigned_later, c->arena);
+    map_init(&k->label_by_name, c->arena);
+    map_init(&k->call_by_ast, c->arena);
+    map_init(&k->inlined_names, c->arena);
+}
+
+void kernel_run(Kern *k, const AstNode *n)
+{
+    const AstNode params = *node(k, n->child[0]), results = *node(k, n->child[1]);
+    const AstNode written = *node(k, n->child[2]);
+    const AstNode body = single_assignments(k, &written);
+    k->damaged = body.flag;
+    k->body = &body;
+    for (uint32_t p = 0; p < params.n; p++) {
+        check_decl(k, params.child[p], false);
+    }
+    for (uint32_t r = 0; r < results.n; r++) {
+        check_decl(k, results.child[r], true);
+    }
+    find_assignments(k);
+    pieces_scan(k);
+    for (k->statement = 0; k->statement < body.n; k->statement++) {
+        statement_check(k, body.child[k->statement]);
+        k->wrong = k->wrong || k->poisoned;
+    }
+    if (!k->is_called) {
+        check_results(k);
+    }
+    apply_spills(k);
+    compute_locals(k);
+    k->body = NULL;
+}
+
+void kernel_check(Check *c, uint32_t number)
+{
+    if (c->heads.at[number].state != GLOBAL_NEW) {
+        return;
+    }
+    c->heads.at[number].state = GLOBAL_BUSY;
+    const KernelHead head = c->heads.at[number];
+    const AstNode n = *ast_node(&c->program->ast, head.ast);
     uint32_t errors = c->ctx->diags.n_errors;
-    CheckedKernel *kernel = ARENA_NEW(c->arena, CheckedKernel);
-    kernel->name = n.name;
-    kernel->span = n.at;
-    Kern k = {.c = c, .k = kernel, .damaged = body.flag, .body = &body};
-    map_init(&k.value_by_name, c->arena);
-    map_init(&k.dim_by_name, c->arena);
-    map_init(&k.assigned_later, c->arena);
-    map_init(&k.label_by_name, c->arena);
-    kernel_declare(c, kernel);
+    Kern k;
+    kern_init(&k, c, head.kernel);
+    bool word[WORDS] = {false};
+    find_words(c, n.child[0], word);
+    find_words(c, n.child[1], word);
+    for (uint32_t w = 0; w < WORDS; w++) {
+        k.word[w] = word[w] ? words[w].by_itself : DTYPE_NONE;
+    }
     /* Open dimensions lead the C signature, so their order is a contract: that of their first use here, whatever else
      * is declared, since a hint for planning must not change it. */
     dims_scan(&k, &n);
-    for (uint32_t p = 0; p < params.n; p++) {
-        check_decl(&k, params.child[p], false);
-    }
-    for (uint32_t r = 0; r < results.n; r++) {
-        check_decl(&k, results.child[r], true);
-    }
-    Text head;
-    text_init(&head, c->arena);
-    ast_dump_head(&c->program->ast, ast, &head);
-    kernel->signature = head.at;
-    find_assignments(&k);
-    pieces_scan(&k);
-    for (k.statement = 0; k.statement < body.n; k.statement++) {
-        statement_check(&k, body.child[k.statement]);
-    }
-    check_results(&k);
-    apply_spills(&k);
-    compute_locals(&k);
+    Text signature;
+    text_init(&signature, c->arena);
+    ast_dump_head(&c->program->ast, head.ast, &signature);
+    head.kernel->signature = signature.at;
+    kernel_run(&k, &n);
     if (c->ctx->diags.n_errors == errors && !c->program->ast.damaged) {
         warn_unused(&k);
     }
+    c->heads.at[number].wrong = c->ctx->diags.n_errors != errors;
+    c->heads.at[number].state = GLOBAL_DONE;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the checker share: the state of checking a program and a kernel. check.c: files, dims and
  * constants; check_kernel.c: heads; check_statement.c: statements and indices; check_expr.c: expressions; check_call.c:
- * calls; check_gather.c: positions that are values; check_fold.c: reductions; check_expand.c: those that are written with others; check_einsum.c: einsum strings; check_sums.c: which sums are silent; check_weak.c: numbers without a type;
+ * calls; check_kernel_call.c, check_operands.c, check_inline.c: kernels in kernels; check_gather.c: positions that are values; check_fold.c: reductions; check_expand.c: those that are written with others; check_einsum.c: einsum strings; check_sums.c: which sums are silent; check_weak.c: numbers without a type;
  * check_compute.c: the type in which a statement computes;
  * check_name.c: what names mean. Nobody else includes this. */
 #ifndef FRONT_CHECK_PARTS_H
@@ -31,7 +31,20 @@ typedef struct Global {
 typedef struct Item {
     AstId ast;
     bool in_main; /* not from an include */
+    bool library; /* from an include of the compiler's own files */
 } Item;
+
+/* Words that stand for an element type in the head of a kernel that is only called: each call says which. */
+enum { WORD_FLOAT, WORD_COMPLEX, WORD_INT, WORD_NUMBER, WORDS };
+
+/* A kernel of the program, or one that its kernels call. */
+typedef struct KernelHead {
+    AstId ast;
+    CheckedKernel *kernel;
+    GlobalState state; /* of checking it by itself */
+    bool wrong;        /* there was a mistake in it */
+    bool words;        /* its head has words for element types */
+} KernelHead;
 
 typedef struct Check {
     Ctx *ctx;
@@ -43,9 +56,12 @@ typedef struct Check {
     bool items_damaged; /* some item did not parse: names may be missing */
     VEC(Global) globals;
     Map global_by_name;
-    Map kernel_by_name; /* -> item */
-    Map included;       /* path -> 1: being read, 0: read */
-    uint32_t depth;     /* of constants evaluated inside others */
+    VEC(KernelHead) heads; /* of all kernels */
+    Map kernel_by_name;    /* -> head */
+    Map included;          /* path -> 1: being read, 0: read */
+    uint32_t depth;        /* of constants evaluated inside others */
+    uint32_t calls;        /* kernels that are being checked because others call them */
+    uint32_t inlined;      /* statements that calls have copied */
 } Check;
 
 typedef struct SilentSum {
@@ -107,6 +123,17 @@ typedef struct KernDim {
     bool ok; /* else already reported */
 } KernDim;
 
+/* A call of a kernel in a kernel, whose statements have been copied: the values of its results, and the indices with which each is
+ * read. */
+typedef struct KernelCall {
+    AstId ast;
+    uint32_t head;
+    bool whole; /* operands without indices: so are results */
+    uint32_t n; /* results */
+    const uint32_t *value;
+    const AstId *const *index; /* names, of each dimension; null if `whole` */
+} KernelCall;
+
 /* How a statement names an index: alone between brackets; in a sum of several, or with a range; on the left, in a reduction, in
  * index() or in two tensors, so that no position is meant. */
 enum { INDEX_ALONE = 1, INDEX_SHIFTED = 2, INDEX_NAMED = 4 };
@@ -126,6 +153,15 @@ typedef struct Kern {
     VEC(ValuePiece) pieces;
     const AstNode *body;
     uint32_t statement; /* being checked */
+    bool wrong;         /* some statement has a mistake */
+    bool is_called;     /* its statements are to be copied into another one */
+    DType word
+        [WORDS]; /* what words for element types stand for; NONE: the head has none of them */
+    VEC(KernelCall) kernel_calls;
+    Map call_by_ast;   /* -> kernel_calls */
+    Map inlined_names; /* of values that calls have brought */
+    uint32_t
+        result_taken; /* of `(a, b) = f(..)`: which result this statement takes, counted from 1 */
 
     /* the statement being checked */
     VEC(Label) labels;
@@ -180,11 +216,57 @@ void mark_other(Check *c, Diagnostic *d, Span other, const char *text);
 void global_evaluate(Check *c, uint32_t global, Span at);
 
 /* ---- check_kernel.c ---- */
+/* The element type of this name; false where there is none. */
+bool dtype_named(const Kern *k, Sym name, DType *out);
 /* The element type that a declaration names; NONE after a report. */
 DType dtype_declared(Kern *k, const AstNode *type);
-void kernel_check(Check *c, AstId ast);
+/* What a word for element types stands for: WORDS if it is none. */
+uint32_t dtype_word(Sym name);
+bool dtype_suits_word(uint32_t word, DType t);
+/* A kernel of the program; `written`: by itself too. */
+void kernel_declare(Check *c, AstId ast, bool written);
+void kernel_check(Check *c, uint32_t head);
+/* Declares what the head of `n` does, and checks its statements. Dims that are known stand in k->dim_by_name. */
+void kernel_run(Kern *k, const AstNode *n);
+void kern_init(Kern *k, Check *c, CheckedKernel *kernel);
+
+/* ---- check_kernel_call.c ---- */
+/* Is there a kernel of this name? */
+bool kernel_named(const Kern *k, Sym name, uint32_t *head);
+/* What a call of a kernel gives: its only result, or the one that the statement takes. */
+CheckedExpr *kernel_call_check(Kern *k, AstId ast);
+/* The value of such a call without indices; UINT32_MAX after a report. */
+uint32_t kernel_call_value(Kern *k, AstId ast);
+/* `update(C, A);` */
+void kernel_call_statement(Kern *k, AstId ast);
+
+/* ---- check_inline.c ---- */
+/* An index that operands of a call have beside those that it names: the statements of the kernel get it too. */
+typedef struct BatchIndex {
+    Sym name; /* null: a dimension of operands without indices */
+    Dim extent;
+    Span at;
+} BatchIndex;
+
+/* What a parameter of the kernel that is called is in the one that calls. */
+typedef struct Argument {
+    CheckedExpr *number; /* a constant; null: */
+    uint32_t value;
+    uint64_t batch; /* its first dimensions are these of the batch indices: bits */
+} Argument;
+
+/* softmax_e, softmax_e_2: no name of the kernel, and none that another call has brought. `kernel` may be null. */
+Sym inlined_name(Kern *k, const char *kernel, Sym name);
+
+/* Copies the statements of `of`, which has the dims of k, into k; argument[] are its parameters, result[] become its results and
+ * batch[] which batch indices those have. False after a report. */
+bool kernel_inline(Kern *k, const CheckedKernel *of, const Argument *argument,
+                   const BatchIndex *index, uint32_t n_index, Span at, uint32_t *result,
+                   uint64_t *batch);
 
 /* ---- check_statement.c ---- */
+/* What belongs to one statement, put aside in `other` while another one is checked that it needs before. */
+void statement_swap(Kern *k, Kern *other);
 /* A new index of the left side. False after a report: it has one of this name. */
 bool left_index(Kern *k, const AstNode *i, int32_t *label);
 void statement_check(Kern *k, AstId ast);

@@ -22,6 +22,17 @@ static void note_name(Kern *k, const AstNode *n, uint32_t how)
     }
 }
 
+/* A whole number of the kernel, which no index is called like: `x[t]` is the element at that position. */
+static bool is_element_position(Kern *k, const AstNode *n)
+{
+    uint32_t at = 0;
+    const Value *v = n->kind == AST_NAME && map_get(&k->value_by_name, n->name->id, &at)
+                         ? &k->k->values.at[at]
+                         : NULL;
+    return v != NULL && v->type.rank == 0 && dtype_is_int(v->type.dtype) &&
+           !map_get(&k->index_names, n->name->id, &at);
+}
+
 static bool is_order(const AstNode *n)
 {
     return n->kind == AST_COMPARE &&
@@ -33,7 +44,7 @@ static bool first_index(Kern *k, AstId id, AstNode *name)
 {
     const AstNode n = *node(k, id);
     uint32_t how = 0;
-    bool found = n.kind == AST_NAME &&
+    bool found = n.kind == AST_NAME && !is_element_position(k, &n) &&
                  (map_get(&k->index_names, n.name->id, &how) || !dim_known(k, n.name));
     if (found) {
         *name = n;
@@ -49,7 +60,8 @@ bool condition_index(Kern *k, AstId id, AstNode *name)
 {
     const AstNode n = *node(k, id);
     *name = *node(k, n.child[0]);
-    return name->kind == AST_NAME || first_index(k, n.child[0], name);
+    return (name->kind == AST_NAME && !is_element_position(k, name)) ||
+           first_index(k, n.child[0], name);
 }
 
 /* Is the name of dimension c also that of one before it? */
@@ -67,6 +79,9 @@ static void note_alone(Kern *k, const AstNode *n, uint32_t c, bool named)
 {
     const AstNode name = *node(k, n->child[c]);
     uint32_t before = 0;
+    if (n->kind == AST_INDEXED && !named && is_element_position(k, &name)) {
+        return;
+    }
     bool again = n->kind == AST_INDEXED && map_get(&k->index_names, name.name->id, &before) &&
                  !is_repeated(k, n, c);
     note_name(k, &name,
@@ -85,11 +100,12 @@ static void scan_alone(Kern *k, AstId id, bool listed, bool left)
             note_alone(k, &n, c, left);
         } else if (place && child.kind == AST_COMPARE) {
             AstNode name;
-            bool lone = condition_index(k, n.child[c], &name) &&
-                        node(k, child.child[0])->kind == AST_NAME;
-            note_name(k, &name,
-                      lone && is_order(&child) ? INDEX_ALONE | INDEX_SHIFTED | INDEX_NAMED
-                                               : INDEX_ALONE | INDEX_NAMED);
+            if (condition_index(k, n.child[c], &name)) {
+                bool lone = node(k, child.child[0])->kind == AST_NAME;
+                note_name(k, &name,
+                          lone && is_order(&child) ? INDEX_ALONE | INDEX_SHIFTED | INDEX_NAMED
+                                                   : INDEX_ALONE | INDEX_NAMED);
+            }
             scan_alone(k, n.child[c], false, false);
         } else if (!place || child.kind != AST_NAME) {
             scan_alone(k, n.child[c], false, n.kind == AST_ASSIGN && c == 0);

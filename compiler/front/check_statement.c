@@ -647,7 +647,12 @@ void statement_check(Kern *k, AstId id)
         return; /* broken, or `spill`: looked at in the end */
     }
     statement_reset(k);
+    if (node(k, n.child[0])->kind == AST_GROUP) { /* of no names */
+        kernel_call_statement(k, n.child[1]);
+        return;
+    }
     positions_scan(k, id);
+    k->result_taken = (uint32_t)n.value.i;
     Left l;
     bool ok = left_check(k, &n, &l);
     if (l.name == NULL) {
@@ -673,8 +678,7 @@ void statement_check(Kern *k, AstId id)
     }
 }
 
-/* What belongs to one statement, put aside while another one is checked that it needs before. */
-static void statement_swap(Kern *k, Kern *other)
+void statement_swap(Kern *k, Kern *other)
 {
     const Kern was = *k;
     k->labels.at = other->labels.at;

@@ -65,6 +65,12 @@ int parse_string(ParseValue *value, Span span)
     return T_STRING;
 }
 
+int parse_library(ParseValue *value, Span span)
+{
+    (void)parse_string(value, span);
+    return T_LIBRARY;
+}
+
 int parse_bad_number(Parse *p, ParseValue *value, Span span)
 {
     diag_error(&p->ctx->diags, E_NUMBER, span, "this is not a number");
@@ -153,9 +159,11 @@ AstId parse_text(Parse *p, Span span, Span text)
     return ast_new(p->ctx, p->ast, AST_STRING, span, text_sym(p, text), text, NULL, 0);
 }
 
-AstId parse_include(Parse *p, Span span, Span text)
+AstId parse_include(Parse *p, Span span, Span text, bool library)
 {
-    return ast_new(p->ctx, p->ast, AST_INCLUDE, span, text_sym(p, text), text, NULL, 0);
+    AstId id = ast_new(p->ctx, p->ast, AST_INCLUDE, span, text_sym(p, text), text, NULL, 0);
+    node_at(p, id)->flag = library;
+    return id;
 }
 
 AstId parse_dim(Parse *p, Span span, Sym name, Span at, Op how, AstId expr)
@@ -266,9 +274,18 @@ AstId parse_indexed(Parse *p, Span span, AstId base, AstId indices)
                       indices);
 }
 
-AstId parse_reduce(Parse *p, Span span, Sym name, Span at, AstId indices, AstId body)
+AstId parse_reduce(Parse *p, Span span, Sym name, Span at, AstId indices, AstId arguments)
 {
+    const AstNode list = *node_at(p, arguments);
+    AstId body = list.kind == AST_LIST && list.n == 1 ? list.child[0] : arguments;
     return with_first(p, AST_REDUCE, span, name, at, body, indices);
+}
+
+/* `update[k](C, x[k]);`: an assignment to nothing. */
+AstId parse_call_statement(Parse *p, Span span, AstId call)
+{
+    AstId none = parse_list(p, AST_GROUP, (Span){span.source, span.lo, span.lo});
+    return parse_assign(p, span, OP_COPY, span, none, call);
 }
 
 AstId parse_unary(Parse *p, Span span, Op op, Span at, AstId x)

@@ -35,6 +35,7 @@ typedef struct Parse {
     ParseToken inserted; /* before it, if `insert` */
     bool insert;
     VEC(Span) open; /* '(' and '[' */
+    Span outermost; /* the last one of them that stood in no other */
     Span
         unclosed; /* the last one of them, where a statement or a head has ended before it is closed */
     bool in_head, in_body; /* of a kernel */
@@ -50,6 +51,7 @@ int parse_int(Parse *p, ParseValue *value, const char *text, size_t n, Span span
 int parse_float(Parse *p, ParseValue *value, const char *text, Span span);
 int parse_imaginary(Parse *p, ParseValue *value, const char *text, Span span); /* 2i */
 int parse_string(ParseValue *value, Span span);
+int parse_library(ParseValue *value, Span span); /* <nn.tdsl> */
 int parse_bad_number(Parse *p, ParseValue *value, Span span);
 int parse_foreign_name(Parse *p, ParseValue *value, const char *text, size_t n, Span span);
 int parse_power(Parse *p, const char *text, Span span); /* as other languages write one */
@@ -76,7 +78,7 @@ void parse_too_deep(Parse *p, Span span);
 AstId parse_leaf(Parse *p, AstKind kind, Span span, Sym name);
 AstId parse_number(Parse *p, AstKind kind, Span span, ParseValue value);
 AstId parse_text(Parse *p, Span span, Span text);
-AstId parse_include(Parse *p, Span span, Span text);
+AstId parse_include(Parse *p, Span span, Span text, bool library);
 AstId parse_dim(Parse *p, Span span, Sym name, Span at, Op how, AstId expr);
 AstId parse_const(Parse *p, Span span, Sym name, Span at, AstId type, AstId expr);
 AstId parse_kernel(Parse *p, Span span, Span head, AstId params, AstId results, AstId body);
@@ -90,7 +92,8 @@ AstId parse_assign(Parse *p, Span span, Op op, Span at, AstId left, AstId right)
 AstId parse_declare(Parse *p, Span span, Sym name, Span name_at, AstId type, Span at,
                     AstId right);
 AstId parse_indexed(Parse *p, Span span, AstId base, AstId indices);
-AstId parse_reduce(Parse *p, Span span, Sym name, Span at, AstId indices, AstId body);
+AstId parse_reduce(Parse *p, Span span, Sym name, Span at, AstId indices, AstId arguments);
+AstId parse_call_statement(Parse *p, Span span, AstId call);
 AstId parse_unary(Parse *p, Span span, Op op, Span at, AstId x);
 AstId parse_compare(Parse *p, Span span, Op op, Span at, AstId x, AstId y);
 AstId parse_chain(Parse *p, Span span, Op op, AstId x, AstId y);

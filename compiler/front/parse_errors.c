@@ -140,11 +140,17 @@ static bool say_bracket(Parse *p, Span span, int token)
                    "all indices of a tensor stand in one pair: A[i,j]");
         return true;
     }
-    if (token == '(' && p->before.token == T_NAME && p->in_body && p->open.n == 1) {
-        size_t n;
-        const char *text = parse_source(p, p->before.span, &n);
-        parse_help(parse_say(p, E_SYNTAX, span, "the indices of a tensor stand in '[' and ']'"),
-                   str_format(&p->ctx->arena, "%.*s[i] = ...", (int)(n < 60 ? n : 60), text));
+    bool assigns = token == '=' || token == T_PLUS_SET || token == T_MINUS_SET;
+    if (assigns && p->before.token == ')' && p->in_body && p->open.n == 0) {
+        Str text = source_get(&p->ctx->sources, p->source)->text;
+        size_t to = p->outermost.lo, from = to;
+        while (from > 0 && is_name_letter(text.at[from - 1])) {
+            from--;
+        }
+        parse_help(parse_say(p, E_SYNTAX, p->outermost,
+                             "the indices of a tensor stand in '[' and ']'"),
+                   str_format(&p->ctx->arena, "%.*s[i] = ...",
+                              (int)(to - from < 60 ? to - from : 60), text.at + from));
         return true;
     }
     if ((token == ';' || token == '{' || token == '}' || token == 0) && p->unclosed.hi > 0) {
@@ -191,8 +197,23 @@ static bool say_sign(Parse *p, Span span, int token)
     return cure != NULL;
 }
 
-void parse_unexpected(Parse *p, Span span, int token, const char *const *expected, int n)
+/* Of what a statement may begin with, and of what may follow a name there, calls are not what is missing. */
+static int without_calls(const char *const *expected, int n, const char **kept)
 {
+    bool drop = expects(expected, n, "'spill'") || expects(expected, n, "'='");
+    int m = 0;
+    for (int k = 0; k < n; k++) {
+        if (!drop || strcmp(expected[k], "'('") != 0) {
+            kept[m++] = expected[k];
+        }
+    }
+    return m;
+}
+
+void parse_unexpected(Parse *p, Span span, int token, const char *const *all, int n)
+{
+    const char **expected = ARENA_ARRAY(&p->ctx->arena, (size_t)n, const char *);
+    n = without_calls(all, n, expected);
     /* `A: f64[n] B: f64[n]`: B was taken for an attribute. */
     if (token == ':' && p->in_head && p->before.token == T_NAME) {
         size_t length;

@@ -263,6 +263,7 @@ static void note_place(Parse *p, const ParseToken *t)
     switch (t->token) {
     case '(':
     case '[':
+        p->outermost = p->open.n == 0 ? t->span : p->outermost;
         vec_push(&p->ctx->arena, &p->open, t->span);
         return;
     case ')':

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The texts in compiler/library, as bytes. */
+#include "front/library.h"
+
+#include <stddef.h>
+#include <string.h>
+
+extern const char library_nn[], library_chem[];
+
+const char *library_text(const char *name)
+{
+    return strcmp(name, "nn.tdsl") == 0     ? library_nn
+           : strcmp(name, "chem.tdsl") == 0 ? library_chem
+                                            : NULL;
+}
