@@ -2,8 +2,11 @@
 /* See integers.h. An argument that a fold goes into has a block of f32 in its place, and is written at the end. */
 #include "lower/integers.h"
 
+#include <math.h>
+
 #include "loop/walk.h"
 #include "lower/interval.h"
+#include "lower/quotient.h"
 
 typedef struct Integers {
     Ctx *ctx;
@@ -13,8 +16,10 @@ typedef struct Integers {
     Kernel *to; /* buffers of `from` have the same numbers here */
     Intervals iv;
     BufRef *block; /* [bufs of from] of f32 in place of an argument, or BUF_NONE */
+    bool *held;    /* [bufs of from] f32 holds what is stored there, whatever its size */
     VEC(Stmt *) body;
-    Span at; /* of the statement at hand */
+    const Stmt *now; /* the statement at hand; */
+    Span at;         /* of that */
     bool failed;
 } Integers;
 
@@ -27,6 +32,11 @@ static const Expr *refuse(Integers *s, const char *what)
     }
     s->failed = true;
     return expr_const(s->arena, number_real(DTYPE_F32, 0));
+}
+
+static void put(Integers *s, Stmt *stmt)
+{
+    vec_push(s->arena, &s->body, stmt);
 }
 
 static bool is_integer(const Integers *s, BufRef buf)
@@ -98,25 +108,140 @@ static bool fits(Interval v)
     return v.lo >= -INTEGERS_EXACT && v.hi <= INTEGERS_EXACT;
 }
 
-static const Expr *refuse_range(Integers *s)
+static bool is_truncated(const Expr *e)
 {
-    return refuse(s, "whole numbers beyond 2^24, as one here may be, which f32 does not hold");
+    return e->kind == EXPR_OP && e->op == OP_CAST && dtype_is_float(e->arg[0]->dtype);
+}
+
+/* Does f32 hold the value, as it is small, or a float without its fraction? */
+static bool is_held(const Integers *s, const Expr *e)
+{
+    if (is_truncated(e) || fits(interval_of(&s->iv, e))) {
+        return true;
+    }
+    if (e->kind == EXPR_LOAD) {
+        return s->held[e->buf];
+    }
+    bool keeps =
+        e->kind == EXPR_OP && (e->op == OP_CAST || e->op == OP_COPY || e->op == OP_MIN ||
+                               e->op == OP_MAX || e->op == OP_SELECT);
+    for (uint32_t i = e->op == OP_SELECT ? 1 : 0; keeps && i < e->n_args; i++) {
+        keeps = is_held(s, e->arg[i]);
+    }
+    return keeps;
+}
+
+/* Finds what f32 holds although it may be large; a value is stored before it is read. */
+static void find_held(Integers *s)
+{
+    StmtWalk w;
+    for (BufRef b = 0; b < s->from->bufs.n; b++) {
+        int32_t param = s->from->bufs.at[b].param;
+        s->held[b] = param < 0 || s->from->args.at[param].role == ARG_RESULT;
+    }
+    bool changes = true;
+    while (changes) {
+        changes = false;
+        for (const Stmt *t = tile_first(&w, s->from->body, s->from->n_body); t != NULL;
+             t = tile_next(&w)) {
+            bool keeps = is_integer(s, t->dst) && is_held(s, t->value) &&
+                         (t->fold == OP_COPY || t->fold == OP_MIN || t->fold == OP_MAX);
+            changes |= s->held[t->dst] && !keeps;
+            s->held[t->dst] &= keeps;
+        }
+    }
+}
+
+static const Expr *refuse_range(Integers *s, Interval v)
+{
+    double most = fmax(fabs(v.lo), fabs(v.hi));
+    return refuse(s, most < 1e18
+                         ? str_format(s->arena,
+                                      "whole numbers beyond 2^24, which f32 does not hold "
+                                      "(one here may be %.0f)",
+                                      most)
+                         : "whole numbers beyond 2^24, which f32 does not hold (nothing "
+                           "bounds one here)");
+}
+
+/* An f32 that is read several times: made by a statement before this one, over the indices that it has. */
+static const Expr *made_before(Integers *s, const Expr *e)
+{
+    const Stmt *now = s->now;
+    if (e->kind != EXPR_OP || (e->op == OP_CAST && e->arg[0]->kind != EXPR_OP)) {
+        return e;
+    }
+    TileIndex *index = ARENA_ARRAY(s->arena, (size_t)now->n_index + 1, TileIndex);
+    Affine *at = ARENA_ARRAY(s->arena, (size_t)now->n_index + 1, Affine);
+    Dim *extent = ARENA_ARRAY(s->arena, (size_t)now->n_index + 1, Dim);
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < now->n_index; i++) {
+        VarRef v = now->index[i].var;
+        const Range *r = &now->index[i].range;
+        if (!expr_uses(s->to, e, v)) {
+            continue;
+        }
+        for (uint32_t k = 0; k < now->n_index; k++) {
+            if (affine_uses(r->start, now->index[k].var)) {
+                return e;
+            }
+        }
+        int64_t most =
+            r->clipped ? r->limit.n : r->span; /* a clipped one without a start begins at 0 */
+        extent[rank] = dim_fixed(r->span > 0 && r->span < most ? r->span : most);
+        index[rank] = now->index[i];
+        at[rank++] = affine_add(s->arena, affine_var(s->arena, v), -1, r->start);
+    }
+    BufRef block =
+        kernel_buffer(s->to, &s->ctx->syms, "t", DTYPE_F32, SPACE_TILE, rank, extent);
+    s->to->bufs.at[block].span = s->at;
+    Stmt *alloc = ARENA_NEW(s->arena, Stmt), *tile = ARENA_NEW(s->arena, Stmt);
+    *alloc = (Stmt){.kind = STMT_ALLOC, .span = s->at, .buf = block};
+    *tile = (Stmt){.kind = STMT_TILE,
+                   .span = s->at,
+                   .n_index = rank,
+                   .index = index,
+                   .dst = block,
+                   .at = at,
+                   .fold = OP_COPY,
+                   .value = e};
+    put(s, alloc);
+    put(s, tile);
+    return expr_load(s->arena, s->to, block, at);
+}
+
+static const Expr *quotient(Integers *s, const Expr *e)
+{
+    const Expr *x = made_before(s, real(s, e->arg[0]));
+    const Expr *y = made_before(s, real(s, e->arg[1]));
+    const Expr *q = quotient_of(s->arena, e->op, x, y, interval_of(&s->iv, e->arg[0]),
+                                interval_of(&s->iv, e->arg[1]));
+    return q != NULL ? q
+                     : refuse(s, str_format(s->arena, "'%s' of whole numbers beyond 2^22",
+                                            op_info(e->op)->name));
+}
+
+static const Expr *truncated(Integers *s, const Expr *e)
+{
+    const Expr *x = made_before(s, cast(s, value(s, e->arg[0]), DTYPE_F32));
+    return quotient_truncated(s->arena, x, interval_of(&s->iv, e->arg[0]),
+                              e->dtype == DTYPE_I32 ? 0x1p31 : 0x1p63);
 }
 
 /* An integer as f32. */
 static const Expr *real(Integers *s, const Expr *e)
 {
     bool cast_of = e->kind == EXPR_OP && e->op == OP_CAST;
-    bool is_float = cast_of && dtype_is_float(e->arg[0]->dtype);
-    if (is_float || (e->kind == EXPR_OP && !cast_of && !has(e->op))) {
-        return refuse(s, is_float
-                             ? str_format(s->arena, "casts of %s to %s",
-                                          dtype_name(e->arg[0]->dtype), dtype_name(e->dtype))
-                             : str_format(s->arena, "'%s' of %s", op_info(e->op)->name,
-                                          dtype_name(e->dtype)));
+    bool divides = e->kind == EXPR_OP && (e->op == OP_DIV || e->op == OP_MOD);
+    if (e->kind == EXPR_OP && !cast_of && !divides && !has(e->op)) {
+        return refuse(
+            s, str_format(s->arena, "'%s' of %s", op_info(e->op)->name, dtype_name(e->dtype)));
     }
-    if (!fits(interval_of(&s->iv, e))) {
-        return refuse_range(s);
+    if (!is_held(s, e)) {
+        return refuse_range(s, interval_of(&s->iv, e));
+    }
+    if (is_truncated(e) || divides) {
+        return divides ? quotient(s, e) : truncated(s, e);
     }
     if (e->kind == EXPR_CONST) {
         return expr_const(s->arena, number_cast(e->value, DTYPE_F32));
@@ -158,11 +283,6 @@ static const Expr *value(Integers *s, const Expr *e)
 
 /* ---- statements ---- */
 
-static void put(Integers *s, Stmt *stmt)
-{
-    vec_push(s->arena, &s->body, stmt);
-}
-
 static Stmt *stmt_of(Integers *s, const Stmt *old, BufRef dst, const Affine *at, const Expr *v)
 {
     Stmt *out = arena_copy(s->arena, old, sizeof *old);
@@ -203,10 +323,12 @@ static const Expr *stored_value(Integers *s, const Stmt *old)
 
 static void put_tile(Integers *s, const Stmt *old)
 {
+    s->now = old;
     s->at = old->span;
     const Expr *v = stored_value(s, old);
-    if (is_integer(s, old->dst) && !fits(s->iv.buf[old->dst])) {
-        (void)refuse_range(s);
+    bool held = s->held[old->dst] && !is_words(s, old->dst);
+    if (is_integer(s, old->dst) && !held && !fits(s->iv.buf[old->dst])) {
+        (void)refuse_range(s, s->iv.buf[old->dst]);
     }
     if (!is_integer(s, old->dst)) {
         put(s, stmt_of(s, old, old->dst, old->at, v));
@@ -357,6 +479,8 @@ Kernel *lower_integers(const Target *target, Ctx *ctx, Arena *arena, const Kerne
         s.block[b] = BUF_NONE;
     }
     intervals_find(&s.iv, arena, k, INTEGERS_GIVEN);
+    s.held = ARENA_ARRAY(arena, k->bufs.n, bool);
+    find_held(&s);
     find_folded(&s);
     begin_folded(&s);
     put_all(&s, k->body, k->n_body);

@@ -21,7 +21,7 @@ typedef struct Intervals {
 void intervals_find(Intervals *iv, Arena *arena, const Kernel *k, double given);
 /* What a statement adds to each element of its destination: the terms of a sum, or v in `@y[i] = add(@y[i], v)`; else null. */
 const Expr *interval_added(const Kernel *k, const Stmt *s);
-/* Of an integer or a bool. */
+/* Of an integer or a bool; of an f32 that is no NaN, where something is known. */
 Interval interval_of(const Intervals *iv, const Expr *e);
 
 #endif

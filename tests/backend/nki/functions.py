@@ -37,6 +37,28 @@ def check(tool, name, folder):
     return None if same.all() else f"{name}({x[~same][:4]}) is {y[~same][:4]}, not {wanted[~same][:4]}"
 
 
+def check_whole(tool, folder):
+    """Quotients, remainders and truncation to the ends of what a call may give."""
+    rng, most = np.random.default_rng(5), 1 << 22
+    ends = np.array([0, 1, -1, 2, -2, 3, -7, 100, most, -most, most - 1, 1 - most], np.int32)
+    x = np.concatenate([np.repeat(ends, ends.size), rng.integers(-most, most + 1, 2000, np.int32)])
+    y = np.concatenate([np.tile(ends, ends.size), rng.integers(-3000, 3000, 1000, np.int32), rng.integers(-most, most + 1, 1000, np.int32)])
+    z = np.concatenate([rng.standard_normal(x.size - 5) * 10.0 ** rng.integers(-3, 7, x.size - 5), [np.nan, 0.5, -0.5, 8388607.5, -1e7]]).astype(np.float32)
+    text = f"""kernel f(x: i32[{x.size}], y: i32[{x.size}], z: f32[{x.size}]) -> (q: i32[{x.size}], r: i32[{x.size}], t: i32[{x.size}], c: i32[{x.size}]) {{
+        q[i] = x[i] / y[i]; r[i] = mod(x[i], y[i]); t[i] = i32(min(z[i], 16000000)); c[i] = mod(x[i], 37) - mod(x[i] / -16, 5); }}"""
+    by = np.where(y == 0, 1, y).astype(np.int64)
+    wanted = {"q": np.where(y == 0, 0, np.trunc(x / by)), "r": np.where(y == 0, 0, np.mod(x, by)),
+              "t": np.trunc(np.nan_to_num(np.minimum(z, 16000000))), "c": np.mod(x, 37) - np.mod(np.trunc(x / -16), 5)}
+    for name, a in {"x": x, "y": y, "z": z}.items():
+        np.save(os.path.join(folder, name + ".npy"), a)
+    with open(os.path.join(folder, "f.tdsl"), "w", encoding="utf-8") as stream:
+        stream.write(text)
+    words = [f"{name}={name}.npy" for name in "xyz"] + [w for name in wanted for w in ("-o", f"{name}={name}.npy")]
+    done = subprocess.run([tool, "f.tdsl", "--target=emulator", *words], cwd=folder, capture_output=True, text=True, timeout=120)
+    wrong = [name for name in wanted if done.returncode == 0 and not np.array_equal(np.load(os.path.join(folder, name + ".npy")), wanted[name])]
+    return done.stderr if done.returncode else f"{wrong} differ" if wrong else None
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
@@ -47,6 +69,9 @@ def main():
             wrong = check(os.path.join(os.path.abspath(options.bin), "tdsl-run"), name, folder)
             failed += wrong is not None
             print(f"FAILED {name}: {wrong}" if wrong else f"{name}: right")
+        wrong = check_whole(os.path.join(os.path.abspath(options.bin), "tdsl-run"), folder)
+        failed += wrong is not None
+        print(f"FAILED quotients: {wrong}" if wrong else "quotients, remainders, truncation: right")
     return failed > 0
 
 

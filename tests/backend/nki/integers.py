@@ -23,8 +23,9 @@ REFUSED = [
     ("kernel f(t: i32[n], u: i32[n]) -> (s: i32[n]) { s[i] = t[i] + 4 * u[i]; }", "beyond 2^24"),
     ("kernel f(t: i32[n]) -> (s: i32[n]) { s[i] = 16777217 - t[i]; }", "beyond 2^24"),
     ("kernel f(t: i32[n]) -> (s: i32[n]) { s[i] = sum[j <= i](t[j]); }", "beyond 2^24"),
-    ("kernel f(t: i32[n]) -> (s: i32[n]) { s[i] = t[i] / 3; }", "'div' of i32"),
-    ("kernel f(x: f32[n]) -> (s: i32[n]) { s[i] = i32(x[i]); }", "casts of f32 to i32"),
+    ("kernel f(t: i32[n]) -> (s: i32[n]) { s[i] = (3 * t[i]) / 3; }", "'div' of whole numbers beyond 2^22"),
+    ("kernel f(x: f32[n]) -> (s: i32[n]) { s[i] = i32(x[i]) + 1; }", "beyond 2^24"),
+    ("kernel f(x: f32[n]) -> (s: i64[n]) { s[i] = i64(x[i]); }", "beyond 2^24"),
     ("kernel f(t: i32[n]) -> (s: i32[n]) { s[i] = max[j < t[i]](t[j]); }", "beyond 2^24"),
 ]
 
@@ -36,7 +37,7 @@ class Draft:
         self.rng, self.params, self.results, self.body = rng, [], [], []
         self.n, self.m = rng.choice(SIZES), rng.choice(SIZES[:6])
         for at in range(rng.choice((1, 2, 2, 3))):
-            rng.choice((self.whole, self.whole, self.chosen, self.scattered, self.counted, self.extreme, self.place, self.floats, self.added, self.flags, self.looked))(at)
+            rng.choice((self.whole, self.whole, self.chosen, self.scattered, self.counted, self.extreme, self.place, self.floats, self.added, self.flags, self.looked, self.cut, self.labelled))(at)
 
     def param(self, kind, indices, inout=False):
         name = f"A{len(self.params)}"
@@ -57,10 +58,11 @@ class Draft:
             return rng.choice((self.param(kind, some), self.param(kind, some), f"{kind}(index({rng.choice(indices)}))", str(rng.randrange(9))))
         a = self.param(kind, indices) if depth == 0 else self.integer(kind, indices, depth + 1)
         b = self.integer(kind, indices, depth + 1)
-        word = rng.choice(("{a} - {b}", "min({a}, {b})", "max({a}, {b})", "select({c}, {a}, {b})", "abs({a})", "-{a}", "{a}", "{a} - 3*{k}"))
+        word = rng.choice(("{a} - {b}", "{a} / {b}", "mod({a}, {b})", "{a} / {n}", "mod({a}, {n})", "min({a}, {b})", "max({a}, {b})", "select({c}, {a}, {b})", "abs({a})", "-{a}", "{a}", "{a} - 3*{k}"))
         if word.startswith("{a} - {b}") and depth > 0:
             word = "min({a}, {b})"
-        return word.format(a=a, b=b, c=self.condition(indices, depth + 1) if "{c}" in word else "", k=f"{kind}(index({rng.choice(indices)}))")
+        return word.format(a=a, b=b, c=self.condition(indices, depth + 1) if "{c}" in word else "", k=f"{kind}(index({rng.choice(indices)}))",
+                           n=rng.choice((1, 2, 3, 7, 16, -5)))
 
     def condition(self, indices, depth=0):
         rng = self.rng
@@ -110,6 +112,18 @@ class Draft:
         value = f"select({at} >= 0 && {at} < {count}, {table}[{at}, j], 0)"
         kept = rng.choice((["i"], ["i", "j"]))
         self.body.append(f"{self.result('f32', kept)} = {value if len(kept) == 2 else f'sum[j]({value})'};")
+
+    def labelled(self, _):
+        rng = self.rng
+        kind, count, at, table = rng.choice(("i32", "i64")), rng.choice(SIZES), self.param(rng.choice(("i32", "i64")), ["i"]), f"A{len(self.params)}"
+        self.params.append(f"{table}: {kind}[{count}, {self.m}]")
+        value = f"select({at} >= 0 && {at} < {count}, {table}[{at}, j], -1)"
+        self.body.append(f"{self.result(kind, ['i', 'j'])} = {rng.choice((value, value + f' - {kind}(index(j))'))};")
+
+    def cut(self, _):
+        kind, x = self.rng.choice(("i32", "i64")), self.param("f32", ["i", "j"])
+        value = f"{kind}(min(max({x} * {self.rng.choice(('0.75', '1.5', '-0.125'))}, -9), 9))"
+        self.body.append(f"{self.result(kind, ['i', 'j'])} = {self.rng.choice((value, f'mod({value}, 4)'))};")
 
     def flags(self, _):
         value = self.condition(["i", "j"])
