@@ -8,12 +8,18 @@
  *     %4 = einsum %W[c,b], %6[a,c] -> [a,b]
  *
  * A dimension that is read at an index of its own extent is read as it is. What stands at other positions is multiplied by 0, as what a
- * condition leaves out of a sum of products is on such machines (Machine.masks). */
+ * condition leaves out of a sum of products is on such machines (Machine.masks). So infinite elements of what the kernel computes, as the
+ * maximum of nothing is, become numbers of which twice is infinite, and the product is doubled and halved. */
 #include "opt/opt.h"
+
+#include <math.h>
+
+#define HUGE 0x1p127 /* twice that is no f32 */
 
 typedef struct Lookups {
     Graph *to;
-    Arena scratch; /* for specs; reset after each node */
+    const bool *infinite; /* [nodes of the graph before] */
+    Arena scratch;        /* for specs; reset after each node */
 } Lookups;
 
 static const Node *operand_of(const Lookups *r, const NodeSpec *s, uint32_t k)
@@ -79,6 +85,58 @@ static NodeRef is_here(Lookups *r, const NodeSpec *s, uint32_t d, int32_t along,
     return t == DTYPE_BOOL ? is : graph_add(r->to, &cast);
 }
 
+/* ---- tables with infinite rows ---- */
+
+/* Finds what infinite numbers go into, as into the maximum of nothing: sums, choices, maxima and minima. */
+static bool *find_infinite(Arena *a, const Graph *g)
+{
+    bool *infinite = ARENA_ARRAY(a, (size_t)g->nodes.n + 1, bool);
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        const Node *node = graph_node(g, n);
+        Op op = node->op;
+        bool keeps = op == OP_ADD || op == OP_SUB || op == OP_MIN || op == OP_MAX ||
+                     op == OP_SELECT || op == OP_RMIN || op == OP_RMAX || op == OP_COPY ||
+                     op == OP_NEG || op == OP_CAST || op == OP_VIEW || op == OP_GATHER;
+        infinite[n] = op == OP_CONST && isinf(node->value.re);
+        for (uint32_t k = 0; keeps && k < node->n_operands; k++) {
+            infinite[n] |= infinite[node->operand[k]];
+        }
+        infinite[n] &= dtype_is_float(node->dtype);
+    }
+    return infinite;
+}
+
+/* A map of a value and a number over the labels of the value. */
+static NodeRef with_number(Lookups *r, Op op, NodeRef x, double by, Span span)
+{
+    const Node *node = graph_node(r->to, x);
+    uint32_t rank = node->rank;
+    int32_t *out = ARENA_ARRAY(&r->scratch, (size_t)rank + 1, int32_t);
+    Index *index = ARENA_ARRAY(&r->scratch, (size_t)rank + 1, Index);
+    for (uint32_t d = 0; d < rank; d++) {
+        out[d] = (int32_t)d;
+        index[d] = (Index){.label = (int32_t)d};
+    }
+    NodeRef operand[2] = {x, graph_const(r->to, number_real(node->dtype, by), span)};
+    Access access[2] = {{rank, index}, {0, NULL}};
+    NodeSpec s = {.op = op,
+                  .dtype = node->dtype,
+                  .n_operands = 2,
+                  .operand = operand,
+                  .access = access,
+                  .rank = rank,
+                  .out = out,
+                  .out_shape = graph_node(r->to, x)->shape,
+                  .span = span};
+    return graph_add(r->to, &s);
+}
+
+/* Infinite elements as numbers of which twice is infinite. */
+static NodeRef bounded(Lookups *r, NodeRef x, Span span)
+{
+    return with_number(r, OP_MAX, with_number(r, OP_MIN, x, HUGE, span), -HUGE, span);
+}
+
 /* The spec of a gather becomes that of a product. */
 static void take_product(Lookups *r, NodeSpec *s)
 {
@@ -118,8 +176,12 @@ static NodeRef remade(Lookups *r, const Graph *from, NodeRef n, const NodeRef *m
         operand[k] = map[s.operand[k]];
     }
     s.operand = operand;
+    bool may = r->infinite[graph_node(from, n)->operand[0]];
+    operand[0] = may ? bounded(r, operand[0], s.span) : operand[0];
     take_product(r, &s);
-    return graph_add(r->to, &s);
+    NodeRef made = graph_add(r->to, &s);
+    return may ? with_number(r, OP_MUL, with_number(r, OP_MUL, made, 2, s.span), 0.5, s.span)
+               : made;
 }
 
 /* What requirements are of is looked at before a call, by kernels of their own, and stays as it is. */
@@ -127,7 +189,7 @@ Graph *opt_lookups(Ctx *ctx, Arena *arena, const Graph *g)
 {
     Arena work;
     arena_init(&work, &ctx->budget);
-    Lookups r = {.to = graph_like(&work, g)};
+    Lookups r = {.to = graph_like(&work, g), .infinite = find_infinite(&work, g)};
     arena_init(&r.scratch, &ctx->budget);
     bool *looked_at = ARENA_ARRAY(&work, (size_t)g->nodes.n + 1, bool);
     NodeRef *made = ARENA_ARRAY(&work, (size_t)g->nodes.n + 1, NodeRef);
