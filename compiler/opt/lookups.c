@@ -7,12 +7,14 @@
  *     %6 = cast %5[a,c] -> [a,c] : f32
  *     %4 = einsum %W[c,b], %6[a,c] -> [a,b]
  *
- * A dimension that is read at an index of its own extent is read as it is. What stands at other positions is multiplied by 0, as what a
+ * A dimension that is read at an index of its own extent is read as it is, one on a ring (rings.h) as two pieces. What stands at other positions is multiplied by 0, as what a
  * condition leaves out of a sum of products is on such machines (Machine.masks). So infinite elements of what the kernel computes, as the
  * maximum of nothing is, become numbers of which twice is infinite, and the product is doubled and halved. */
 #include "opt/opt.h"
 
 #include <math.h>
+
+#include "opt/rings.h"
 
 #define HUGE 0x1p127 /* twice that is no f32 */
 
@@ -158,7 +160,7 @@ static void take_product(Lookups *r, NodeSpec *s)
     }
     operand[0] = s->operand[0];
     access[0] = (Access){rank, index};
-    s->op = OP_EINSUM;
+    s->op = n == 1 ? OP_COPY : OP_EINSUM;
     s->n_operands = n;
     s->operand = operand;
     s->access = access;
@@ -176,6 +178,16 @@ static NodeRef remade(Lookups *r, const Graph *from, NodeRef n, const NodeRef *m
         operand[k] = map[s.operand[k]];
     }
     s.operand = operand;
+    for (uint32_t d = 0; d + 1 < s.n_operands; d++) {
+        const Dim extent = graph_node(r->to, operand[0])->shape[d];
+        int64_t by = 0;
+        if (plain_label(r, &s, d) < 0 && extent.sym < 0 && s.access[d + 1].rank == 1 &&
+            s.access[d + 1].index[0].label >= 0 &&
+            ring_position(r->to, operand[d + 1], extent.n, &by)) {
+            operand[0] = ring_turned(r->to, &r->scratch, operand[0], d, by, s.span);
+            operand[d + 1] = graph_index(r->to, extent, DTYPE_I64, s.span);
+        }
+    }
     bool may = r->infinite[graph_node(from, n)->operand[0]];
     operand[0] = may ? bounded(r, operand[0], s.span) : operand[0];
     take_product(r, &s);
