@@ -29,8 +29,8 @@ TYPES = {"f32": np.float32, "i32": np.int32, "i64": np.int64}
 
 def kernels():
     with open(os.path.join(HERE, "labels.tdsl"), encoding="utf-8") as stream:
-        for name, params, results in re.findall(r"^kernel (\w+)\((.*?)\)(?: -> \((.*?)\))? \{", stream.read(), re.MULTILINE):
-            yield name, [p.split(": ") for p in re.split(r", (?=\w+:)", params)], [r.split(": ") for r in re.split(r", (?=\w+:)", results)] if results else []
+        for name, params, results in re.findall(r"^kernel (\w+)\((.*?)\)\s*(?:-> \((.*?)\))? \{", stream.read(), re.MULTILINE | re.DOTALL):
+            yield name, *([p.split(": ") for p in re.split(r",\s+(?=\w+:)", list_of)] if list_of else [] for list_of in (params, results))
 
 
 def shape_of(kind):
