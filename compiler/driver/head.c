@@ -103,7 +103,7 @@ static bool param_matches(Match *m, const Param *made, const Param *asked)
     return made->name == asked->name && made->role == asked->role &&
            made->dtype == asked->dtype && made->rank == asked->rank &&
            shapes_match(m, made->rank, made->shape, asked->shape) &&
-           symmetry_eq(made->rank, made->symmetry, asked->symmetry);
+           symmetry_eq(made->symmetry, asked->symmetry);
 }
 
 static bool result_matches(Match *m, const HeadResult *made, const HeadResult *asked)
@@ -111,12 +111,12 @@ static bool result_matches(Match *m, const HeadResult *made, const HeadResult *a
     return made->name == asked->name && made->param == asked->param &&
            made->dtype == asked->dtype && made->rank == asked->rank &&
            shapes_match(m, made->rank, made->shape, asked->shape) &&
-           symmetry_eq(made->rank, made->symmetry, asked->symmetry);
+           symmetry_eq(made->symmetry, asked->symmetry);
 }
 
 /* "result 'R' is f64[n] here, f64[5] there" */
 static const char *difference(Arena *arena, const char *kind, const Match *m, Sym names[2],
-                              const TensorType types[2], const int32_t *const declared[2])
+                              const TensorType types[2], const Symmetry *const declared[2])
 {
     Text t;
     text_init(&t, arena);
@@ -126,10 +126,10 @@ static const char *difference(Arena *arena, const char *kind, const Match *m, Sy
     }
     text_printf(&t, "%s '%s' is ", kind, names[0]->text);
     dump_type(&t, m->asked->dims, types[1].dtype, types[1].rank, types[1].dims);
-    dump_symmetry(&t, types[1].rank, declared[1]);
+    dump_symmetry(&t, declared[1]);
     text_put(&t, " here, ");
     dump_type(&t, m->made->dims, types[0].dtype, types[0].rank, types[0].dims);
-    dump_symmetry(&t, types[0].rank, declared[0]);
+    dump_symmetry(&t, declared[0]);
     text_put(&t, " there");
     return t.at;
 }
@@ -150,7 +150,7 @@ bool head_serves(Arena *arena, const Head *made, const int64_t *bound, const Hea
         if (!param_matches(&m, x, y)) {
             Sym names[] = {x->name, y->name};
             TensorType types[] = {{x->dtype, x->rank, x->shape}, {y->dtype, y->rank, y->shape}};
-            const int32_t *declared[] = {x->symmetry, y->symmetry};
+            const Symmetry *declared[] = {x->symmetry, y->symmetry};
             *what = x->name == y->name && x->role != y->role
                         ? str_format(arena, "parameter '%s' has another role", y->name->text)
                         : difference(arena, "parameter", &m, names, types, declared);
@@ -162,7 +162,7 @@ bool head_serves(Arena *arena, const Head *made, const int64_t *bound, const Hea
         if (!result_matches(&m, x, y)) {
             Sym names[] = {x->name, y->name};
             TensorType types[] = {{x->dtype, x->rank, x->shape}, {y->dtype, y->rank, y->shape}};
-            const int32_t *declared[] = {x->symmetry, y->symmetry};
+            const Symmetry *declared[] = {x->symmetry, y->symmetry};
             *what = difference(arena, "result", &m, names, types, declared);
             return false;
         }

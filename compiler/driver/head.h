@@ -12,8 +12,8 @@ typedef struct HeadResult {
     DType dtype;
     uint32_t rank;
     const Dim *shape;
-    int32_t param;           /* index of the inout parameter, or -1 */
-    const int32_t *symmetry; /* declared, as a graph's result; or null */
+    int32_t param;            /* index of the inout parameter, or -1 */
+    const Symmetry *symmetry; /* declared, as a graph's result; or null */
 } HeadResult;
 
 typedef struct Head {

@@ -105,12 +105,12 @@ static const char *symmetry_of(const ReportValue *v, const Node *n, const char *
     text_init(&t, arena);
     for (uint32_t k = 0; k < n->n_generators && n->out != NULL; k++) {
         const Generator *s = &n->generator[k];
-        text_printf(&t, "%s%s%s = %s%s", k == 0 ? "" : "; ", v->name, v->indices,
-                    s->sign < 0 ? "-" : "", v->name);
+        text_printf(&t, "%s%s%s = %s%s%s", k == 0 ? "" : "; ", v->name, v->indices,
+                    s->sign < 0 ? "-" : "", s->conj ? "conj(" : "", v->name);
         for (uint32_t d = 0; d < n->rank; d++) {
             text_printf(&t, "%s%s", d == 0 ? "[" : ",", label[n->out[s->to[d]]]);
         }
-        text_char(&t, ']');
+        text_put(&t, s->conj ? "])" : "]");
     }
     return t.n == 0 ? NULL : t.at;
 }

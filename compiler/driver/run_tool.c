@@ -217,10 +217,10 @@ static bool interpret(Run *r)
 
 /* Is the tensor what is declared of it? */
 static bool check_declared(Run *r, const char *what, Sym name, Span span, const Tensor *a,
-                           const int32_t *classes)
+                           const Symmetry *declared)
 {
     int64_t at[RANK_LIMIT], image[RANK_LIMIT];
-    if (tensor_is_symmetric(a, classes, at, image)) {
+    if (tensor_is_symmetric(a, declared, at, image)) {
         return true;
     }
     Text text;

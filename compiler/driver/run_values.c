@@ -275,7 +275,7 @@ static Tensor *make_argument(Ctx *ctx, Arena *arena, const Head *h, const Param 
         return NULL;
     }
     if (word) {
-        tensor_make_symmetric(t, p->symmetry);
+        tensor_make_symmetric(arena, t, p->symmetry);
         return t;
     }
     Number number = {0};

@@ -172,7 +172,7 @@ static Tensor *make_argument(Ctx *ctx, Arena *arena, const Param *p, const int64
                          : number_real(p->dtype, (double)v));
     }
     if (t != NULL) {
-        tensor_make_symmetric(t, p->symmetry);
+        tensor_make_symmetric(arena, t, p->symmetry);
     }
     return t;
 }

@@ -375,44 +375,51 @@ bool read_type(DumpReader *r, Cursor *c, DType *dtype, uint32_t *rank, const Dim
     return true;
 }
 
-/* `0 1 2` in the parentheses: the dimensions of one class, ascending. */
-static bool read_class(DumpReader *r, const Term *call, int32_t sign, uint32_t rank,
-                       int32_t *classes)
+/* `0 1 2` or `0 2, 1 3` in the parentheses: the dimensions of a class, or of groups place by place. */
+static bool read_class(DumpReader *r, const Term *call, uint32_t rank, SymmetryClass *c)
 {
-    const Term *list = call->n == 1 ? call->child[0] : NULL;
-    bool ok = list != NULL && list->kind == TERM_SEQ;
-    for (uint32_t k = 0; ok && k < list->n; k++) {
-        const Term *t = list->child[k];
-        ok = t->kind == TERM_INT && t->value < (int64_t)rank && classes[t->value] == 0 &&
-             (k == 0 || t->value > list->child[k - 1]->value);
-        if (ok) {
-            classes[t->value] = sign * (int32_t)(list->child[0]->value + 1);
+    uint32_t n = call->n > 0 && call->child[0]->kind == TERM_SEQ ? call->child[0]->n : 0;
+    uint32_t *dim = ARENA_ARRAY(r->arena, (size_t)n * call->n, uint32_t);
+    bool ok = n > 0 && call->n <= rank;
+    for (uint32_t p = 0; ok && p < call->n; p++) {
+        const Term *list = call->child[p];
+        ok = list->kind == TERM_SEQ && list->n == n;
+        for (uint32_t g = 0; ok && g < n; g++) {
+            const Term *t = list->child[g];
+            ok = t->kind == TERM_INT && t->value < (int64_t)rank;
+            dim[g * call->n + p] = ok ? (uint32_t)t->value : 0;
         }
     }
-    return ok || refuse(r, call->span, "dimensions are expected, ascending, each once");
+    for (uint32_t k = 0; ok && k < n * call->n; k++) {
+        for (uint32_t i = 0; ok && i < k; i++) {
+            ok = dim[i] != dim[k];
+        }
+    }
+    c->n = n;
+    c->width = call->n;
+    c->dim = dim;
+    return ok || refuse(r, call->span, "dimensions are expected, each once");
 }
 
 bool read_symmetry(DumpReader *r, Cursor *c, DType dtype, uint32_t rank, const Dim *shape,
-                   const int32_t **classes)
+                   const Symmetry **declared)
 {
-    int32_t *read = NULL;
-    Span span = c->end;
-    for (;;) {
-        bool sym = cursor_is(c, TERM_CALL, "sym");
-        if (!sym && !cursor_is(c, TERM_CALL, "antisym")) {
-            break;
-        }
-        const Term *call = cursor_peek(c);
-        span = call->span;
-        read = read == NULL ? ARENA_ARRAY(r->arena, rank, int32_t) : read;
-        if (!read_class(r, call, sym ? 1 : -1, rank, read)) {
+    SymmetryClass one;
+    *declared = NULL;
+    for (const Term *call = cursor_peek(c); call != NULL && call->kind == TERM_CALL &&
+                                            symmetry_from_short_word(call->text->text, &one);
+         call = cursor_peek(c)) {
+        if (!read_class(r, call, rank, &one)) {
             return false;
+        }
+        *declared = symmetry_with(r->arena, *declared, &one);
+        const char *problem = symmetry_problem(r->arena, dtype, rank, shape, *declared);
+        if (problem != NULL) {
+            return refuse(r, call->span, problem);
         }
         c->at++;
     }
-    *classes = read;
-    const char *problem = symmetry_problem(dtype, rank, shape, read);
-    return problem == NULL || refuse(r, span, problem);
+    return true;
 }
 
 /* One real number, or false without a report when there is none. */

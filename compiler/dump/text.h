@@ -15,8 +15,9 @@ int32_t dump_label_number(Sym name);       /* of a name that it prints, or -1 */
 void dump_dim(Text *out, const DimTable *dims, Dim d);
 void dump_type(Text *out, const DimTable *dims, DType dtype, uint32_t rank, const Dim *shape);
 void dump_shape(Text *out, const DimTable *dims, uint32_t rank, const Dim *shape);
-/* ` sym(0 1 2) antisym(3 4)`: classes of dimensions (op/symmetry.h); nothing for none. */
-void dump_symmetry(Text *out, uint32_t rank, const int32_t *classes);
+/* ` sym(0 1 2) antisym(3 4)`: what is declared; of groups of dimensions what is exchanged at once, ` sym(0 2, 1 3)` for (0, 1)
+ * and (2, 3). Nothing for none. */
+void dump_symmetry(Text *out, const Symmetry *declared);
 void dump_dim_test(Text *out, const DimTable *dims, const DimTest *test); /* when 15 < o < 64 */
 void dump_number(Text *out, Number v);
 void dump_value(Text *out, uint32_t value);      /* %4 */
@@ -72,9 +73,9 @@ bool read_type(DumpReader *r, Cursor *c, DType *dtype, uint32_t *rank, const Dim
 /* `WORD [3,n]`; without the word *shape is null. */
 bool read_shape_after(DumpReader *r, Cursor *c, const char *word, uint32_t *rank,
                       const Dim **shape);
-/* What dump_symmetry prints, of a tensor of this type; *classes is null when there is none. */
+/* What dump_symmetry prints, of a tensor of this type; *declared is null when there is none. */
 bool read_symmetry(DumpReader *r, Cursor *c, DType dtype, uint32_t rank, const Dim *shape,
-                   const int32_t **classes);
+                   const Symmetry **declared);
 /* What dump_requirement prints. */
 bool read_requirement(DumpReader *r, Cursor *c, Requirement *out);
 /* A number; int, float, bool and complex as I64, F64, BOOL and C128. */

@@ -99,16 +99,19 @@ void dump_shape(Text *out, const DimTable *dims, uint32_t rank, const Dim *shape
     text_char(out, ']');
 }
 
-void dump_symmetry(Text *out, uint32_t rank, const int32_t *classes)
+void dump_symmetry(Text *out, const Symmetry *declared)
 {
-    for (uint32_t d = 0; classes != NULL && d < rank; d++) {
-        if (classes[d] == 0 || symmetry_before(rank, classes, d) < rank) {
-            continue;
-        }
-        text_printf(out, " %s(%u", classes[d] > 0 ? "sym" : "antisym", d);
-        for (uint32_t e = symmetry_next(rank, classes, d); e < rank;
-             e = symmetry_next(rank, classes, e)) {
-            text_printf(out, " %u", e);
+    for (uint32_t k = 0; declared != NULL && k < declared->n; k++) {
+        const SymmetryClass *c = &declared->at[k];
+        text_printf(out, " %s(", symmetry_short_word(c->sign, c->conj));
+        for (uint32_t p = 0; p < c->width; p++) {
+            for (uint32_t g = 0; g < c->n; g++) {
+                text_printf(out, "%s%u",
+                            g > 0   ? " "
+                            : p > 0 ? ", "
+                                    : "",
+                            c->dim[g * c->width + p]);
+            }
         }
         text_char(out, ')');
     }

@@ -90,11 +90,11 @@ typedef enum ValueKind { VALUE_PARAM, VALUE_RESULT, VALUE_LOCAL, VALUE_TEMP } Va
 
 typedef struct Value {
     ValueKind kind;
-    Sym name;                /* null: a temp */
-    TensorType type;         /* dtype NONE: poison */
-    Span span;               /* its declaration or first assignment */
-    const int32_t *symmetry; /* declared, classes of dimensions (op/symmetry.h); or null */
-    const Shard *shard;      /* [n_shard], of two cuts of one dimension the outer one first */
+    Sym name;                 /* null: a temp */
+    TensorType type;          /* dtype NONE: poison */
+    Span span;                /* its declaration or first assignment */
+    const Symmetry *symmetry; /* declared; or null */
+    const Shard *shard;       /* [n_shard], of two cuts of one dimension the outer one first */
     uint32_t n_shard;
     bool partial; /* the value is the sum of what ranks have */
     bool is_inout;
@@ -178,6 +178,8 @@ void program_dump(Ctx *ctx, const Program *p, Text *out);
 /* ` shard(r(0), c(1)) partial`: how the caller's array lies on ranks, dimensions by number, or, if they are `named`, as the program
  * has them; nothing where every rank has all of it. */
 void layout_put(Text *out, const Value *value, bool named);
+/* `symmetric(0, 1)`, `hermitian((0, 1), (2, 3))`: one class as it is declared. */
+void symmetry_put(Text *out, const SymmetryClass *c);
 
 /* The statements of a kernel as program_dump writes them, each on one line, cut where it is long: for comments. */
 SourceStatements statement_texts(Ctx *ctx, Arena *arena, const CheckedKernel *k);

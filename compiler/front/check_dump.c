@@ -355,21 +355,24 @@ static void show_statement(Show *w, const CheckedStatement *s)
     }
 }
 
-/* ` symmetric(0, 1)`: one attribute for each class of dimensions. */
-static void show_symmetry(Show *w, const Value *value)
+void symmetry_put(Text *out, const SymmetryClass *c)
 {
-    uint32_t rank = value->type.rank;
-    const int32_t *classes = value->symmetry;
-    for (uint32_t d = 0; classes != NULL && d < rank; d++) {
-        if (classes[d] == 0 || symmetry_before(rank, classes, d) < rank) {
-            continue;
-        }
-        text_printf(w->out, " %s(%u", classes[d] > 0 ? "symmetric" : "antisymmetric", d);
-        for (uint32_t e = symmetry_next(rank, classes, d); e < rank;
-             e = symmetry_next(rank, classes, e)) {
-            text_printf(w->out, ", %u", e);
-        }
-        text_char(w->out, ')');
+    text_printf(out, "%s(", symmetry_word(c->sign, c->conj));
+    for (uint32_t d = 0; d < c->n * c->width; d++) {
+        bool first = c->width > 1 && d % c->width == 0;
+        bool last = c->width > 1 && d % c->width == c->width - 1;
+        text_printf(out, "%s%s%u%s", d > 0 ? ", " : "", first ? "(" : "", c->dim[d],
+                    last ? ")" : "");
+    }
+    text_char(out, ')');
+}
+
+/* One attribute for each class. */
+static void show_symmetry(Show *w, const Symmetry *declared)
+{
+    for (uint32_t k = 0; declared != NULL && k < declared->n; k++) {
+        text_char(w->out, ' ');
+        symmetry_put(w->out, &declared->at[k]);
     }
 }
 
@@ -400,7 +403,7 @@ static void show_params(Show *w, ValueKind kind)
             text_printf(w->out, "%s%s: %s", shown++ > 0 ? ", " : "", value->name->text,
                         value->is_inout ? "inout " : "");
             type_print(w->out, &w->k->dims, &value->type);
-            show_symmetry(w, value);
+            show_symmetry(w, value->symmetry);
             layout_put(w->out, value, true);
         }
     }

@@ -99,97 +99,138 @@ static TensorType type_of(Kern *k, AstId id, const AstNode *decl)
 
 /* ---- the head ---- */
 
-/* `symmetric(0, 1)`, `antisymmetric(0, 1)`: the dimensions that it names, as a class with what was said before of any of
- * them. False when they are none of the tensor's. */
-static bool attribute_positions(Kern *k, const AstNode *attr, uint32_t rank, bool *named)
+/* The dimension that an attribute names by its number; RANK_LIMIT when it is none of the tensor's, or is named before. */
+static uint32_t named_dimension(Kern *k, AstId id, uint32_t rank, uint64_t *named)
 {
     Diags *diags = &k->c->ctx->diags;
     Kern inner = {.c = k->c, .in_extent = true};
     map_init(&inner.label_by_name, k->c->arena);
-    for (uint32_t a = 0; a < attr->n; a++) {
-        Span at = node(k, attr->child[a])->span;
-        CheckedExpr *e = expr_check(&inner, attr->child[a]);
-        if (e->kind == CHECKED_POISON) {
-            return false;
-        }
-        if (e->kind != CHECKED_CONST || !dtype_is_int(e->value.dtype)) {
-            diag_error(diags, E_NOT_CONSTANT, at, "the number of a dimension is an integer");
-            return false;
-        }
-        if (e->value.i < 0 || e->value.i >= (int64_t)rank) {
-            diag_error(diags, E_ARGUMENTS, at,
-                       "there is no dimension %lld: the first of %u is 0",
-                       (long long)e->value.i, rank);
-            return false;
-        }
-        if (named[e->value.i]) {
-            diag_error(diags, E_ARGUMENTS, at, "dimension %lld is named twice",
-                       (long long)e->value.i);
-            return false;
-        }
-        named[e->value.i] = true;
+    Span at = node(k, id)->span;
+    CheckedExpr *e = expr_check(&inner, id);
+    if (e->kind == CHECKED_POISON) {
+        return RANK_LIMIT;
     }
+    if (e->kind != CHECKED_CONST || !dtype_is_int(e->value.dtype)) {
+        diag_error(diags, E_NOT_CONSTANT, at, "the number of a dimension is an integer");
+        return RANK_LIMIT;
+    }
+    if (e->value.i < 0 || e->value.i >= (int64_t)rank) {
+        diag_error(diags, E_ARGUMENTS, at, "there is no dimension %lld: the first of %u is 0",
+                   (long long)e->value.i, rank);
+        return RANK_LIMIT;
+    }
+    if ((*named >> e->value.i & 1) != 0) {
+        diag_error(diags, E_ARGUMENTS, at, "dimension %lld is named twice",
+                   (long long)e->value.i);
+        return RANK_LIMIT;
+    }
+    *named |= UINT64_C(1) << e->value.i;
+    return (uint32_t)e->value.i;
+}
+
+/* `(0, 1)` or `((0, 1), (2, 3))` behind an attribute's word: the class of dimensions, or of groups of them. */
+static bool attribute_class(Kern *k, const AstNode *attr, uint32_t rank, SymmetryClass *c)
+{
+    Diags *diags = &k->c->ctx->diags;
+    uint64_t named = 0;
+    c->n = attr->n;
+    c->width = 1;
+    if (attr->n > 0 && node(k, attr->child[0])->kind == AST_GROUP) {
+        c->width = node(k, attr->child[0])->n;
+    }
+    uint32_t *dim = ARENA_ARRAY(k->c->arena, (size_t)c->n * c->width, uint32_t);
+    for (uint32_t g = 0; g < attr->n; g++) {
+        const AstNode *item = node(k, attr->child[g]);
+        bool group = item->kind == AST_GROUP;
+        if (group != (c->width > 1) || (group && item->n != c->width)) {
+            diag_error(diags, E_ARGUMENTS, item->span,
+                       "what is exchanged has as many dimensions everywhere");
+            return false;
+        }
+        for (uint32_t p = 0; p < c->width; p++) {
+            AstId id = group ? node(k, attr->child[g])->child[p] : attr->child[g];
+            uint32_t d = named_dimension(k, id, rank, &named);
+            if (d == RANK_LIMIT) {
+                return false;
+            }
+            dim[g * c->width + p] = d;
+        }
+    }
+    c->dim = dim;
     if (attr->n < 2) {
-        diag_error(diags, E_ARGUMENTS, attr->span, "'%s' names two dimensions or more",
-                   attr->name->text);
+        diag_error(diags, E_ARGUMENTS, attr->span, "'%s' names two %s or more",
+                   attr->name->text, c->width > 1 ? "groups of dimensions" : "dimensions");
     }
     return attr->n >= 2;
 }
 
-static void symmetry_conflict(Kern *k, const AstNode *attr)
+/* Are the dimensions that a class exchanges of one extent? */
+static bool class_extents(Kern *k, const AstNode *attr, const TensorType *type,
+                          const SymmetryClass *c)
 {
-    Diagnostic *d =
-        diag_error(&k->c->ctx->diags, E_ARGUMENTS, attr->span,
-                   "these dimensions are symmetric and antisymmetric: only 0 is both");
-    diag_help(d, "of exchanges that share a dimension, all change the sign or none");
-}
-
-/* Joins the named dimensions to one class, with the classes that any of them is in. */
-static void check_symmetry(Kern *k, const AstNode *attr, const TensorType *type,
-                           int32_t *classes)
-{
-    int32_t sign = strcmp(attr->name->text, "symmetric") == 0 ? 1 : -1;
-    bool *named = ARENA_ARRAY(k->c->arena, type->rank, bool);
-    bool *joined = ARENA_ARRAY(k->c->arena, type->rank, bool);
-    uint32_t first = type->rank;
-    if (!attribute_positions(k, attr, type->rank, named)) {
-        return;
-    }
-    for (uint32_t d = 0; d < type->rank; d++) {
-        for (uint32_t e = 0; e < type->rank; e++) {
-            joined[d] = joined[d] ||
-                        (named[e] && (e == d || (classes[d] != 0 && classes[d] == classes[e])));
-        }
-        first = joined[d] && first == type->rank ? d : first;
-        if (joined[d] && classes[d] * sign < 0) {
-            symmetry_conflict(k, attr);
-            return;
-        }
-        if (joined[d] && !dim_eq(type->dims[d], type->dims[first])) {
+    for (uint32_t i = 0; i < c->n * c->width; i++) {
+        uint32_t first = c->dim[i % c->width], d = c->dim[i];
+        if (!dim_eq(type->dims[d], type->dims[first])) {
             diag_error(&k->c->ctx->diags, E_EXTENT_MISMATCH, attr->span,
                        "dimension %u is %s and dimension %u is %s: only equal ones can be "
                        "exchanged",
                        first, dim_text(k->c->arena, &k->k->dims, type->dims[first]), d,
                        dim_text(k->c->arena, &k->k->dims, type->dims[d]));
-            return;
+            return false;
         }
     }
-    for (uint32_t d = 0; d < type->rank; d++) {
-        classes[d] = joined[d] ? sign * (int32_t)(first + 1) : classes[d];
+    return true;
+}
+
+/* Adds what the attribute says to what is declared before it. */
+static const Symmetry *check_symmetry(Kern *k, const AstNode *attr, const TensorType *type,
+                                      SymmetryClass c, const Symmetry *before)
+{
+    Diags *diags = &k->c->ctx->diags;
+    if (!attribute_class(k, attr, type->rank, &c)) {
+        return before;
     }
-    const char *problem = symmetry_problem(type->dtype, type->rank, type->dims, classes);
-    if (problem != NULL && type->dtype == DTYPE_BOOL) {
-        diag_error(&k->c->ctx->diags, E_BAD_TYPE, attr->span, "%s", problem);
-    } else if (problem != NULL) {
-        diag_limit(&k->c->ctx->diags, E_LIMIT_SIZE, attr->span,
+    const Symmetry *all = symmetry_with(k->c->arena, before, &c);
+    for (uint32_t i = 0; i < all->n; i++) {
+        if (!class_extents(k, attr, type, &all->at[i])) {
+            return before;
+        }
+    }
+    if (c.conj && !dtype_is_complex(type->dtype)) {
+        Text real;
+        c.conj = false;
+        text_init(&real, k->c->arena);
+        symmetry_put(&real, &c);
+        diag_error(diags, E_ARGUMENTS, attr->span, "of real numbers %s is %s", attr->name->text,
+                   real.at);
+        return before;
+    }
+    SymmetryGroup group;
+    symmetry_declared_group(k->c->arena, type->rank, all, &group);
+    if (c.sign < 0 && type->dtype == DTYPE_BOOL) {
+        diag_error(diags, E_BAD_TYPE, attr->span, "a truth value has no negative");
+    } else if (group.zero || group.real || group.imaginary) {
+        const char *what = group.zero   ? "symmetric and antisymmetric: only 0 is both"
+                           : group.real ? "symmetric and hermitian: only real numbers are both"
+                                        : "antisymmetric and hermitian: only imaginary numbers "
+                                          "are both";
+        Diagnostic *d =
+            diag_error(diags, E_ARGUMENTS, attr->span, "these dimensions are %s", what);
+        diag_help(d, "of exchanges that share a dimension, all change the %s or none",
+                  group.zero ? "sign" : "sign of the imaginary part");
+    } else if (group.n > SYMMETRY_LIMIT) {
+        diag_limit(diags, E_LIMIT_SIZE, attr->span,
                    "a tensor has at most %d permutations of its dimensions", SYMMETRY_LIMIT);
+    } else {
+        return all;
     }
+    return before;
 }
 
 /* What the declaration says beside the type. */
 static void check_attributes(Kern *k, const AstNode *n, Value *v)
 {
-    int32_t *classes = NULL;
+    SymmetryClass exchanged;
     for (uint32_t a = 1; a < n->n; a++) {
         const AstNode *attr = node(k, n->child[a]);
         if (attr->kind != AST_ATTRIBUTE) {
@@ -200,11 +241,9 @@ static void check_attributes(Kern *k, const AstNode *n, Value *v)
         if (strcmp(name, "accumulate") == 0) {
             diag_unsupported(&k->c->ctx->diags, E_NOT_YET, attr->span,
                              "the attribute '%s' is not compiled by this version", name);
-        } else if (strcmp(name, "symmetric") == 0 || strcmp(name, "antisymmetric") == 0) {
+        } else if (symmetry_from_word(name, &exchanged)) {
             if (typed) {
-                classes =
-                    classes == NULL ? ARENA_ARRAY(k->c->arena, v->type.rank, int32_t) : classes;
-                check_symmetry(k, attr, &v->type, classes);
+                v->symmetry = check_symmetry(k, attr, &v->type, exchanged, v->symmetry);
             }
         } else if (strcmp(name, "shard") == 0 || strcmp(name, "partial") == 0) {
             if (typed) {
@@ -217,7 +256,6 @@ static void check_attributes(Kern *k, const AstNode *n, Value *v)
                        "there is no attribute '%s'", name);
         }
     }
-    v->symmetry = classes;
 }
 
 static void check_decl(Kern *k, AstId id, bool is_result)

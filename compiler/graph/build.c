@@ -448,7 +448,7 @@ static void build_params(Build *b)
                    .rank = rank,
                    .shape = arena_copy(b->g->arena, type->dims, rank * sizeof(Dim)),
                    .span = value->span,
-                   .symmetry = symmetry_copy(b->g->arena, rank, value->symmetry),
+                   .symmetry = symmetry_copy(b->g->arena, value->symmetry),
                    .n_collapsed = split ? value->type.rank : 0,
                    .collapsed = split ? value->type.dims : NULL};
         vec_push(b->g->arena, &b->g->params, p);

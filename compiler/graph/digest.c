@@ -61,8 +61,13 @@ static uint64_t add_promises(uint64_t h, const Graph *g)
 {
     for (uint32_t k = 0; k < g->params.n; k++) {
         const Param *p = &g->params.at[k];
-        for (uint32_t d = 0; p->symmetry != NULL && d < p->rank; d++) {
-            h = hash_mix(hash_mix(h, k), (uint64_t)(int64_t)p->symmetry[d]);
+        for (uint32_t i = 0; p->symmetry != NULL && i < p->symmetry->n; i++) {
+            const SymmetryClass *c = &p->symmetry->at[i];
+            h = hash_mix(hash_mix(h, k), (uint64_t)c->width);
+            h = hash_mix(h, (c->sign < 0 ? 1u : 0u) + (c->conj ? 2u : 0u));
+            for (uint32_t d = 0; d < c->n * c->width; d++) {
+                h = hash_mix(h, c->dim[d]);
+            }
         }
     }
     return h;

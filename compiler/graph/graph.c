@@ -499,7 +499,7 @@ Graph *graph_like(Arena *arena, const Graph *g)
         Param p = g->params.at[k];
         p.shape = dims_copy(arena, p.shape, p.rank);
         p.collapsed = dims_copy(arena, p.collapsed, p.n_collapsed);
-        p.symmetry = symmetry_copy(arena, p.rank, p.symmetry);
+        p.symmetry = symmetry_copy(arena, p.symmetry);
         vec_push(arena, &to->params, p);
     }
     return to;
@@ -568,7 +568,7 @@ void graph_copy_results(Graph *to, const Graph *from, const NodeRef *map)
     for (uint32_t k = 0; k < from->results.n; k++) {
         Result r = from->results.at[k];
         r.node = map[r.node];
-        r.symmetry = symmetry_copy(to->arena, graph_node(to, r.node)->rank, r.symmetry);
+        r.symmetry = symmetry_copy(to->arena, r.symmetry);
         r.shape = dims_copy(to->arena, r.shape, r.rank);
         vec_push(to->arena, &to->results, r);
     }

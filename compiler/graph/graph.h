@@ -52,13 +52,6 @@ typedef struct Access {
     const Index *index;
 } Access;
 
-/* The value read with dimension to[d] in the place of each dimension d is itself, or its negative: dimensions exchanged in
- * pairs. What a node's generators and their products do is at most SYMMETRY_LIMIT permutations. */
-typedef struct Generator {
-    const uint32_t *to; /* [rank]: to[to[d]] is d; not all are their own */
-    int sign;           /* 1 or -1 */
-} Generator;
-
 typedef struct Node {
     Op op;
     DType dtype;
@@ -86,7 +79,7 @@ typedef struct Node {
     Number value;   /* CONST */
     int32_t dim;    /* EXTENT: open dimension */
     uint32_t param; /* INPUT */
-    /* What is known of its symmetry (opt/symmetry.c); graphs that are made from this one begin without, but for inputs, which
+    /* What is known of its symmetry (opt/symmetry.c), with their products at most SYMMETRY_LIMIT permutations; graphs that are made from this one begin without, but for inputs, which
      * have what their parameters promise. */
     uint32_t n_generators;
     const Generator *generator;
@@ -104,8 +97,7 @@ typedef struct Param {
     uint32_t rank;
     const Dim *shape;
     Span span;
-    const int32_t
-        *symmetry; /* [rank] that the caller promises, classes as in op/symmetry.h; or null */
+    const Symmetry *symmetry; /* that the caller promises; or null */
     /* As nodes read it, with neighbouring dimensions taken together (opt/collapse.c) or one as several (build_split.c); null: as the
      * caller has it. */
     uint32_t n_collapsed;
@@ -128,7 +120,7 @@ typedef struct Result {
     NodeRef node;
     int32_t param; /* index of the inout parameter, or -1 */
     Span span;
-    const int32_t *symmetry; /* [rank] that it is said to have; or null */
+    const Symmetry *symmetry; /* that it is said to have; or null */
     /* As the caller has it, where the node takes dimensions together or apart; null: as the node. */
     uint32_t rank;
     const Dim *shape;
@@ -249,11 +241,10 @@ Slices graph_slices(const Graph *g, NodeRef n);
 /* Add to what is known of the symmetry of a node; `to` is copied. */
 void graph_add_generator(Graph *g, NodeRef n, const Generator *generator);
 void graph_add_exchange(Graph *g, NodeRef n, const Generator *exchange);
-/* What is declared of it; `classes` may be null. */
-void graph_add_promised(Graph *g, NodeRef n, const int32_t *classes);
-/* Is the value, read with dimension to[d] in the place of each d, itself by its generators (1), its negative (-1), or not known
- * to be either (0)? */
-int graph_symmetry_sign(Arena *scratch, const Graph *g, NodeRef n, const uint32_t *to);
+/* What is declared of it; `declared` may be null. */
+void graph_add_promised(Graph *g, NodeRef n, const Symmetry *declared);
+/* Is the value known, by its generators, to have this symmetry too? */
+bool graph_has_symmetry(Arena *scratch, const Graph *g, NodeRef n, Generator exchange);
 
 /* ---- graph.c, again ---- */
 

@@ -133,7 +133,7 @@ static void dump_node(const Graph *g, NodeRef r, Text *out)
     }
     for (uint32_t k = 0; n->out != NULL && k < n->n_generators; k++) {
         const Generator *s = &n->generator[k];
-        dump_exchange(s->sign > 0 ? "sym" : "antisym", s, n->rank, n->out, out);
+        dump_exchange(symmetry_short_word(s->sign, s->conj), s, n->rank, n->out, out);
     }
     for (uint32_t k = 0; k < n->n_exchanges; k++) {
         dump_exchange("terms", &n->exchange[k], n->n_labels, NULL, out);
@@ -200,7 +200,7 @@ void graph_dump(const Graph *g, Text *out)
         text_put(out, " : ");
         dump_type(out, &g->dims, p->dtype, p->rank, p->shape);
         dump_dims_as("as", &g->dims, p->n_collapsed, p->collapsed, out);
-        dump_symmetry(out, p->rank, p->symmetry);
+        dump_symmetry(out, p->symmetry);
         dump_span(out, g->sources, p->span, g->span.source);
         text_char(out, '\n');
     }
@@ -217,7 +217,7 @@ void graph_dump(const Graph *g, Text *out)
         text_put(out, " = ");
         dump_value(out, result->node);
         dump_dims_as("of", &g->dims, result->rank, result->shape, out);
-        dump_symmetry(out, graph_node(g, result->node)->rank, result->symmetry);
+        dump_symmetry(out, result->symmetry);
         dump_span(out, g->sources, result->span, g->span.source);
         text_char(out, '\n');
     }

@@ -200,10 +200,10 @@ static uint32_t place_of_label(GraphReader *r, const int32_t *out, uint32_t n, c
     return d;
 }
 
-/* `sym(a c, b d)`, `antisym(a c, b d)` or `terms(a c, b d)`: pairs of labels, each once. Those of terms are numbered as
+/* `sym(a c, b d)`, `antisym(a c, b d)`, ... or `terms(a c, b d)`: pairs of labels, each once. Those of terms are numbered as
  * the text has them, the operands' first, then the result's; so are those of a node. */
-static bool read_exchange(GraphReader *r, const Term *call, int sign, const int32_t *out,
-                          uint32_t n)
+static bool read_exchange(GraphReader *r, const Term *call, SymmetryClass kind,
+                          const int32_t *out, uint32_t n)
 {
     uint32_t *to = ARENA_ARRAY(r->scratch, n, uint32_t);
     for (uint32_t d = 0; d < n; d++) {
@@ -221,7 +221,7 @@ static bool read_exchange(GraphReader *r, const Term *call, int sign, const int3
             to[b] = a;
         }
     }
-    Generator read = {to, sign};
+    Generator read = {to, kind.sign, kind.conj};
     if (out == NULL) {
         vec_push(r->scratch, &r->exchanges, read);
     } else {
@@ -236,11 +236,13 @@ static bool read_exchanges(GraphReader *r, Cursor *c, NodeSpec *spec)
     const int32_t none = 0, *out = spec->rank == 0 ? &none : spec->out;
     r->generators.n = r->exchanges.n = 0;
     while (ok && out != NULL) {
-        bool sym = cursor_is(c, TERM_CALL, "sym");
-        if (sym || cursor_is(c, TERM_CALL, "antisym")) {
-            ok = read_exchange(r, cursor_peek(c), sym ? 1 : -1, out, spec->rank);
-        } else if (cursor_is(c, TERM_CALL, "terms")) {
-            ok = read_exchange(r, cursor_peek(c), 1, NULL, r->extent.n);
+        const Term *call = cursor_peek(c);
+        SymmetryClass kind = {.sign = 1};
+        if (cursor_is(c, TERM_CALL, "terms")) {
+            ok = read_exchange(r, call, kind, NULL, r->extent.n);
+        } else if (call != NULL && call->kind == TERM_CALL &&
+                   symmetry_from_short_word(call->text->text, &kind)) {
+            ok = read_exchange(r, call, kind, out, spec->rank);
         } else {
             break;
         }

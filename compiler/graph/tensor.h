@@ -20,12 +20,13 @@ Tensor *tensor_new(Ctx *ctx, Arena *arena, DType dtype, uint32_t rank, const int
 Number tensor_get(const Tensor *t, int64_t at);
 void tensor_set(Tensor *t, int64_t at, Number v); /* rounds or wraps to t's type */
 
-/* Makes the tensor as symmetric as `classes` (op/symmetry.h) say, from some of its elements: where an exchange changes the sign
- * and elements are their own image, they become 0. */
-void tensor_make_symmetric(Tensor *t, const int32_t *classes);
+/* Makes the tensor as symmetric as is declared, from some of its elements: of those that are their own image, real and imaginary
+ * parts that this excludes become 0. */
+void tensor_make_symmetric(Arena *scratch, Tensor *t, const Symmetry *declared);
 /* Is it, element by element, exactly, one NaN being as good as another? If not, at[] and image[] ([rank] each) are the first two places
  * that differ, in C order of the first. */
-bool tensor_is_symmetric(const Tensor *t, const int32_t *classes, int64_t *at, int64_t *image);
+bool tensor_is_symmetric(const Tensor *t, const Symmetry *declared, int64_t *at,
+                         int64_t *image);
 
 /* f16 and bf16 patterns, round to nearest even. */
 uint16_t f16_from_float(float v);

@@ -21,11 +21,14 @@ static int64_t element_at(const Tensor *t, const int64_t *at)
     return element;
 }
 
-static void exchange(int64_t *at, uint32_t a, uint32_t b)
+/* The element at whose place the value stands that the one at `at` is, up to sign and conjugation. */
+static int64_t image_of(const Tensor *t, const int64_t *at, const uint32_t *to)
 {
-    int64_t x = at[a];
-    at[a] = at[b];
-    at[b] = x;
+    int64_t image[RANK_LIMIT];
+    for (uint32_t d = 0; d < t->rank; d++) {
+        image[d] = at[to[d]];
+    }
+    return element_at(t, image);
 }
 
 static Number negative(Number v)
@@ -36,34 +39,53 @@ static Number negative(Number v)
     return v;
 }
 
-/* The place with the indices of each class in order, and the sign on the way there: 0 when two are equal that should differ. */
-static int sort_place(uint32_t rank, const int32_t *classes, int64_t *at)
+static Number conjugate(Number v)
 {
-    int sign = 1;
-    for (uint32_t d = 0; d < rank; d++) {
-        uint32_t e = d, before = symmetry_before(rank, classes, d);
-        for (; before < rank && at[before] >= at[e];
-             e = before, before = symmetry_before(rank, classes, e)) {
-            sign *= classes[d] > 0 ? 1 : at[before] == at[e] ? 0 : -1;
-            exchange(at, before, e);
-        }
-    }
-    return sign;
+    v.im = -v.im;
+    return v;
 }
 
-void tensor_make_symmetric(Tensor *t, const int32_t *classes)
+/* Element k, which no earlier one decides: what of it is its own image stays. */
+static Number own_image(const Tensor *t, const SymmetryGroup *group, const int64_t *at,
+                        int64_t k)
 {
-    int64_t at[RANK_LIMIT];
-    for (int64_t k = 0; classes != NULL && k < t->count; k++) {
-        place_of(t, k, at);
-        int sign = sort_place(t->rank, classes, at);
-        Number v = tensor_get(t, element_at(t, at)); /* not after k: it stays as it is */
-        if (sign == 0) {
-            v.i = 0;
-            v.re = v.im = 0;
+    Number v = tensor_get(t, k);
+    for (uint32_t i = 0; i < group->n; i++) {
+        const Generator *p = &group->at[i];
+        if (image_of(t, at, p->to) != k) {
+            continue;
         }
-        tensor_set(t, k, sign < 0 ? negative(v) : v);
+        bool no_re = p->sign < 0, no_im = p->conj ? p->sign > 0 : p->sign < 0;
+        v.i = no_re ? 0 : v.i;
+        v.re = no_re ? 0 : v.re;
+        v.im = no_im ? 0 : v.im;
     }
+    return v;
+}
+
+void tensor_make_symmetric(Arena *scratch, Tensor *t, const Symmetry *declared)
+{
+    if (declared == NULL) {
+        return;
+    }
+    int64_t at[RANK_LIMIT];
+    ArenaMark mark = arena_mark(scratch);
+    SymmetryGroup group;
+    symmetry_declared_group(scratch, t->rank, declared, &group);
+    for (int64_t k = 0; k < t->count; k++) {
+        place_of(t, k, at);
+        int64_t first = k;
+        const Generator *by = &group.at[0];
+        for (uint32_t i = 1; i < group.n; i++) {
+            int64_t image = image_of(t, at, group.at[i].to);
+            by = image < first ? &group.at[i] : by;
+            first = image < first ? image : first;
+        }
+        Number v = first == k ? own_image(t, &group, at, k) : tensor_get(t, first);
+        v = by->conj ? conjugate(v) : v;
+        tensor_set(t, k, by->sign < 0 ? negative(v) : v);
+    }
+    arena_reset(scratch, mark);
 }
 
 static bool same_real(double a, double b)
@@ -71,29 +93,27 @@ static bool same_real(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-static bool is_image(const Tensor *t, int64_t a, int64_t b, bool negated)
+static bool is_image(const Tensor *t, int64_t a, int64_t b, const Generator *exchange)
 {
     Number x = tensor_get(t, a), y = tensor_get(t, b);
+    y = exchange->conj ? conjugate(y) : y;
+    y = exchange->sign < 0 ? negative(y) : y;
     if (!dtype_is_float(t->dtype) && !dtype_is_complex(t->dtype)) {
-        Number other = negated ? negative(y) : y;
-        return number_cast(other, t->dtype).i == x.i;
+        return number_cast(y, t->dtype).i == x.i;
     }
-    return negated ? same_real(x.re, -y.re) && same_real(x.im, -y.im)
-                   : same_real(x.re, y.re) && same_real(x.im, y.im);
+    return same_real(x.re, y.re) && same_real(x.im, y.im);
 }
 
-bool tensor_is_symmetric(const Tensor *t, const int32_t *classes, int64_t *at, int64_t *image)
+bool tensor_is_symmetric(const Tensor *t, const Symmetry *declared, int64_t *at, int64_t *image)
 {
-    for (int64_t k = 0; classes != NULL && k < t->count; k++) {
+    uint32_t to[RANK_LIMIT];
+    for (int64_t k = 0; declared != NULL && k < t->count; k++) {
+        Generator exchange;
         place_of(t, k, at);
-        for (uint32_t d = 0; d < t->rank; d++) {
-            uint32_t next = symmetry_next(t->rank, classes, d);
-            if (next == t->rank) {
-                continue;
-            }
-            place_of(t, k, image);
-            exchange(image, d, next);
-            if (!is_image(t, k, element_at(t, image), classes[d] < 0)) {
+        for (uint32_t i = 0; symmetry_generator(declared, t->rank, i, to, &exchange); i++) {
+            int64_t other = image_of(t, at, to);
+            if (!is_image(t, k, other, &exchange)) {
+                place_of(t, other, image);
                 return false;
             }
         }

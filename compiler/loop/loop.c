@@ -356,11 +356,12 @@ bool arg_fits(const Kernel *k, const Arg *arg)
     const Buffer *b = &k->bufs.at[arg->buf];
     DType whole = arg->whole == DTYPE_NONE ? b->dtype : arg->whole;
     uint32_t rank = arg_rank(k, arg);
-    bool fits = arg->shape != NULL ? arg->symmetry == NULL &&
-                                         dims_same_elements(k->arena, &k->dims, arg->rank,
-                                                            arg->shape, b->rank, b->extent)
-                                   : rank <= b->rank && symmetry_problem(whole, rank, b->extent,
-                                                                         arg->symmetry) == NULL;
+    bool fits =
+        arg->shape != NULL
+            ? arg->symmetry == NULL && dims_same_elements(k->arena, &k->dims, arg->rank,
+                                                          arg->shape, b->rank, b->extent)
+            : rank <= b->rank &&
+                  symmetry_problem(k->arena, whole, rank, b->extent, arg->symmetry) == NULL;
     if (!fits) {
         return false;
     }

@@ -91,7 +91,7 @@ typedef struct Arg {
     BufRef buf;
     DType whole;
     uint32_t whole_rank;
-    const int32_t *symmetry; /* of what the caller has, as declared (op/symmetry.h); or null */
+    const Symmetry *symmetry; /* of what the caller has, as declared; or null */
     /* As the caller has it, where the buffer takes neighbouring dimensions together, or one apart; null: as the buffer. Beside `whole`
      * with the last dimension of 2. */
     uint32_t rank;

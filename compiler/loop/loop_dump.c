@@ -516,7 +516,7 @@ static void put_head(const Kernel *k, Text *out)
             text_put(out, " shaped ");
             dump_shape(out, &k->dims, k->args.at[i].rank, k->args.at[i].shape);
         }
-        dump_symmetry(out, arg_rank(k, &k->args.at[i]), k->args.at[i].symmetry);
+        dump_symmetry(out, k->args.at[i].symmetry);
         dump_span(out, k->sources, k->bufs.at[buf].span, k->span.source);
         text_char(out, '\n');
     }

@@ -478,6 +478,9 @@ static void build_mirror(Builder *b, Block *to, NodeRef node, uint32_t k)
     s->at = build_at(b, b->storage[node], node, (Access){n->rank, index}, pos);
     s->value =
         expr_load(b->arena, b->k, s->dst, build_at(b, b->storage[node], node, from, pos));
+    if (mirror->conj) {
+        s->value = expr_op(b->arena, OP_CONJ, n->dtype, 1, &s->value);
+    }
     if (mirror->sign < 0) {
         s->value = expr_op(b->arena, OP_NEG, n->dtype, 1, &s->value);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Symmetry of values, from their structure. A value is symmetric under an exchange of its labels when what it reads through the
- * exchange is, in some order that its operation allows, what it read before: sums and products are compared as bags of
+ * exchange is, in some order that its operation allows, what it read before, or its conjugate: sums and products are compared as bags of
  * terms and factors, each with its sign, through all expressions around them; so the exchange holds up to rounding, and exactly
  * where sums and products are exact. Exchanges that are tried come from operands: two reads of one value that are each
  * other's image (B[i,a,P] * B[j,b,P]), and what operands are symmetric under.
@@ -26,6 +26,7 @@ typedef struct View {
     int32_t *at; /* [rank] */
     int sign;    /* of a term, of a factor */
     bool under;  /* of a factor: it divides */
+    bool conj;   /* it is the conjugate of the value, which is complex */
 } View;
 
 typedef struct Views {
@@ -34,10 +35,9 @@ typedef struct Views {
 
 typedef struct Finder {
     Graph *g;
-    Arena *arena;         /* of one node */
-    const uint8_t *small; /* [nodes]: is it an expression that is looked into? */
-    const int32_t *
-        *declared; /* [nodes]: of a result, what is said of it (op/symmetry.h); else null */
+    Arena *arena;              /* of one node */
+    const uint8_t *small;      /* [nodes]: is it an expression that is looked into? */
+    const Symmetry **declared; /* [nodes]: of a result, what is said of it; else null */
     uint32_t steps;
 } Finder;
 
@@ -48,12 +48,12 @@ static const Node *node_of(const Finder *f, View v)
 
 /* ---- reads through a group ---- */
 
-/* Does the value, read so, equal itself read at `other`: 1, or -1 when it is the negative, else 0. */
-static int orbit_sign(Finder *f, View v, const int32_t *other)
+/* Does the value, read so, equal itself read at `other`, or the conjugate of that: 1, or -1 when it is the negative, else 0. */
+static int orbit_sign(Finder *f, View v, const int32_t *other, bool conj)
 {
     const Node *n = node_of(f, v);
     size_t bytes = n->rank * sizeof *v.at;
-    if (n->rank == 0 || memcmp(v.at, other, bytes) == 0) {
+    if (!conj && (n->rank == 0 || memcmp(v.at, other, bytes) == 0)) {
         return 1;
     }
     int64_t sum = 0, squares = 0;
@@ -67,19 +67,22 @@ static int orbit_sign(Finder *f, View v, const int32_t *other)
     Views seen = {0};
     vec_push(f->arena, &seen.list, v);
     seen.list.at[0].sign = 1;
+    seen.list.at[0].conj = false;
     for (uint32_t k = 0; k < seen.list.n && seen.list.n < SYMMETRY_LIMIT; k++) {
         for (uint32_t i = 0; i < n->n_generators; i++) {
             View next = {v.node, ARENA_ARRAY(f->arena, n->rank, int32_t),
-                         seen.list.at[k].sign * n->generator[i].sign, false};
+                         seen.list.at[k].sign * n->generator[i].sign, false,
+                         seen.list.at[k].conj != n->generator[i].conj};
             for (uint32_t d = 0; d < n->rank; d++) {
                 next.at[d] = seen.list.at[k].at[n->generator[i].to[d]];
             }
-            if (memcmp(next.at, other, bytes) == 0) {
+            if (next.conj == conj && memcmp(next.at, other, bytes) == 0) {
                 return next.sign;
             }
             bool known = false;
             for (uint32_t s = 0; s < seen.list.n && !known; s++) {
-                known = memcmp(seen.list.at[s].at, next.at, bytes) == 0;
+                known = seen.list.at[s].conj == next.conj &&
+                        memcmp(seen.list.at[s].at, next.at, bytes) == 0;
             }
             if (!known) {
                 vec_push(f->arena, &seen.list, next);
@@ -91,11 +94,12 @@ static int orbit_sign(Finder *f, View v, const int32_t *other)
 
 /* ---- operands ---- */
 
-/* Operand k of a value whose labels are `label`. */
-static View operand_view(Finder *f, const Node *n, const int32_t *label, uint32_t k)
+/* Operand k of a value whose labels are `label`, or its conjugate. */
+static View operand_view(Finder *f, const Node *n, const int32_t *label, uint32_t k, bool conj)
 {
     const Access *a = &n->access[k];
-    View v = {n->operand[k], ARENA_ARRAY(f->arena, a->rank, int32_t), 1, false};
+    View v = {n->operand[k], ARENA_ARRAY(f->arena, a->rank, int32_t), 1, false,
+              conj && dtype_is_complex(graph_node(f->g, n->operand[k])->dtype)};
     for (uint32_t d = 0; d < a->rank; d++) {
         v.at[d] = a->index[d].label < 0 ? (int32_t)(-1 - a->index[d].offset)
                                         : label[a->index[d].label];
@@ -115,6 +119,19 @@ static int32_t *view_labels(Finder *f, View v, int32_t *fresh)
         label[n->out[d]] = v.at[d];
     }
     return label;
+}
+
+/* The value that conjugates around it are of. */
+static View bare(Finder *f, View v)
+{
+    while (f->small[v.node] && node_of(f, v)->op == OP_CONJ) {
+        int32_t none = 0;
+        View in = operand_view(f, node_of(f, v), view_labels(f, v, &none), 0, !v.conj);
+        in.sign = v.sign;
+        in.under = v.under;
+        v = in;
+    }
+    return v;
 }
 
 typedef enum Family { FAMILY_SUM, FAMILY_PRODUCT, FAMILY_OTHER } Family;
@@ -141,6 +158,7 @@ static Family family_of(const Finder *f, View v)
 /* Appends the terms of a sum, or the factors of a product, that `v` is; itself when it is none. */
 static void flatten(Finder *f, Family family, View v, Views *out)
 {
+    v = bare(f, v);
     const Node *n = node_of(f, v);
     bool neg = f->small[v.node] && n->op == OP_NEG;
     if ((!neg && family_of(f, v) != family) || out->list.n > EXPRESSION) {
@@ -150,7 +168,7 @@ static void flatten(Finder *f, Family family, View v, Views *out)
     int32_t none = 0;
     const int32_t *label = view_labels(f, v, &none);
     for (uint32_t k = 0; k < n->n_operands; k++) {
-        View o = operand_view(f, n, label, k);
+        View o = operand_view(f, n, label, k, v.conj);
         bool second = k == 1;
         o.sign = v.sign * (neg || (n->op == OP_SUB && second) ? -1 : 1);
         o.under = v.under != (n->op == OP_DIV && second);
@@ -212,6 +230,12 @@ static int compare_operands(Finder *f, const Node *n, const View *a, const View 
     int product = 1;
     for (uint32_t k = 0; k < n->n_operands; k++) {
         int same = compare(f, a[k], b[k]);
+        if (same == 0 && (n->op == OP_RE || n->op == OP_ABS) &&
+            dtype_is_complex(node_of(f, b[k])->dtype)) {
+            View other = b[k];
+            other.conj = !other.conj;
+            same = compare(f, a[k], other);
+        }
         bool whole = n->op == OP_SELECT && k > 0; /* both alternatives have the sign */
         OpSign rule = real ? op_info(n->op)->sign : SIGN_NONE;
         if (same == 0) {
@@ -237,15 +261,16 @@ static bool commutes(Op op)
 static int compare_functions(Finder *f, View a, View b)
 {
     const Node *n = node_of(f, a), *m = node_of(f, b);
-    if (n->op != m->op || n->dtype != m->dtype || n->n_operands > 3) {
+    if (n->op != m->op || n->dtype != m->dtype || n->n_operands > 3 ||
+        ((a.conj || b.conj) && n->op != OP_SELECT && n->op != OP_CAST && n->op != OP_COPY)) {
         return 0;
     }
     View x[3], y[3];
     int32_t none = 0;
     const int32_t *of_a = view_labels(f, a, &none), *of_b = view_labels(f, b, &none);
     for (uint32_t k = 0; k < n->n_operands; k++) {
-        x[k] = operand_view(f, n, of_a, k);
-        y[k] = operand_view(f, m, of_b, k);
+        x[k] = operand_view(f, n, of_a, k, a.conj);
+        y[k] = operand_view(f, m, of_b, k, b.conj);
     }
     int same = compare_operands(f, n, x, y);
     if (same == 0 && commutes(n->op)) {
@@ -285,7 +310,9 @@ static int compare(Finder *f, View a, View b)
         return 0;
     }
     f->steps--;
-    int same = a.node == b.node ? orbit_sign(f, a, b.at) : 0;
+    a = bare(f, a);
+    b = bare(f, b);
+    int same = a.node == b.node ? orbit_sign(f, a, b.at, a.conj != b.conj) : 0;
     return same == 0 && f->small[a.node] && f->small[b.node] ? compare_inside(f, a, b) : same;
 }
 
@@ -295,8 +322,35 @@ static int compare(Finder *f, View a, View b)
 typedef struct Reading {
     Views of; /* CONTRACT: its factors; REDUCE: its operand; MAP: values in its expression */
     int32_t n_labels;
-    bool through; /* a product inside: labels are not the node's alone */
+    uint32_t products; /* inside that are looked into: labels are not the node's alone */
 } Reading;
+
+/* Is the value a product of this type that may be looked into? */
+static bool is_inner_product(const Node *o, DType dtype)
+{
+    return o->op == OP_EINSUM && o->dtype == dtype && o->n_operands <= 4 && !o->onto;
+}
+
+/* A factor of a node of this type, and all that products in it multiply. */
+static void read_factor(Finder *f, DType dtype, bool einsum, View v, Reading *out)
+{
+    v = bare(f, v);
+    const Node *o = node_of(f, v);
+    if (einsum && is_inner_product(o, dtype) && out->products < READS) {
+        const int32_t *label = view_labels(f, v, &out->n_labels);
+        out->products++;
+        for (uint32_t k = 0; k < o->n_operands; k++) {
+            read_factor(f, dtype, einsum, operand_view(f, o, label, k, v.conj), out);
+        }
+    } else if (einsum && o->dtype == dtype) {
+        flatten(f, FAMILY_PRODUCT, v, &out->of);
+    } else {
+        vec_push(f->arena, &out->of.list, v);
+    }
+}
+
+/* `inside`: the first two operands that are looked into, as bits; EVERYTHING: all products that are reached. */
+#define EVERYTHING 4
 
 static void read_factors(Finder *f, const Node *n, uint32_t inside, Reading *out)
 {
@@ -306,17 +360,20 @@ static void read_factors(Finder *f, const Node *n, uint32_t inside, Reading *out
     }
     out->n_labels = (int32_t)n->n_labels;
     for (uint32_t k = 0; k < n->n_operands; k++) {
-        View v = operand_view(f, n, label, k);
+        View v = operand_view(f, n, label, k, false);
         const Node *o = node_of(f, v);
-        if (k < 2 && (inside >> k & 1) != 0) {
+        if (inside == EVERYTHING) {
+            read_factor(f, n->dtype, n->op == OP_EINSUM, v, out);
+        } else if (k < 2 && (inside >> k & 1) != 0) {
+            out->products++;
             const int32_t *inner = view_labels(f, v, &out->n_labels);
             for (uint32_t i = 0; i < o->n_operands; i++) {
-                vec_push(f->arena, &out->of.list, operand_view(f, o, inner, i));
+                vec_push(f->arena, &out->of.list, bare(f, operand_view(f, o, inner, i, false)));
             }
         } else if (o->dtype == n->dtype && n->op == OP_EINSUM) {
             flatten(f, FAMILY_PRODUCT, v, &out->of);
         } else {
-            vec_push(f->arena, &out->of.list, v);
+            vec_push(f->arena, &out->of.list, bare(f, v));
         }
     }
 }
@@ -335,7 +392,7 @@ static void read_expression(Finder *f, View v, bool root, Views *out)
         int32_t none = 0;
         const int32_t *label = view_labels(f, v, &none);
         for (uint32_t k = 0; k < n->n_operands; k++) {
-            read_expression(f, operand_view(f, n, label, k), false, out);
+            read_expression(f, bare(f, operand_view(f, n, label, k, false)), false, out);
         }
     }
 }
@@ -343,14 +400,15 @@ static void read_expression(Finder *f, View v, bool root, Views *out)
 static View whole_view(Finder *f, NodeRef r)
 {
     const Node *n = graph_node(f->g, r);
-    View v = {r, ARENA_ARRAY(f->arena, n->rank, int32_t), 1, false};
+    View v = {r, ARENA_ARRAY(f->arena, n->rank, int32_t), 1, false, false};
     for (uint32_t d = 0; d < n->rank; d++) {
         v.at[d] = n->out == NULL ? (int32_t)d : n->out[d];
     }
     return v;
 }
 
-static View exchanged(Finder *f, View v, const int32_t *to)
+/* The view with labels exchanged, of the conjugate where that is asked for. */
+static View exchanged(Finder *f, View v, const int32_t *to, bool conj)
 {
     View other = v;
     uint32_t rank = node_of(f, v)->rank;
@@ -358,25 +416,27 @@ static View exchanged(Finder *f, View v, const int32_t *to)
     for (uint32_t d = 0; d < rank; d++) {
         other.at[d] = v.at[d] < 0 ? v.at[d] : to[v.at[d]];
     }
+    other.conj = v.conj != (conj && dtype_is_complex(node_of(f, v)->dtype));
     return other;
 }
 
-/* Is the node itself, or its negative, with its labels exchanged? */
-static int node_sign(Finder *f, NodeRef r, const Reading *reading, const int32_t *to)
+/* Is the node itself, or its negative, or the conjugate of these, with its labels exchanged? */
+static int node_sign(Finder *f, NodeRef r, const Reading *reading, const int32_t *to, bool conj)
 {
     const Node *n = graph_node(f->g, r);
     switch (op_info(n->op)->kind) {
     case OPKIND_MAP:
-        return compare_inside(f, whole_view(f, r), exchanged(f, whole_view(f, r), to));
+        return (n->op == OP_CONJ ? compare : compare_inside)(
+            f, whole_view(f, r), exchanged(f, whole_view(f, r), to, conj));
     case OPKIND_REDUCE: {
         View v = reading->of.list.at[0];
-        int same = compare(f, v, exchanged(f, v, to));
+        int same = compare(f, v, exchanged(f, v, to, conj));
         return same > 0 || n->op == OP_SUM ? same : 0;
     }
     case OPKIND_CONTRACT: {
         Views other = {0};
         for (uint32_t k = 0; k < reading->of.list.n; k++) {
-            vec_push(f->arena, &other.list, exchanged(f, reading->of.list.at[k], to));
+            vec_push(f->arena, &other.list, exchanged(f, reading->of.list.at[k], to, conj));
         }
         return compare_factors(f, &reading->of, &other);
     }
@@ -442,16 +502,14 @@ static void add_generators(Finder *f, const Reading *reading, View v, const int3
 static void add_declared(Finder *f, NodeRef r, const Reading *reading, Candidates *c)
 {
     const Node *n = graph_node(f->g, r);
-    const int32_t *classes = f->declared[r];
     int32_t *moved = ARENA_ARRAY(f->arena, n->rank, int32_t);
-    for (uint32_t d = 0; classes != NULL && d < n->rank; d++) {
-        uint32_t next = symmetry_next(n->rank, classes, d);
-        if (next < n->rank) {
-            memcpy(moved, n->out, n->rank * sizeof *moved);
-            moved[d] = n->out[next];
-            moved[next] = n->out[d];
-            add_candidate(f, reading, n->rank, n->out, moved, c);
+    uint32_t to[RANK_LIMIT];
+    Generator exchange;
+    for (uint32_t k = 0; symmetry_generator(f->declared[r], n->rank, k, to, &exchange); k++) {
+        for (uint32_t d = 0; d < n->rank; d++) {
+            moved[d] = n->out[to[d]];
         }
+        add_candidate(f, reading, n->rank, n->out, moved, c);
     }
 }
 
@@ -472,6 +530,30 @@ static void find_candidates(Finder *f, const Reading *reading, Candidates *c)
         for (uint32_t i = k + 1; i < most; i++) {
             if (v->list.at[i].node == v->list.at[k].node) {
                 add_generators(f, reading, v->list.at[k], v->list.at[i].at, c);
+            }
+        }
+    }
+}
+
+/* Two candidates at once, where they agree: (pq|rs) with an orbital for each index stays with both pairs exchanged. */
+static void add_unions(Finder *f, const Reading *reading, Candidates *c)
+{
+    size_t labels = (size_t)reading->n_labels;
+    int32_t *to = ARENA_ARRAY(f->arena, labels, int32_t);
+    for (uint32_t a = 0, n = c->n; a < n; a++) {
+        for (uint32_t b = a + 1; b < n; b++) {
+            bool agree = true;
+            for (size_t l = 0; l < labels && agree; l++) {
+                int32_t x = c->to[a][l], y = c->to[b][l], own = (int32_t)l;
+                to[l] = x == own ? y : x;
+                agree = x == own || y == own || x == y;
+            }
+            if (agree) {
+                int32_t *all = ARENA_ARRAY(f->arena, labels, int32_t);
+                for (size_t l = 0; l < labels; l++) {
+                    all[l] = (int32_t)l;
+                }
+                add_candidate(f, reading, (uint32_t)labels, all, to, c);
             }
         }
     }
@@ -500,7 +582,7 @@ static void try_terms(Finder *f, NodeRef r, const Reading *reading, const int32_
 {
     const Node *n = graph_node(f->g, r);
     uint32_t *labels = ARENA_ARRAY(f->arena, n->n_labels, uint32_t);
-    bool ok = node_sums_reals(n) && !reading->through && n->n_exchanges < EXCHANGES;
+    bool ok = node_sums_reals(n) && reading->products == 0 && n->n_exchanges < EXCHANGES;
     for (uint32_t l = 0; l < n->n_labels && ok; l++) {
         labels[l] = (uint32_t)to[l];
         ok = dim_eq(n->extent[l], n->extent[to[l]]);
@@ -508,37 +590,20 @@ static void try_terms(Finder *f, NodeRef r, const Reading *reading, const int32_
     for (uint32_t d = 0; d < n->rank && ok; d++) {
         ok = to[n->out[d]] == n->out[d];
     }
-    if (ok && node_sign(f, r, reading, to) > 0) {
-        graph_add_exchange(f->g, r, &(Generator){labels, 1});
+    if (ok && node_sign(f, r, reading, to, false) > 0) {
+        graph_add_exchange(f->g, r, &(Generator){labels, 1, false});
     }
 }
 
-/* Permutations that the node's generators make; more than SYMMETRY_LIMIT count as that plus one. */
-static uint32_t group_order(Finder *f, NodeRef r)
+/* Adds what it is symmetric under, but no more than may be known of one value. False when that is so. */
+static bool add_known(Finder *f, NodeRef r, Generator generator)
 {
-    const Node *n = graph_node(f->g, r);
-    Views seen = {0};
-    View first = {r, ARENA_ARRAY(f->arena, n->rank, int32_t), 1, false};
-    for (uint32_t d = 0; d < n->rank; d++) {
-        first.at[d] = (int32_t)d;
-    }
-    vec_push(f->arena, &seen.list, first);
-    for (uint32_t k = 0; k < seen.list.n && seen.list.n <= SYMMETRY_LIMIT; k++) {
-        for (uint32_t i = 0; i < n->n_generators; i++) {
-            View next = {r, ARENA_ARRAY(f->arena, n->rank, int32_t), 1, false};
-            for (uint32_t d = 0; d < n->rank; d++) {
-                next.at[d] = seen.list.at[k].at[n->generator[i].to[d]];
-            }
-            bool known = false;
-            for (uint32_t s = 0; s < seen.list.n && !known; s++) {
-                known = memcmp(seen.list.at[s].at, next.at, n->rank * sizeof *next.at) == 0;
-            }
-            if (!known) {
-                vec_push(f->arena, &seen.list, next);
-            }
-        }
-    }
-    return seen.list.n;
+    Node *n = &f->g->nodes.at[r];
+    SymmetryGroup group;
+    graph_add_generator(f->g, r, &generator);
+    symmetry_group(f->arena, n->rank, n->n_generators, n->generator, &group);
+    n->n_generators -= group.n > SYMMETRY_LIMIT ? 1 : 0;
+    return group.n <= SYMMETRY_LIMIT;
 }
 
 /* Tries what the reading suggests. */
@@ -550,6 +615,9 @@ static void try_reading(Finder *f, NodeRef r, const Reading *reading)
     int32_t *image = ARENA_ARRAY(f->arena, n->rank, int32_t);
     add_declared(f, r, reading, &c);
     find_candidates(f, reading, &c);
+    if (reading->products > 0) {
+        add_unions(f, reading, &c);
+    }
     for (uint32_t k = 0; k < c.n; k++) {
         if (!candidate_dims(n, c.to[k], dims)) {
             try_terms(f, r, reading, c.to[k]);
@@ -559,11 +627,10 @@ static void try_reading(Finder *f, NodeRef r, const Reading *reading)
         for (uint32_t d = 0; d < n->rank; d++) {
             image[d] = whole.at[dims[d]];
         }
-        int sign = orbit_sign(f, whole, image) != 0 ? 0 : node_sign(f, r, reading, c.to[k]);
-        if (sign != 0) {
-            graph_add_generator(f->g, r, &(Generator){dims, sign});
-            if (group_order(f, r) > SYMMETRY_LIMIT) {
-                f->g->nodes.at[r].n_generators--;
+        for (int conj = 0; conj <= (dtype_is_complex(n->dtype) ? 1 : 0); conj++) {
+            bool known = orbit_sign(f, whole, image, conj != 0) != 0;
+            int sign = known ? 0 : node_sign(f, r, reading, c.to[k], conj != 0);
+            if (sign != 0 && !add_known(f, r, (Generator){dims, sign, conj != 0})) {
                 return;
             }
         }
@@ -576,8 +643,7 @@ static uint32_t inner_products(const Graph *g, const Node *n)
     uint32_t bits = 0;
     for (uint32_t k = 0; k < n->n_operands && k < 2; k++) {
         const Node *o = graph_node(g, n->operand[k]);
-        bool is = o->op == OP_EINSUM && o->dtype == n->dtype && o->n_operands <= 4 && !o->onto;
-        bits |= is ? 1u << k : 0;
+        bits |= is_inner_product(o, n->dtype) ? 1u << k : 0;
     }
     return bits;
 }
@@ -599,13 +665,15 @@ static void find_generators(Finder *f, NodeRef r)
         return;
     }
     uint32_t products = kind == OPKIND_CONTRACT ? inner_products(f->g, n) : 0;
-    for (uint32_t inside = 0; inside < 4; inside++) {
-        Reading reading = {.through = inside != 0};
-        if ((inside & ~products) != 0) {
+    for (uint32_t inside = 0; inside <= EVERYTHING; inside++) {
+        Reading reading = {0};
+        if ((inside & ~products) != 0 && inside != EVERYTHING) {
             continue;
         }
         read_factors(f, n, inside, &reading);
-        if (reading.n_labels - (int32_t)n->rank <= SUMMED && reading.of.list.n <= READS) {
+        bool more = inside != EVERYTHING || reading.products > 0;
+        if (more && reading.n_labels - (int32_t)n->rank <= SUMMED &&
+            reading.of.list.n <= READS) {
             try_reading(f, r, &reading);
         }
     }
@@ -637,9 +705,9 @@ void opt_symmetry(Ctx *ctx, Graph *g, bool look)
     Finder f = {.g = g,
                 .arena = &scratch,
                 .small = find_small(&keep, g),
-                .declared = ARENA_ARRAY(&keep, g->nodes.n, const int32_t *)};
+                .declared = ARENA_ARRAY(&keep, g->nodes.n, const Symmetry *)};
     for (uint32_t k = g->results.n; k-- > 0;) {
-        const int32_t *declared = g->results.at[k].symmetry;
+        const Symmetry *declared = g->results.at[k].symmetry;
         f.declared[g->results.at[k].node] =
             declared == NULL ? f.declared[g->results.at[k].node] : declared;
     }

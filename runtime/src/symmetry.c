@@ -4,6 +4,7 @@
  * another. */
 #include "internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Small rather than fast: a runtime has little text. */
@@ -47,26 +48,62 @@ static COLD bool is_image(const tdsl_tensor *tensor, size_t a, size_t b, bool ne
     return x == y || (x_size == 0 && y_size == 0) || (x_size > infinity && y_size > infinity);
 }
 
-/* Two axes of one class: each element and that with their indices exchanged. */
-static COLD tdsl_status axes_check(const Call *call, size_t index, int32_t a, int32_t b)
+/* The element with the indices of element e exchanged; the steps of all axes are given. */
+static COLD size_t image_of(const tdsl_tensor *tensor, const size_t *step, const int32_t *to,
+                            size_t e)
+{
+    size_t image = 0;
+    for (int32_t axis = 0; axis < tensor->rank; axis++) {
+        int32_t from = to[axis];
+        image += e / step[from] % (size_t)tensor->extents[from] * step[axis];
+    }
+    return image;
+}
+
+/* "0, 1" and "0, 1 with 2, 3": the axes that are exchanged. */
+static COLD void axes_text(int32_t rank, const int32_t *to, char *text, size_t room)
+{
+    size_t n = 0, pairs = 0;
+    for (int32_t axis = 0; axis < rank; axis++) {
+        pairs += to[axis] > axis ? 1 : 0;
+    }
+    text[0] = '\0';
+    for (int side = 0; side < 2; side++) {
+        size_t k = 0;
+        for (int32_t axis = 0; axis < rank && n < room; axis++) {
+            if (to[axis] > axis) {
+                int written = snprintf(text + n, room - n, "%s%d",
+                                       k++ > 0 || (side == 1 && pairs == 1) ? ", "
+                                       : side == 1                          ? " with "
+                                                                            : "",
+                                       (int)(side == 0 ? axis : to[axis]));
+                n += written > 0 ? (size_t)written : 0;
+            }
+        }
+    }
+}
+
+static COLD tdsl_status exchange_check(const Call *call, size_t index,
+                                       const tdsl_exchange *exchange)
 {
     const tdsl_tensor *tensor = &call->args[index];
-    bool negated = call->info->args[index].extents[a].symmetry < 0;
     size_t parts = tdsl_dtype_bytes(tensor->dtype) / forms[tensor->dtype].bytes;
-    size_t step_a = 1, step_b = 1, count = 1;
+    size_t step[TDSL_MAX_RANK], count = 1;
     for (int32_t axis = tensor->rank; axis-- > 0;) {
-        step_a = axis == a ? count : step_a;
-        step_b = axis == b ? count : step_b;
+        if (tensor->extents[axis] != tensor->extents[exchange->to[axis]]) {
+            return TDSL_OK;
+        }
+        step[axis] = count;
         count *= (size_t)tensor->extents[axis]; /* fits: the layout was checked */
     }
     for (size_t k = 0; k < count * parts; k++) {
-        size_t e = k / parts, i = e / step_a % (size_t)tensor->extents[a];
-        size_t j = e / step_b % (size_t)tensor->extents[b];
-        size_t image = e + (j - i) * step_a + (i - j) * step_b; /* wraps there and back */
+        size_t e = k / parts, image = image_of(tensor, step, exchange->to, e);
+        bool negated = (exchange->sign < 0) != (exchange->conjugated != 0 && k % parts == 1);
         if (e <= image && !is_image(tensor, k, image * parts + k % parts, negated)) {
+            char axes[128];
+            axes_text(tensor->rank, exchange->to, axes, sizeof axes);
             return tdsl_arg_fail(call, index, TDSL_E_SYMMETRY,
-                                 "element %zu is not its image, axes %d, %d", e, (int)a,
-                                 (int)b);
+                                 "element %zu is not its image, axes %s", e, axes);
         }
     }
     return TDSL_OK;
@@ -79,15 +116,8 @@ COLD tdsl_status tdsl_symmetry_check(const Call *call, bool results)
         const tdsl_arg_info *arg = &call->info->args[i];
         bool looked_at = results ? role_is_result(arg->role) : role_is_read(arg->role);
         bool here = call->args[i].device == NULL;
-        const int64_t *extents = call->args[i].extents;
-        for (int32_t a = 0; looked_at && here && a < arg->rank; a++) {
-            int32_t b = a + 1;
-            while (b < arg->rank && (arg->extents[a].symmetry == 0 ||
-                                     arg->extents[b].symmetry != arg->extents[a].symmetry ||
-                                     extents[b] != extents[a])) {
-                b++;
-            }
-            tdsl_status status = b < arg->rank ? axes_check(call, i, a, b) : TDSL_OK;
+        for (int64_t k = 0; looked_at && here && k < arg->n_exchanges; k++) {
+            tdsl_status status = exchange_check(call, i, &arg->exchanges[k]);
             if (status != TDSL_OK) {
                 return status;
             }

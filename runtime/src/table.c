@@ -81,6 +81,18 @@ static tdsl_status arg_validate(const tdsl_kernel_info *info, int32_t index,
                              info->name, arg->name, (int)axis);
         }
     }
+    bool good = arg->n_exchanges == 0 || arg->exchanges != NULL;
+    for (int64_t k = 0; good && k < arg->n_exchanges; k++) {
+        const int32_t *to = arg->exchanges[k].to;
+        for (int32_t axis = 0; good && axis < arg->rank; axis++) {
+            good = to != NULL && to[axis] >= 0 && to[axis] < arg->rank;
+        }
+    }
+    if (!good) {
+        return tdsl_fail(report, TDSL_E_ABI,
+                         "kernel '%s', argument '%s': an exchange is of no axes of it",
+                         info->name, arg->name);
+    }
     return TDSL_OK;
 }
 

@@ -56,6 +56,26 @@ def every_class_of_dimensions_is_checked():
 
 
 @test
+def conjugates_and_groups_of_dimensions_are_checked():
+    rng = np.random.default_rng(2)
+    z = rng.integers(-4, 5, (4, 4)) + 1j * rng.integers(-4, 5, (4, 4))
+    for dtype, numpy in (("c64", "c8"), ("c128", "c16")):
+        for declared, good in (("hermitian(0, 1)", z + z.conj().T), ("antihermitian(0, 1)", z - z.conj().T)):
+            good = good.astype(numpy)
+            run_on(copy(dtype, declared), good)
+            for at, by in (((0, 1), 1j), ((3, 1), 1), ((2, 2), 1j if declared[0] == "h" else 1)):
+                bad = good.copy()
+                bad[at] += by
+                run_on(copy(dtype, declared), bad, status=1)
+    g = rng.integers(-4, 5, (3, 2, 3, 2)).astype("f8")
+    good = g + g.transpose(2, 3, 0, 1)
+    run_on(copy("f64", "symmetric((0, 1), (2, 3))", "3, 2, 3, 2"), good)
+    good[0, 1, 2, 0] += 1
+    bad = run_on(copy("f64", "symmetric((0, 1), (2, 3))", "3, 2, 3, 2"), good, status=1)
+    assert "A[0,1,2,0] is" in bad.messages and "and A[2,0,0,1] is" in bad.messages, bad.messages
+
+
+@test
 def numbers_are_compared_as_numbers():
     run_on(copy("f64", "symmetric(0, 1)"), np.array([[1, -0.0], [0.0, np.nan]]))
     run_on(copy("f64", "symmetric(0, 1)"), np.array([[1, np.nan], [np.nan, 2]]))
@@ -104,8 +124,10 @@ def words_make_what_is_declared():
     for word in ("random:3", "fill", "ones", "zeros"):
         tdsl_run("k.tdsl", *CHECK, "-D", "m=7", "-D", "n=6", "B=fill", f"S={word}", "--target=interp",
                  status=None if word == "random:3" else 0)
-    for declared in ("antisymmetric(0, 1)", "symmetric(1, 0)"):
-        write("k.tdsl", copy("f64", declared))
+    eight = "symmetric(0, 1) symmetric(2, 3) symmetric((0, 1), (2, 3))"
+    for dtype, declared, shape in (("f64", "antisymmetric(0, 1)", "n, n"), ("f64", "symmetric(1, 0)", "n, n"),
+                                   ("c128", "hermitian(0, 1)", "n, n"), ("c64", "antihermitian(0, 1)", "n, n"), ("f64", eight, "n, n, n, n")):
+        write("k.tdsl", copy(dtype, declared, shape))
         for word in ("random:3", "fill"):
             tdsl_run("k.tdsl", *CHECK, "-D", "n=6", f"A={word}")
 
@@ -123,7 +145,8 @@ def the_promise_is_kept_from_stage_to_stage():
         bad = tdsl_run("k.dump", *CHECK, "B=b.npy", "S=s.npy", status=1)
         assert "argument 'S' is not as symmetric as it is declared: S[0,1] is" in bad.messages, stage
     tdslc("k.tdsl", "-o", "k.c")
-    assert "symmetric(0, 1)" in read("k.h").decode() and "{1, 1, 0}, {1, 1, 0}}}" in read("k.c").decode()
+    assert "symmetric(0, 1)" in read("k.h").decode()
+    assert read("k.c").decode().count("(const tdsl_exchange[]){{(const int32_t[]){1, 0}, 1, 0}}, 1}") == 2
 
 
 @test

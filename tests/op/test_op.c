@@ -227,24 +227,108 @@ static void tests_of_a_size_name_a_dim_that_there_is(void **state)
     }
 }
 
-/* Classes have two members or more, and all their exchanges are counted: 5! = 120 are few enough, 6! = 720 and 4! 3! = 144 are not. */
-static void classes_of_symmetry_are_whole_and_few(void **state)
-{
-    (void)state;
-    Dim cube[7];
-    for (int d = 0; d < 7; d++) {
-        cube[d] = dim_fixed(3);
+#define CLASS(sign, conj, width, ...)                                                          \
+    {                                                                                          \
+        sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t) / (width), width,           \
+            (const uint32_t[]){__VA_ARGS__}, sign, conj                                        \
     }
-    const int32_t none[7] = {0}, one[7] = {1}, five[7] = {1, 1, 1, 1, 1},
-                  six[7] = {1, 1, 1, 1, 1, 1};
-    const int32_t two[7] = {1, 1, 1, 1, 5, 5, 5}, small[7] = {1, 1, 1, 4, 4, 4};
-    assert_null(symmetry_problem(DTYPE_F64, 7, cube, none));
-    assert_string_equal(symmetry_problem(DTYPE_F64, 7, cube, one),
-                        "dimensions are in no class, or in one of several");
-    assert_null(symmetry_problem(DTYPE_F64, 7, cube, five));
-    assert_null(symmetry_problem(DTYPE_F64, 7, cube, small));
-    assert_string_equal(symmetry_problem(DTYPE_F64, 7, cube, six), "it has too many exchanges");
-    assert_string_equal(symmetry_problem(DTYPE_F64, 7, cube, two), "it has too many exchanges");
+
+static const char *problem_of(Arena *arena, DType dtype, uint32_t n, const SymmetryClass *c)
+{
+    Dim shape[8];
+    const Symmetry *s = NULL;
+    for (int d = 0; d < 8; d++) {
+        shape[d] = dim_fixed(d < 7 ? 3 : 4);
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        s = symmetry_with(arena, s, &c[k]);
+    }
+    return symmetry_problem(arena, dtype, 8, shape, s);
+}
+
+/* All exchanges are counted, and no permutation is of two kinds: 5! = 120 are few enough, 6! = 720 and 4! 3! = 144 are not; integrals
+ * have 8. */
+static void what_is_declared_of_symmetry_is_whole_and_agrees(void **state)
+{
+    const struct {
+        SymmetryClass of[3];
+        DType dtype;
+        const char *problem;
+    } cases[] = {
+        {{CLASS(1, false, 1, 0, 1, 2, 3, 4)}, DTYPE_F64, NULL},
+        {{CLASS(1, false, 1, 0, 1, 2), CLASS(1, false, 1, 3, 4, 5)}, DTYPE_F64, NULL},
+        {{CLASS(1, false, 1, 0, 1), CLASS(1, false, 1, 2, 3), CLASS(1, false, 2, 0, 1, 2, 3)},
+         DTYPE_F64,
+         NULL},
+        {{CLASS(1, false, 1, 0)}, DTYPE_F64, "an exchange is of two dimensions or more"},
+        {{CLASS(1, false, 1, 0, 7)},
+         DTYPE_F64,
+         "dimensions of different extents are exchanged"},
+        {{CLASS(1, false, 2, 0, 1, 2, 7)},
+         DTYPE_F64,
+         "dimensions of different extents are exchanged"},
+        {{CLASS(1, false, 1, 0, 8)},
+         DTYPE_F64,
+         "a dimension is none of the tensor's, or named twice"},
+        {{CLASS(1, false, 2, 0, 1, 1, 2)},
+         DTYPE_F64,
+         "a dimension is none of the tensor's, or named twice"},
+        {{CLASS(1, false, 1, 0, 1, 2, 3, 4, 5)}, DTYPE_F64, "it has too many exchanges"},
+        {{CLASS(1, false, 1, 0, 1, 2, 3), CLASS(1, false, 1, 4, 5, 6)},
+         DTYPE_F64,
+         "it has too many exchanges"},
+        {{CLASS(1, false, 1, 0, 1), CLASS(-1, false, 1, 1, 2)}, DTYPE_F64, "only 0 has it"},
+        {{CLASS(1, false, 1, 0, 1), CLASS(-1, false, 1, 2, 3), CLASS(1, false, 2, 0, 1, 2, 3)},
+         DTYPE_F64,
+         "only 0 has it"},
+        {{CLASS(1, true, 1, 0, 1)}, DTYPE_F64, "a real number is its own conjugate"},
+        {{CLASS(1, true, 1, 0, 1, 2)}, DTYPE_C128, NULL},
+        {{CLASS(1, true, 1, 0, 1), CLASS(1, false, 1, 1, 2)},
+         DTYPE_C128,
+         "only real numbers have it"},
+        {{CLASS(1, true, 1, 0, 1), CLASS(-1, false, 1, 0, 1)},
+         DTYPE_C128,
+         "only imaginary numbers have it"},
+        {{CLASS(-1, false, 1, 0, 1)}, DTYPE_BOOL, "a truth value has no negative"},
+    };
+    (void)state;
+    Arena arena;
+    arena_init(&arena, NULL);
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        uint32_t n = 0;
+        while (n < 3 && cases[k].of[n].n > 0) {
+            n++;
+        }
+        const char *problem = problem_of(&arena, cases[k].dtype, n, cases[k].of);
+        if (cases[k].problem == NULL) {
+            assert_null(problem);
+        } else {
+            assert_non_null(problem);
+            assert_string_equal(problem, cases[k].problem);
+        }
+    }
+    arena_release(&arena);
+}
+
+/* What says the same is the same: classes that share a dimension, groups in any order. */
+static void what_is_declared_of_symmetry_has_one_form(void **state)
+{
+    const SymmetryClass ab = CLASS(1, false, 1, 1, 0), bc = CLASS(1, false, 1, 2, 1),
+                        abc = CLASS(1, false, 1, 0, 1, 2),
+                        pairs = CLASS(-1, false, 2, 0, 1, 2, 3),
+                        turned = CLASS(-1, false, 2, 3, 2, 1, 0);
+    (void)state;
+    Arena arena;
+    arena_init(&arena, NULL);
+    const Symmetry *both = symmetry_with(&arena, symmetry_with(&arena, NULL, &ab), &bc);
+    assert_true(symmetry_eq(both, symmetry_with(&arena, NULL, &abc)));
+    assert_true(symmetry_eq(symmetry_copy(&arena, both), both));
+    assert_false(symmetry_eq(both, NULL));
+    assert_true(
+        symmetry_eq(symmetry_with(&arena, NULL, &pairs), symmetry_with(&arena, NULL, &turned)));
+    assert_true(symmetry_eq(symmetry_with(&arena, symmetry_with(&arena, NULL, &ab), &pairs),
+                            symmetry_with(&arena, symmetry_with(&arena, NULL, &turned), &ab)));
+    arena_release(&arena);
 }
 
 TESTS(TEST(names_of_types_and_ops_read_back), TEST(widening_loses_nothing),
@@ -252,4 +336,5 @@ TESTS(TEST(names_of_types_and_ops_read_back), TEST(widening_loses_nothing),
       TEST(nothing_reduces_to_the_neutral_element),
       TEST(every_row_computes_what_its_rule_takes), TEST(every_row_is_complete),
       TEST(signs_pass_as_their_column_says), TEST(tests_of_a_size_name_a_dim_that_there_is),
-      TEST(classes_of_symmetry_are_whole_and_few))
+      TEST(what_is_declared_of_symmetry_is_whole_and_agrees),
+      TEST(what_is_declared_of_symmetry_has_one_form))

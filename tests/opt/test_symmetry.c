@@ -18,6 +18,8 @@ typedef struct Case {
     "param in @e : f64[o]\nparam in @f : f64[v]\nparam in @s : f64[n]\nparam in @w : f64[m]\n" \
     "param in @S : f64[n,n] sym(0 1)\nparam in @W : f64[n,n] antisym(0 1)\n"                   \
     "param in @E : f64[n,n,n] sym(0 1 2)\n"                                                    \
+    "param in @Z : c128[n,n]\nparam in @H : c128[n,n] herm(0 1)\n"                             \
+    "param in @g : f64[n,n,n,n] sym(0 1) sym(0 2, 1 3) sym(2 3)\n"                             \
     "%0 = input @A : f64[n,n]\n%1 = input @B : f64[o,v,x]\n%2 = input @C : f64[o,v,x]\n"       \
     "%3 = input @e : f64[o]\n%4 = input @f : f64[v]\n%5 = input @s : f64[n]\n"
 
@@ -86,6 +88,51 @@ static const Case cases[] = {
      "%8 = reduce.sum %7[i,j] -> [] : f64[]\n",
      ""},
     {"%6 = input @S : f64[n,n]\n%7 = einsum %6[i,j], %6[j,i] -> [] : f64[]\n", "terms(a b)"},
+    /* conjugates */
+    {"%6 = input @Z : c128[n,n]\n%7 = conj %6[a,b] -> [a,b] : c128[n,n]\n"
+     "%8 = einsum %6[i,k], %7[j,k] -> [i,j] : c128[n,n]\n",
+     "herm(a c)"},
+    {"%6 = input @Z : c128[n,n]\n%7 = einsum %6[i,k], %6[j,k] -> [i,j] : c128[n,n]\n",
+     "sym(a c)"},
+    {"%6 = input @Z : c128[n,n]\n%7 = conj %6[a,b] -> [a,b] : c128[n,n]\n"
+     "%8 = einsum %6[i,k], %7[k,j] -> [i,j] : c128[n,n]\n",
+     ""},
+    {"%6 = input @Z : c128[n,n]\n%7 = conj %6[a,b] -> [a,b] : c128[n,n]\n"
+     "%8 = sub %6[i,j], %7[j,i] -> [i,j] : c128[n,n]\n",
+     "antiherm(a b)"},
+    {"%6 = input @Z : c128[n,n]\n%7 = conj %6[a,b] -> [a,b] : c128[n,n]\n"
+     "%8 = einsum %6[i,k], %7[j,k] -> [i,j] : c128[n,n]\n"
+     "%9 = re %8[i,j] -> [i,j] : f64[n,n]\n",
+     "sym(a b)"},
+    {"%6 = input @Z : c128[n,n]\n%7 = conj %6[a,b] -> [a,b] : c128[n,n]\n"
+     "%8 = einsum %6[i,k], %7[j,k] -> [i,j] : c128[n,n]\n"
+     "%9 = im %8[i,j] -> [i,j] : f64[n,n]\n",
+     ""},
+    {"%6 = input @H : c128[n,n]\n%7 = conj %6[a,b] -> [a,b] : c128[n,n]\n", "herm(a b)"},
+    {"%6 = input @H : c128[n,n]\n%7 = input @Z : c128[n,n]\n"
+     "%8 = conj %7[a,b] -> [a,b] : c128[n,n]\n"
+     "%9 = einsum %6[k,l], %8[j,l] -> [k,j] : c128[n,n]\n"
+     "%10 = einsum %7[i,k], %9[k,j] -> [i,j] : c128[n,n]\n",
+     "herm(a c)"},
+    {"%6 = input @H : c128[n,n]\n%7 = einsum %6[i,k], %6[k,j] -> [i,j] : c128[n,n]\n",
+     "herm(a c)"},
+    {"%6 = input @H : c128[n,n]\n%7 = mul %6[i,j], %6[j,i] -> [i,j] : c128[n,n]\n",
+     "sym(a b) herm(a b)"},
+    {"%6 = input @H : c128[n,n]\n%7 = exp %6[i,j] -> [i,j] : c128[n,n]\n", ""},
+    /* groups of dimensions */
+    {"%6 = input @g : f64[n,n,n,n]\n%7 = einsum %6[p,q,r,s], %0[r,s] -> [p,q] : f64[n,n]\n",
+     "sym(a b)"},
+    {"%6 = input @g : f64[n,n,n,n]\n%7 = einsum %6[p,r,q,s], %0[r,s] -> [p,q] : f64[n,n]\n",
+     ""},
+    {"%6 = input @g : f64[n,n,n,n]\n%7 = einsum %6[p,r,q,s], %0[r,s] -> [p,q] : f64[n,n]\n"
+     "%8 = add %7[p,q], %7[q,p] -> [p,q] : f64[n,n]\n",
+     "sym(a b)"},
+    {"%6 = input @g : f64[n,n,n,n]\n%7 = einsum %0[a,b], %6[p,r,q,s] -> [a,b,p,q,r,s] : "
+     "f64[n,n,n,n,n,n]\n",
+     "sym(c d) sym(c e, d f)"},
+    {"%6 = input @g : f64[n,n,n,n]\n%7 = einsum %0[i,p], %6[p,q,r,s] -> [i,q,r,s] : "
+     "f64[n,n,n,n]\n%8 = einsum %0[k,r], %7[i,q,r,s] -> [i,q,k,s] : f64[n,n,n,n]\n",
+     "sym(c a, d e)"},
     /* functions */
     {"%7 = max %0[i,j], %0[j,i] -> [i,j] : f64[n,n]\n", "sym(a b)"},
     {"%7 = pow %5[i], %5[j] -> [i,j] : f64[n,n]\n", ""},
@@ -135,12 +182,11 @@ static const char *said(Bench *b, const Graph *g)
     const Node *n = graph_node(g, g->nodes.n - 1);
     const char *text = bench_dump(b, g);
     const char *line = strstr(text, str_format(&b->ctx.arena, "%%%u =", g->nodes.n - 1));
-    const char *from = strstr(line, n->n_generators > 0 ? "sym(" : "terms("),
-               *end = strchr(line, '\n');
+    const char *from = strchr(strstr(line, " : "), ']') + 1, *end = strchr(line, '\n');
     if (n->n_generators + n->n_exchanges == 0) {
         return "";
     }
-    from -= from[-1] == 'i' ? 4 : 0;
+    from++;
     return str_format(&b->ctx.arena, "%.*s", (int)(end - from), from);
 }
 
@@ -198,13 +244,30 @@ static void false_claims_are_refused(void **state)
         {"%1 = mul %0[a,b], %0[b,a] -> [a,b] : f64[3,3] sym()", "each once"},
         {"%1 = copy %0[a,b] -> [a,b,c] : f64[3,3,4] sym(a c)",
          "exchanges no dimensions of equal extents"},
+        {"%1 = mul %0[a,b], %0[b,a] -> [a,b] : f64[3,3] herm(a b)",
+         "exchanges no dimensions of equal extents"},
+        {"%1 = conj %0[a,b] -> [a,b] : c128[3,3]\n"
+         "%2 = mul %0[a,b], %1[b,a] -> [a,b] : c128[3,3] herm(a b)",
+         NULL},
+        {"%1 = conj %0[a,b] -> [a,b] : c128[3,3]\n"
+         "%2 = mul %0[a,b], %1[b,a] -> [a,b] : c128[3,3] sym(a b)",
+         nothing},
+        {"%1 = conj %0[a,b] -> [a,b] : c128[3,3]\n"
+         "%2 = mul %0[a,b], %1[b,a] -> [a,b] : c128[3,3] antiherm(a b)",
+         nothing},
+        {"%1 = conj %0[a,b] -> [a,b] : c128[3,3]\n"
+         "%2 = sub %0[a,b], %1[b,a] -> [a,b] : c128[3,3] antiherm(a b)",
+         NULL},
+        {"%1 = mul %0[a,b], %0[b,a] -> [a,b] : c128[3,3] herm(a b)", nothing},
     };
     for (size_t k = 0; k < sizeof claims / sizeof claims[0]; k++) {
         Bench *b = bench_new();
+        const char *type = strstr(claims[k].line, "c128") != NULL ? "c128" : "f64";
+        bool two = strstr(claims[k].line, "%2") != NULL;
         const char *lines = str_format(&b->ctx.arena,
-                                       "param in @A : f64[3,3]\n%%0 = input @A : f64[3,3]\n%s\n"
-                                       "result @R = %%1",
-                                       claims[k].line);
+                                       "param in @A : %s[3,3]\n%%0 = input @A : %s[3,3]\n%s\n"
+                                       "result @R = %%%d",
+                                       type, type, claims[k].line, two ? 2 : 1);
         if (claims[k].message == NULL) {
             bench_graph(b, lines);
         } else {
@@ -237,7 +300,9 @@ static void assert_symmetric(const Tensor *t, const Generator *generator)
         if (t->dtype == DTYPE_BOOL) {
             assert_int_equal(x.i, y.i);
         } else {
-            assert_true(x.i == generator->sign * y.i && x.re == generator->sign * y.re);
+            double im = generator->conj ? -y.im : y.im;
+            assert_true(x.i == generator->sign * y.i && x.re == generator->sign * y.re &&
+                        x.im == generator->sign * im);
         }
     }
 }
@@ -269,9 +334,11 @@ static uint32_t check_numbers(Bench *b, Graph *g, Rng *rng)
         }
         args[p] = tensor_new(&b->ctx, &b->ctx.arena, param->dtype, param->rank, extent);
         for (int64_t i = 0; i < args[p]->count; i++) {
-            tensor_set(args[p], i, number_int(param->dtype, (int64_t)rng_below(rng, 9) - 4));
+            Number x = number_int(param->dtype, (int64_t)rng_below(rng, 9) - 4);
+            x.im = dtype_is_complex(param->dtype) ? (double)rng_below(rng, 5) : 0;
+            tensor_set(args[p], i, x);
         }
-        tensor_make_symmetric(args[p], param->symmetry);
+        tensor_make_symmetric(&b->ctx.arena, args[p], param->symmetry);
     }
     assert_true(graph_eval(&b->ctx, &b->ctx.arena, g, dims, args, out));
     for (uint32_t k = 0; k < of.n; k++) {

@@ -41,7 +41,8 @@ bool draft_square(Gen *g, Draft *d, uint32_t *out, uint32_t *n_out, bool *in_out
     }
     put_read(r, first, x, sizeof x);
     put_read(r, second, y, sizeof y);
-    append(d->right, sizeof d->right, "%s * %s", x, y);
+    bool conj = dtype_is_complex(r->dtype) && chance(g, 50);
+    append(d->right, sizeof d->right, conj ? "%s * conj(%s)" : "%s * %s", x, y);
     note_read(g, d, r);
     d->bound = r->bound * r->bound;
     if (chance(g, 40)) {
@@ -94,7 +95,7 @@ bool draft_pairs(Gen *g, Draft *d)
     static const char *const bools[] = {" && ", " || ", " == "};
     uint32_t axis[2], label[MAX_RANK], other[MAX_RANK];
     RandomTensor *r = pick_pair(g, d->dtype, axis);
-    char x[32], y[32];
+    char x[32], y[32], image[48];
     if (r == NULL) {
         return false;
     }
@@ -103,8 +104,20 @@ bool draft_pairs(Gen *g, Draft *d)
     }
     other[axis[0]] = label[axis[1]];
     other[axis[1]] = label[axis[0]];
+    if (r->sign != 0 && r->with[0] != r->with[1] && chance(g, 60)) { /* as it is declared */
+        for (uint32_t k = 0; k < r->rank; k++) {
+            other[k] = label[k];
+        }
+        for (uint32_t k = 0; k < 2; k++) {
+            other[r->pair[k]] = label[r->pair[1 - k]];
+            other[r->with[k]] = label[r->with[1 - k]];
+        }
+    }
     put_read(r, label, x, sizeof x);
     put_read(r, other, y, sizeof y);
+    bool conj = dtype_is_complex(r->dtype) && chance(g, 50);
+    image[0] = '\0';
+    append(image, sizeof image, conj ? "conj(%s)" : "%s", y);
     note_read(g, d, r);
     d->bound = 1;
     if (d->dtype == DTYPE_BOOL) {
@@ -114,7 +127,7 @@ bool draft_pairs(Gen *g, Draft *d)
     uint32_t f = below(g, dtype_is_complex(d->dtype) ? 4 : 6), k = 0;
     for (; forms[f].order[k] != '\0'; k++) {
         append(d->right, sizeof d->right, "%s%s", forms[f].text[k],
-               forms[f].order[k] == 'x' ? x : y);
+               forms[f].order[k] == 'x' ? x : image);
     }
     append(d->right, sizeof d->right, "%s", forms[f].text[k]);
     d->bound = forms[f].factor * (forms[f].power == 2 ? r->bound * r->bound : r->bound);

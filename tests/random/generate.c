@@ -39,7 +39,7 @@ static void keep_small(Gen *g, RandomTensor *r)
     }
 }
 
-/* Of two axes, which then are of one dim. What calls kernels of the device knows nothing of it. */
+/* Of two axes, which then are of one dim, or of two with two others. What calls kernels of the device knows nothing of it. */
 static void declare_symmetry(Gen *g, RandomTensor *r)
 {
     if (g->device || r->rank < 2 || !chance(g, 25)) {
@@ -49,6 +49,22 @@ static void declare_symmetry(Gen *g, RandomTensor *r)
     r->pair[1] = r->pair[0] + 1 + below(g, r->rank - 1 - r->pair[0]);
     r->dim[r->pair[1]] = r->dim[r->pair[0]];
     r->sign = r->dtype != DTYPE_BOOL && chance(g, 40) ? -1 : 1;
+    r->conj = dtype_is_complex(r->dtype) && chance(g, 50);
+    if (r->rank >= 4 && chance(g, 60)) {
+        uint32_t n = 0;
+        for (uint32_t d = 0; d < r->rank && n < 2; d++) {
+            if (d != r->pair[0] && d != r->pair[1]) {
+                r->with[n++] = d;
+            }
+        }
+        r->dim[r->with[1]] = r->dim[r->with[0]];
+    }
+}
+
+/* Are all axes there that are exchanged? */
+static bool has_axes(const RandomTensor *r)
+{
+    return r->rank > r->pair[1] && r->rank > r->with[1];
 }
 
 static void make_params(Gen *g)
@@ -68,7 +84,7 @@ static void make_params(Gen *g)
         }
         declare_symmetry(g, r);
         keep_small(g, r);
-        r->sign = r->rank > r->pair[1] ? r->sign : 0;
+        r->sign = has_axes(r) ? r->sign : 0;
         r->defined = true;
     }
     if (chance(g, 35)) {
@@ -418,8 +434,15 @@ void random_program_print(const RandomProgram *p, Text *out)
                         t->kind == TENSOR_INOUT ? "inout " : "");
             print_type(p, t, out);
             if (t->sign != 0) {
-                text_printf(out, " %s(%u, %u)", t->sign < 0 ? "antisymmetric" : "symmetric",
-                            t->pair[0], t->pair[1]);
+                bool groups = t->with[0] != t->with[1];
+                text_printf(out, " %s%s(", t->sign < 0 ? "anti" : "",
+                            t->conj ? "hermitian" : "symmetric");
+                if (groups) {
+                    text_printf(out, "(%u, %u), (%u, %u))", t->pair[0], t->with[0], t->pair[1],
+                                t->with[1]);
+                } else {
+                    text_printf(out, "%u, %u)", t->pair[0], t->pair[1]);
+                }
             }
             first = false;
         }

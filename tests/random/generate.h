@@ -35,11 +35,13 @@ typedef struct RandomTensor {
     uint32_t dim[MAX_RANK];
     double bound; /* |value| <= bound */
     int32_t
-        sign; /* of the values when axes `pair` are exchanged, as is declared; 0: nothing is */
+        sign;  /* of the values when axes `pair` are exchanged, as is declared; 0: nothing is */
+    bool conj; /* and conjugated */
     uint32_t pair[2];
-    bool defined; /* can be read */
-    bool dropped; /* a parameter that the reducer took out */
-    bool typed;   /* a local that is declared with its type */
+    uint32_t with[2]; /* axes exchanged at once with those; alike: none are */
+    bool defined;     /* can be read */
+    bool dropped;     /* a parameter that the reducer took out */
+    bool typed;       /* a local that is declared with its type */
 } RandomTensor;
 
 typedef struct RandomStatement {

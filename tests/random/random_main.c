@@ -187,27 +187,6 @@ static Number between_number(Rng *rng, DType t)
     return x;
 }
 
-/* Elements below the diagonal of two axes become those above it. */
-static void mirror(Tensor *t, const RandomTensor *r)
-{
-    int64_t stride[RANK_LIMIT], step = 1;
-    for (uint32_t d = t->rank; d-- > 0;) {
-        stride[d] = step;
-        step *= t->extent[d];
-    }
-    uint32_t a = r->pair[0], b = r->pair[1];
-    for (int64_t k = 0; k < t->count; k++) {
-        int64_t i = k / stride[a] % t->extent[a], j = k / stride[b] % t->extent[b];
-        Number x = tensor_get(t, k + (j - i) * (stride[a] - stride[b]));
-        if (i > j || (i == j && r->sign < 0)) {
-            int32_t by = i == j ? 0 : r->sign;
-            tensor_set(
-                t, k,
-                (Number){.dtype = x.dtype, .i = by * x.i, .re = by * x.re, .im = by * x.im});
-        }
-    }
-}
-
 static Tensor *argument(Trial *t, const RandomProgram *p, const Param *param,
                         const int64_t *dims)
 {
@@ -232,10 +211,7 @@ static Tensor *argument(Trial *t, const RandomProgram *p, const Param *param,
         }
         tensor_set(out, k, x);
     }
-    const RandomTensor *declared = &p->tensors[strtoull(param->name->text + 1, NULL, 10)];
-    if (declared->sign != 0) {
-        mirror(out, declared);
-    }
+    tensor_make_symmetric(&t->arena, out, param->symmetry);
     return out;
 }
 

@@ -7,9 +7,9 @@ static const tdsl_extent matmul_a[] = {{0, 0, 0}, {1, 0, 0}};
 static const tdsl_extent matmul_b[] = {{1, 0, 0}, {2, 0, 0}};
 static const tdsl_extent matmul_r[] = {{0, 0, 0}, {2, 0, 0}};
 static const tdsl_arg_info matmul_args[] = {
-    {"A", TDSL_IN, TDSL_F32, 2, 0, matmul_a},
-    {"B", TDSL_IN, TDSL_F32, 2, 0, matmul_b},
-    {"R", TDSL_OUT, TDSL_F32, 2, 0, matmul_r},
+    {"A", TDSL_IN, TDSL_F32, 2, 0, matmul_a, NULL, 0},
+    {"B", TDSL_IN, TDSL_F32, 2, 0, matmul_b, NULL, 0},
+    {"R", TDSL_OUT, TDSL_F32, 2, 0, matmul_r, NULL, 0},
 };
 
 static size_t matmul_workspace(const int64_t *dims)
@@ -100,9 +100,9 @@ static const tdsl_extent small_a[] = {{-1, 0, 2}, {-1, 0, 3}};
 static const tdsl_extent small_b[] = {{-1, 0, 3}, {-1, 0, 4}};
 static const tdsl_extent small_r[] = {{-1, 0, 2}, {-1, 0, 4}};
 static const tdsl_arg_info small_args[] = {
-    {"A", TDSL_IN, TDSL_F32, 2, 0, small_a},
-    {"B", TDSL_IN, TDSL_F32, 2, 0, small_b},
-    {"R", TDSL_OUT, TDSL_F32, 2, 0, small_r},
+    {"A", TDSL_IN, TDSL_F32, 2, 0, small_a, NULL, 0},
+    {"B", TDSL_IN, TDSL_F32, 2, 0, small_b, NULL, 0},
+    {"R", TDSL_OUT, TDSL_F32, 2, 0, small_r, NULL, 0},
 };
 
 tdsl_status small_direct(const float *a, const float *b, float *r)
@@ -164,9 +164,9 @@ const tdsl_kernel_info small_info = {
 static const tdsl_dim_info update_dims[] = {{"i", 10}};
 static const tdsl_extent update_axis[] = {{0, 0, 0}};
 static const tdsl_arg_info update_args[] = {
-    {"beta", TDSL_SCALAR, TDSL_F64, 0, 0, NULL},
-    {"X", TDSL_IN, TDSL_F64, 1, 0, update_axis},
-    {"C", TDSL_INOUT, TDSL_F64, 1, 0, update_axis},
+    {"beta", TDSL_SCALAR, TDSL_F64, 0, 0, NULL, NULL, 0},
+    {"X", TDSL_IN, TDSL_F64, 1, 0, update_axis, NULL, 0},
+    {"C", TDSL_INOUT, TDSL_F64, 1, 0, update_axis, NULL, 0},
 };
 
 static uint64_t update_madds(const int64_t *dims)

@@ -451,9 +451,11 @@ static void declared_symmetry_is_checked_for_calls_that_ask(void **state)
 {
     Fixture *f = *state;
     static const tdsl_dim_info dims[] = {{"n", 64}};
-    static const tdsl_extent extents[] = {{0, 1, 0}, {0, 1, 0}};
-    static tdsl_arg_info args[] = {{"A", TDSL_IN, TDSL_F32, 2, 0, extents},
-                                   {"R", TDSL_OUT, TDSL_F32, 2, 0, extents}};
+    static const tdsl_extent extents[] = {{0, 0, 0}, {0, 0, 0}};
+    static const int32_t turned[] = {1, 0};
+    static const tdsl_exchange both[] = {{turned, 1, 0}};
+    static tdsl_arg_info args[] = {{"A", TDSL_IN, TDSL_F32, 2, 0, extents, both, 1},
+                                   {"R", TDSL_OUT, TDSL_F32, 2, 0, extents, both, 1}};
     static tdsl_kernel_info info;
     info = small_info;
     info.name = "both";
@@ -512,7 +514,7 @@ static void a_position_outside_is_told_with_its_place(void **state)
     Fixture *f = *state;
     static const tdsl_dim_info dims[] = {{"n", 64}};
     static const tdsl_extent extents[] = {{0, 0, 0}};
-    static const tdsl_arg_info args[] = {{"A", TDSL_IN, TDSL_F32, 1, 0, extents}};
+    static const tdsl_arg_info args[] = {{"A", TDSL_IN, TDSL_F32, 1, 0, extents, NULL, 0}};
     static tdsl_kernel_info info;
     info = small_info;
     info.name = "picks";
@@ -539,7 +541,9 @@ static void symmetry_of_every_element_type_is_checked(void **state)
 {
     Fixture *f = *state;
     static const tdsl_dim_info dims[] = {{"n", 64}};
-    static const tdsl_extent skew[] = {{0, -1, 0}, {0, -1, 0}};
+    static const tdsl_extent extents[] = {{0, 0, 0}, {0, 0, 0}};
+    static const int32_t turned[] = {1, 0};
+    static const tdsl_exchange skew[] = {{turned, -1, 0}};
     tdsl_call_options options = TDSL_CALL_OPTIONS_INIT;
     /* other types, and a change of sign */
     static const int32_t types[] = {TDSL_F64, TDSL_F16, TDSL_BF16,
@@ -556,7 +560,7 @@ static void symmetry_of_every_element_type_is_checked(void **state)
             int64_t i64[4];
             float c64[8];
         } data = {{0}};
-        other[k][0] = (tdsl_arg_info){"A", TDSL_IN, types[k], 2, 0, skew};
+        other[k][0] = (tdsl_arg_info){"A", TDSL_IN, types[k], 2, 0, extents, skew, 1};
         infos[k] = small_info;
         infos[k].name = names[k];
         infos[k].n_dims = 1;
@@ -613,6 +617,53 @@ static void symmetry_of_every_element_type_is_checked(void **state)
     }
 }
 
+static void exchanges_of_groups_and_conjugates_are_checked(void **state)
+{
+    Fixture *f = *state;
+    static const tdsl_extent extents[] = {{-1, 0, 2}, {-1, 0, 2}, {-1, 0, 2}, {-1, 0, 2}};
+    static const int32_t turned[] = {1, 0}, groups[] = {2, 3, 0, 1}, bad[] = {1, 2};
+    static const tdsl_exchange hermitian[] = {{turned, 1, 1}}, pairs[] = {{groups, 1, 0}},
+                               outside[] = {{bad, 1, 0}};
+    static const tdsl_arg_info args[] = {{"H", TDSL_IN, TDSL_C128, 2, 0, extents, hermitian, 1},
+                                         {"g", TDSL_IN, TDSL_F32, 4, 0, extents, pairs, 1}};
+    static const tdsl_arg_info wrong[] = {{"H", TDSL_IN, TDSL_F32, 2, 0, extents, outside, 1}};
+    static tdsl_kernel_info info, other;
+    info = small_info;
+    info.name = "exchanges";
+    info.n_dims = 0;
+    info.n_args = 2;
+    info.args = args;
+    info.call = call_of_nothing;
+    tdsl_kernel *kernel = make_kernel(f->context, &info);
+    double h[8] = {1, 0, 2, 3, 2, -3, 4, 0};
+    float g[16];
+    for (int k = 0; k < 16; k++) {
+        g[k] = (float)(k / 4 + k % 4);
+    }
+    const int64_t shape[4] = {2, 2, 2, 2};
+    tdsl_call_options options = TDSL_CALL_OPTIONS_INIT;
+    options.flags = TDSL_CHECK_SYMMETRY;
+    tdsl_tensor given[2] = {tdsl_view(TDSL_C128, h, 2, shape),
+                            tdsl_view(TDSL_F32, g, 4, shape)};
+    expect_ok(tdsl_call(kernel, given, 2, &options, &f->report), &f->report);
+    h[7] = 1; /* not real */
+    expect_failure(tdsl_call(kernel, given, 2, &options, &f->report), TDSL_E_SYMMETRY,
+                   &f->report, "'H'", "element 3 is not its image, axes 0, 1", NULL);
+    h[7] = 0;
+    h[5] = 3; /* symmetric */
+    expect_failure(tdsl_call(kernel, given, 2, &options, &f->report), TDSL_E_SYMMETRY,
+                   &f->report, "'H'", "element 1 is not its image, axes 0, 1", NULL);
+    h[5] = -3;
+    g[9] = 0; /* [1,0,0,1], whose image is [0,1,1,0] */
+    expect_failure(tdsl_call(kernel, given, 2, &options, &f->report), TDSL_E_SYMMETRY,
+                   &f->report, "'g'", "element 6 is not its image, axes 0, 1 with 2, 3", NULL);
+    other = info;
+    other.args = wrong;
+    other.n_args = 1;
+    expect_failure(tdsl_register(f->context, &other, &f->report), TDSL_E_ABI, &f->report, "'H'",
+                   "no axes", NULL);
+}
+
 static void scalars_and_inout_arguments_are_passed(void **state)
 {
     Fixture *f = *state;
@@ -665,6 +716,7 @@ int main(void)
         TEST(declared_symmetry_is_checked_for_calls_that_ask),
         TEST(a_position_outside_is_told_with_its_place),
         TEST(symmetry_of_every_element_type_is_checked),
+        TEST(exchanges_of_groups_and_conjugates_are_checked),
         TEST(scalars_and_inout_arguments_are_passed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

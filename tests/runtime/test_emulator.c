@@ -107,9 +107,9 @@ static void the_command_line_and_the_arrays_are_right(void **state)
 
 static const tdsl_extent pair_axis[] = {{-1, 0, 2}};
 static const tdsl_arg_info pair_args[] = {
-    {"s", TDSL_SCALAR, TDSL_C64, 0, 0, NULL},
-    {"X", TDSL_IN, TDSL_C64, 1, 0, pair_axis},
-    {"R", TDSL_OUT, TDSL_C64, 1, 0, pair_axis},
+    {"s", TDSL_SCALAR, TDSL_C64, 0, 0, NULL, NULL, 0},
+    {"X", TDSL_IN, TDSL_C64, 1, 0, pair_axis, NULL, 0},
+    {"R", TDSL_OUT, TDSL_C64, 1, 0, pair_axis, NULL, 0},
 };
 
 static uint64_t pair_madds(const int64_t *dims)

@@ -51,7 +51,7 @@ static const tdsl_kernel_info *vectors(Vectors *v, int n, const int32_t *dim,
     for (int i = 0; i < n; i++) {
         v->extents[i] = (tdsl_extent){dim[i], 0, 0};
         v->args[i] = (tdsl_arg_info){
-            names[i], i == n - 1 ? TDSL_OUT : TDSL_IN, TDSL_F64, 1, 0, &v->extents[i]};
+            names[i], i == n - 1 ? TDSL_OUT : TDSL_IN, TDSL_F64, 1, 0, &v->extents[i], NULL, 0};
     }
     const tdsl_kernel_info info = {TDSL_ABI_HEAD,
                                    "vectors",

@@ -361,9 +361,9 @@ static void a_result_of_a_failed_run_has_no_value(void **state)
 static const tdsl_dim_info axpy_dims[] = {{"i", 3}};
 static const tdsl_extent axpy_axis[] = {{0, 0, 0}};
 static const tdsl_arg_info axpy_args[] = {
-    {"beta", TDSL_SCALAR, TDSL_F32, 0, 0, NULL},
-    {"X", TDSL_IN, TDSL_F32, 1, 0, axpy_axis},
-    {"C", TDSL_INOUT, TDSL_F32, 1, 0, axpy_axis},
+    {"beta", TDSL_SCALAR, TDSL_F32, 0, 0, NULL, NULL, 0},
+    {"X", TDSL_IN, TDSL_F32, 1, 0, axpy_axis, NULL, 0},
+    {"C", TDSL_INOUT, TDSL_F32, 1, 0, axpy_axis, NULL, 0},
 };
 
 static uint64_t axpy_madds(const int64_t *dims)

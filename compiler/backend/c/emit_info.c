@@ -95,6 +95,26 @@ const char *c_dtype_text(DType t)
     return names[t];
 }
 
+/* What is declared of an argument's symmetry; arguments of which nothing is have zeros there. */
+static void exchanges_emit(Text *out, uint32_t rank, const Symmetry *declared)
+{
+    uint32_t to[RANK_LIMIT], n = 0;
+    Generator exchange;
+    for (; symmetry_generator(declared, rank, n, to, &exchange); n++) {
+        text_put(out, n == 0 ? ", (const tdsl_exchange[]){" : ", ");
+        text_put(out, "{(const int32_t[]){");
+        for (uint32_t d = 0; d < rank; d++) {
+            text_printf(out, "%s%u", d > 0 ? ", " : "", to[d]);
+        }
+        text_printf(out, "}, %d, %d}", exchange.sign, exchange.conj ? 1 : 0);
+    }
+    if (n > 0) {
+        text_printf(out, "}, %u", n);
+    } else {
+        text_put(out, ", NULL, 0");
+    }
+}
+
 static void args_emit(Emitter *e)
 {
     Text *out = e->w.out;
@@ -103,18 +123,18 @@ static void args_emit(Emitter *e)
     for (uint32_t i = 0; i < k->args.n; i++) {
         const Buffer *b = arg_buffer(k, i);
         ArgShape shape = arg_shape(k, i);
-        const int32_t *classes = k->args.at[i].symmetry;
         text_put(out, "    {");
         text_literal(out, b->name->text);
         text_printf(out, ", %s, %s, %u, 0, ", role_text(k->args.at[i].role),
                     c_dtype_text(b->dtype), shape.rank);
         text_put(out, shape.rank == 0 ? "NULL" : "(const tdsl_extent[]){");
         for (uint32_t d = 0; d < shape.rank; d++) {
-            text_printf(out, "%s{%d, %d, %lld}", d > 0 ? ", " : "",
-                        dim_number(e, shape.extent[d]), classes == NULL ? 0 : (int)classes[d],
-                        (long long)shape.extent[d].n);
+            text_printf(out, "%s{%d, 0, %lld}", d > 0 ? ", " : "",
+                        dim_number(e, shape.extent[d]), (long long)shape.extent[d].n);
         }
-        text_put(out, shape.rank == 0 ? "},\n" : "}},\n");
+        text_put(out, shape.rank == 0 ? "" : "}");
+        exchanges_emit(out, shape.rank, k->args.at[i].symmetry);
+        text_put(out, "},\n");
     }
     text_put(out, "};\n");
 }

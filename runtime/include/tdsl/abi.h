@@ -84,7 +84,7 @@ typedef struct tdsl_kernel_info tdsl_kernel_info;
 #ifndef TDSL_ABI_H
 #define TDSL_ABI_H
 
-#define TDSL_ABI_VERSION 5
+#define TDSL_ABI_VERSION 6
 
 /* Element types. Complex numbers are (real, imaginary) pairs; bool is one byte, 0 or 1; f16 and bf16 are
  * their 16-bit patterns. */
@@ -108,14 +108,20 @@ typedef enum tdsl_role {
 } tdsl_role;
 
 /* One extent of an argument: number `fixed` when `dim` is -1, the value of open dimension `dim` when that is below the kernel's
- * n_dims, else the value of computed extent `dim` - n_dims. What the kernel's head says of symmetry: axes of one argument with
- * the same number `symmetry`, which is not 0, may be exchanged; elements are the same then, or, where it is below 0, the
- * negatives. Before symmetry was declared, the number was 0 and called `reserved`. */
+ * n_dims, else the value of computed extent `dim` - n_dims. */
 typedef struct tdsl_extent {
     int32_t dim;
-    int32_t symmetry;
+    int32_t reserved; /* before version 6: the kernel's head on symmetry, in part */
     int64_t fixed;
 } tdsl_extent;
+
+/* What the kernel's head says of an argument's symmetry: with index to[d] in the place of the index of each axis d an element is the
+ * same times `sign`, 1 or -1, and the conjugate where `conjugated` is not 0. The size of this structure never changes. */
+typedef struct tdsl_exchange {
+    const int32_t *to; /* [rank] */
+    int32_t sign;
+    int32_t conjugated;
+} tdsl_exchange;
 
 /* An open dimension: bound by the caller at each call. */
 typedef struct tdsl_dim_info {
@@ -149,6 +155,9 @@ typedef struct tdsl_arg_info {
     int32_t rank;
     int32_t reserved;
     const tdsl_extent *extents; /* [rank], C order; null when rank is 0 */
+    /* Since version 6: */
+    const tdsl_exchange *exchanges; /* null when there are none */
+    int64_t n_exchanges;
 } tdsl_arg_info;
 
 /* A position that is a value, and lies outside: `text`, as the program has it, is `position`, of dimension `dimension` of

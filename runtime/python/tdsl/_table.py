@@ -9,14 +9,14 @@ from ._arrays import NAMES, dtype_of
 from ._errors import Error, WorkspaceError, raise_position, raise_status
 from ._extents import Extent, text_of
 
-ABI_VERSION = 5
+ABI_VERSION = 6
 _KEPT = 1 << 26  # bytes of workspace that a thread keeps between calls
 _ROLES = {1: "in", 2: "out", 3: "inout", 4: "scalar"}
 _c_int32, _c_size, _c_pointer = ctypes.c_int32, ctypes.c_size_t, ctypes.c_void_p
 
 
 class _Extent(ctypes.Structure):
-    _fields_ = [("dim", _c_int32), ("symmetry", _c_int32), ("fixed", ctypes.c_int64)]
+    _fields_ = [("dim", _c_int32), ("reserved", _c_int32), ("fixed", ctypes.c_int64)]
 
 
 class _Dim(ctypes.Structure):
@@ -33,7 +33,7 @@ class _Computed(ctypes.Structure):
 
 class _Arg(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("role", _c_int32), ("dtype", _c_int32), ("rank", _c_int32),
-                ("reserved", _c_int32), ("extents", _c_pointer)]
+                ("reserved", _c_int32), ("extents", _c_pointer), ("exchanges", _c_pointer), ("n_exchanges", ctypes.c_int64)]
 
 
 _forked = []  # not empty: in such a process OpenMP's threads are not there, and GNU's waits for them
