@@ -85,7 +85,7 @@ static bool same(Compilation *c, const KernelTrial *k, const Graph *g, uint32_t 
     int64_t i = trial_difference(&k->trial, result, a, b);
     if (i >= 0) {
         Number x = tensor_get(a, i), y = tensor_get(b, i);
-        bool whole = x.dtype == DTYPE_BOOL || dtype_is_int(x.dtype);
+        bool whole = dtype_is_exact(x.dtype);
         diag_error(&c->ctx->diags, E_PASS_BROKE, (Span){0},
                    "pass '%s' changed the meaning of kernel '%s': element %lld of '%s' was %g "
                    "and is %g",

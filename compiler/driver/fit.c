@@ -16,32 +16,23 @@ const char *fit_types(DType from, DType to)
                : NULL;
 }
 
-static const char *out_of_range(DType to)
-{
-    return to == DTYPE_BOOL  ? "a bool is 0 or 1"
-           : to == DTYPE_I32 ? "an i32 is from -2147483648 to 2147483647"
-                             : "an i64 is from -9223372036854775808 to 9223372036854775807";
-}
-
 static bool in_range(int64_t v, DType to)
 {
-    return to == DTYPE_BOOL  ? v == 0 || v == 1
-           : to == DTYPE_I32 ? v >= INT32_MIN && v <= INT32_MAX
-                             : true;
+    return v >= dtype_lowest(to) && v <= dtype_highest(to);
 }
 
 const char *fit_number(Number v, DType to, Number *out)
 {
-    bool whole = dtype_is_int(v.dtype) || v.dtype == DTYPE_BOOL;
+    bool whole = dtype_is_exact(v.dtype);
     const char *why = fit_types(v.dtype, to);
-    if (why == NULL && (dtype_is_int(to) || to == DTYPE_BOOL)) {
+    if (why == NULL && (dtype_is_exact(to))) {
         if (!whole && v.re != floor(v.re)) { /* also of a NaN */
-            return isfinite(v.re) ? "it is no whole number" : out_of_range(to);
+            return isfinite(v.re) ? "it is no whole number" : dtype_info(to)->range;
         }
         if (!whole && !(v.re >= -0x1p63 && v.re < 0x1p63)) {
-            return out_of_range(to);
+            return dtype_info(to)->range;
         }
-        why = in_range(whole ? v.i : (int64_t)v.re, to) ? NULL : out_of_range(to);
+        why = in_range(whole ? v.i : (int64_t)v.re, to) ? NULL : dtype_info(to)->range;
     }
     *out = number_cast(v, to);
     return why;
@@ -92,10 +83,10 @@ const char *fit_text(const char *text, DType to, Number *out)
         return fit_number(complex, to, out);
     }
     Number v = {.dtype = DTYPE_I64};
-    bool to_integer = dtype_is_int(to) || to == DTYPE_BOOL;
+    bool to_integer = dtype_is_exact(to);
     if (to_integer && is_integer(text)) {
         return parse_i64(text + (text[0] == '+' ? 1 : 0), &v.i) ? fit_number(v, to, out)
-                                                                : out_of_range(to);
+                                                                : dtype_info(to)->range;
     }
     char *end = NULL;
     errno = 0;

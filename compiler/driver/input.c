@@ -245,7 +245,7 @@ static bool read_equation(Input *in, const TensorType *shapes, uint32_t n_shapes
             if (meant != NULL) {
                 diag_help(d, "did you mean '%s'?", meant);
             } else {
-                diag_help(d, "there are %s", DTYPE_NAMES);
+                diag_help(d, "there are %s", dtype_names());
             }
             return false;
         }

@@ -176,14 +176,15 @@ typedef struct NpyType {
 } NpyType;
 
 static const NpyType types[] = {
-    {"f8", DTYPE_F64, 8, 8, true},    {"f4", DTYPE_F32, 4, 4, true},
-    {"f2", DTYPE_F16, 2, 2, true},    {"V2", DTYPE_BF16, 2, 2, true}, /* as ml_dtypes has it */
-    {"i4", DTYPE_I32, 4, 4, true},    {"i8", DTYPE_I64, 8, 8, true},
-    {"b1", DTYPE_BOOL, 1, 1, false},  {"c8", DTYPE_C64, 8, 4, true},
-    {"c16", DTYPE_C128, 16, 8, true}, {"i1", DTYPE_NONE, 1, 1, true},
-    {"i2", DTYPE_NONE, 2, 2, true},   {"u1", DTYPE_NONE, 1, 1, false},
-    {"u2", DTYPE_NONE, 2, 2, false},  {"u4", DTYPE_NONE, 4, 4, false},
-    {"u8", DTYPE_NONE, 8, 8, false},
+#define TYPE(id, name, class_, bytes, exponent, fraction, beyond, range, computes, sums, c,    \
+             numpy, ...)                                                                       \
+    {numpy, DTYPE_##id, bytes, DTYPE_IS_##class_ == DTYPE_IS_COMPLEX ? bytes / 2 : bytes,      \
+     DTYPE_IS_##class_ == DTYPE_IS_INT},
+#include "op/types.def"
+#undef TYPE
+    {"i1", DTYPE_NONE, 1, 1, true},  {"i2", DTYPE_NONE, 2, 2, true},
+    {"u1", DTYPE_NONE, 1, 1, false}, {"u2", DTYPE_NONE, 2, 2, false},
+    {"u4", DTYPE_NONE, 4, 4, false}, {"u8", DTYPE_NONE, 8, 8, false},
 };
 #define TYPES_READ "f8 f4 f2 V2 (bf16) i4 i8 b1 c8 c16, and with --dtype i1 i2 u1 u2 u4 u8"
 
@@ -335,7 +336,7 @@ static bool convert_integers(Ctx *ctx, Arena *arena, const char *path, const Npy
         }
         Number out = {0};
         const char *why = fit_number(v, to->dtype, &out);
-        if (large && (dtype_is_int(to->dtype) || to->dtype == DTYPE_BOOL)) {
+        if (large && (dtype_is_exact(to->dtype))) {
             why = fit_number(number_real(DTYPE_F64, 0x1p63), to->dtype, &out);
         }
         if (why != NULL) {

@@ -55,7 +55,7 @@ void run_print_element(const char *name, const Tensor *t, const int64_t *at, Tex
 
 static bool is_integral(const Tensor *t)
 {
-    if (t->dtype == DTYPE_BOOL || dtype_is_int(t->dtype)) {
+    if (dtype_is_exact(t->dtype)) {
         return true;
     }
     for (int64_t k = 0; k < t->count; k++) {
@@ -76,7 +76,7 @@ static void exact_sum(const Tensor *t, bool weighted, int part, Text *out)
     mpz_init(x);
     for (int64_t k = 0; k < t->count; k++) {
         Number v = tensor_get(t, k);
-        if (t->dtype == DTYPE_BOOL || dtype_is_int(t->dtype)) {
+        if (dtype_is_exact(t->dtype)) {
             mpz_set_si(x, (long)v.i);
         } else {
             mpz_set_d(x, part == 0 ? v.re : v.im);
@@ -95,9 +95,7 @@ static double real_sum(const Tensor *t, bool weighted, int part)
     long double sum = 0;
     for (int64_t k = 0; k < t->count; k++) {
         Number v = tensor_get(t, k);
-        long double x = v.dtype == DTYPE_BOOL || dtype_is_int(v.dtype) ? (long double)v.i
-                        : part == 0                                    ? v.re
-                                                                       : v.im;
+        long double x = dtype_is_exact(v.dtype) ? (long double)v.i : part == 0 ? v.re : v.im;
         sum += x * (weighted ? (long double)(k % 97 + 1) : 1);
     }
     return (double)sum;
@@ -151,7 +149,7 @@ void run_print_summary(const char *name, const Tensor *t, Text *out)
         Number least = tensor_get(t, 0), most = least;
         for (int64_t k = 1; k < t->count; k++) {
             Number v = tensor_get(t, k);
-            bool whole = t->dtype == DTYPE_BOOL || dtype_is_int(t->dtype);
+            bool whole = dtype_is_exact(t->dtype);
             if (whole ? v.i < least.i : v.re < least.re || isnan(v.re)) {
                 least = v;
             }

@@ -55,7 +55,7 @@ static bool given_dtype(ToolRun *t, DType *out)
                 ? str_format(&t->arena, "unknown element type '--dtype=%s': did you mean '%s'?",
                              name, meant)
                 : str_format(&t->arena, "unknown element type '--dtype=%s': there are %s", name,
-                             DTYPE_NAMES));
+                             dtype_names()));
     }
     return true;
 }

@@ -84,13 +84,13 @@ bool run_values_read(Ctx *ctx, Arena *arena, const Options *o, bool named, DType
 
 static Number small_number(DType t, int64_t v)
 {
-    return t == DTYPE_BOOL || dtype_is_int(t) ? number_int(t, t == DTYPE_BOOL ? v != 0 : v)
-                                              : number_real(t, (double)v);
+    return dtype_is_exact(t) ? number_int(t, t == DTYPE_BOOL ? v != 0 : v)
+                             : number_real(t, (double)v);
 }
 
 static Number random_number(Rng *r, DType t)
 {
-    if (t == DTYPE_BOOL || dtype_is_int(t)) {
+    if (dtype_is_exact(t)) {
         return small_number(t, (int64_t)rng_below(r, t == DTYPE_BOOL ? 2 : 11) -
                                    (t == DTYPE_BOOL ? 0 : 5));
     }

@@ -11,7 +11,7 @@ static bool is_whole(const Graph *g)
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         const Node *node = graph_node(g, n);
         OpRule rule = op_info(node->op)->rule;
-        bool real = !dtype_is_int(node->dtype) && node->dtype != DTYPE_BOOL;
+        bool real = !dtype_is_exact(node->dtype);
         if (rule == RULE_FLOAT || rule == RULE_RFLOAT || (real && node->op == OP_DIV)) {
             return false;
         }
@@ -26,11 +26,7 @@ static bool is_whole(const Graph *g)
 static double exact_limit(const Trial *k, DType t)
 {
     t = k->doubles ? t : dtype_narrower(t);
-    return t == DTYPE_F64 || t == DTYPE_C128  ? 0x1p53
-           : t == DTYPE_F32 || t == DTYPE_C64 ? 0x1p24
-           : t == DTYPE_F16                   ? 0x1p11
-           : t == DTYPE_BF16                  ? 0x1p8
-                                              : INFINITY;
+    return dtype_is_exact(t) ? INFINITY : 2 / dtype_epsilon(t);
 }
 
 /* How many elements of its operands an element of a node is made of. */
@@ -53,7 +49,7 @@ static double terms_of(const Node *node, const int64_t *dims)
 static double node_magnitude(const Node *node, const int64_t *dims, const double *of,
                              int64_t most)
 {
-    bool whole = dtype_is_int(node->dtype) || node->dtype == DTYPE_BOOL;
+    bool whole = dtype_is_exact(node->dtype);
     double sum = 0, product = 1, largest = 0, terms = terms_of(node, dims);
     for (uint32_t k = 0; k < node->n_operands; k++) {
         double m = of[node->operand[k]];
@@ -110,9 +106,9 @@ static bool jumps(const Graph *g, const Node *node)
     bool real = false;
     for (uint32_t k = 0; k < node->n_operands; k++) {
         DType t = graph_node(g, node->operand[k])->dtype;
-        real |= !dtype_is_int(t) && t != DTYPE_BOOL;
+        real |= !dtype_is_exact(t);
     }
-    return real && (dtype_is_int(node->dtype) || node->dtype == DTYPE_BOOL);
+    return real && (dtype_is_exact(node->dtype));
 }
 
 /* Is all exact with arguments up to k->most? */
@@ -165,7 +161,7 @@ static Tensor *make_argument(Ctx *ctx, Arena *arena, const Param *p, const int64
         /* no zeros, which hide faults */
         int64_t v = most > 1 ? (int64_t)rng_below(&rng, (uint64_t)most) + 1
                              : 2 * (int64_t)rng_below(&rng, 2) - 1;
-        bool whole = p->dtype == DTYPE_BOOL || dtype_is_int(p->dtype);
+        bool whole = dtype_is_exact(p->dtype);
         tensor_set(t, k,
                    whole ? number_int(p->dtype,
                                       p->dtype == DTYPE_BOOL ? (most > 1 ? v & 1 : v > 0) : v)
@@ -190,7 +186,7 @@ bool trial_arguments(Ctx *ctx, Arena *arena, const Graph *g, const Trial *k, Ten
 
 static bool is_close(const Trial *k, DType t, Number a, Number b, double scale)
 {
-    if (t == DTYPE_BOOL || dtype_is_int(t)) {
+    if (dtype_is_exact(t)) {
         return a.i == b.i;
     }
     if (k->exact) {
@@ -199,11 +195,7 @@ static bool is_close(const Trial *k, DType t, Number a, Number b, double scale)
     }
     t = k->doubles ? t : dtype_narrower(t);
     /* One rounding for each term of a sum at most, and a few for everything else. */
-    double ulp = t == DTYPE_F64 || t == DTYPE_C128  ? 0x1p-52
-                 : t == DTYPE_F32 || t == DTYPE_C64 ? 0x1p-23
-                 : t == DTYPE_F16                   ? 0x1p-10
-                                                    : 0x1p-7;
-    double bound = (4096 + k->terms) * ulp * scale;
+    double bound = (4096 + k->terms) * dtype_epsilon(t) * scale;
     bool same_kind = isfinite(a.re) == isfinite(b.re) && isfinite(a.im) == isfinite(b.im);
     return same_kind && (!isfinite(a.re) || (fabs(a.re - b.re) <= bound)) &&
            (!isfinite(a.im) || fabs(a.im - b.im) <= bound);

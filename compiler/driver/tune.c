@@ -117,7 +117,7 @@ static void runner_close(Runner *r)
 
 static double real_of(Number v)
 {
-    return v.dtype == DTYPE_BOOL || dtype_is_int(v.dtype) ? (double)v.i : unsigned_nan(v.re);
+    return dtype_is_exact(v.dtype) ? (double)v.i : unsigned_nan(v.re);
 }
 
 /* Results that differ from the first one's are a fault of ours. */

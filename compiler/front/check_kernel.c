@@ -58,7 +58,7 @@ DType dtype_declared(Kern *k, const AstNode *n)
     if (meant != NULL) {
         diag_help(d, "did you mean '%s'?", meant);
     } else {
-        diag_help(d, "the element types are %s", DTYPE_NAMES);
+        diag_help(d, "the element types are %s", dtype_names());
     }
     return DTYPE_NONE;
 }

@@ -140,7 +140,7 @@ static bool has_division(const CheckedExpr *e)
  * the sum. */
 static void take_apart(Build *b, Product *p, const CheckedExpr *e, bool top)
 {
-    bool exact = dtype_is_int(e->dtype) || e->dtype == DTYPE_BOOL;
+    bool exact = dtype_is_exact(e->dtype);
     bool product = e->kind == CHECKED_CHAIN &&
                    (e->op == OP_MUL || e->op == OP_DIV || (e->op == OP_AND)) &&
                    (!has_division(e) || (top && !exact));

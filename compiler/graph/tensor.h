@@ -28,12 +28,6 @@ void tensor_make_symmetric(Arena *scratch, Tensor *t, const Symmetry *declared);
 bool tensor_is_symmetric(const Tensor *t, const Symmetry *declared, int64_t *at,
                          int64_t *image);
 
-/* f16 and bf16 patterns, round to nearest even. */
-uint16_t f16_from_float(float v);
-float f16_to_float(uint16_t v);
-uint16_t bf16_from_float(float v);
-float bf16_to_float(uint16_t v);
-
 /* The same elements in another shape of as many; `dims` are complete. The data is shared. */
 Tensor *tensor_as(Arena *arena, const Tensor *t, uint32_t rank, const Dim *shape,
                   const int64_t *dims);

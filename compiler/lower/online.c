@@ -25,7 +25,7 @@ static const Expr *load_at(Builder *b, Place place, NodeRef node, Access access,
 /* What a maximum is so far, as exp(x - y) needs it: never -inf. */
 static const Expr *bounded(Builder *b, NodeRef y, const Expr *now)
 {
-    double least = -number_most(graph_node(b->g, y)->dtype);
+    double least = -dtype_most(graph_node(b->g, y)->dtype);
     const Expr *pair[2] = {now, expr_const(b->arena, number_real(now->dtype, least))};
     return expr_op(b->arena, OP_MAX, now->dtype, 2, pair);
 }

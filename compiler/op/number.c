@@ -2,7 +2,6 @@
 /* Numbers of any element type: made, compared with zero, converted as C converts. */
 #include "op/number.h"
 
-#include <float.h>
 #include <math.h>
 
 Number number_int(DType dtype, int64_t v)
@@ -17,68 +16,94 @@ Number number_real(DType dtype, double v)
 
 bool number_is_zero(Number n)
 {
-    return dtype_is_int(n.dtype) || n.dtype == DTYPE_BOOL ? n.i == 0 : n.re == 0 && n.im == 0;
+    return dtype_is_exact(n.dtype) ? n.i == 0 : n.re == 0 && n.im == 0;
 }
 
-/* `v` rounded to a binary format of `digits` bits and least normal exponent `least`, to nearest even; beyond
- * `most` it becomes infinite. */
-static double round_binary(double v, int digits, int least, double most)
+/* `v` rounded to a float type of fewer digits, to nearest even. */
+static double round_binary(double v, DType t)
 {
     if (!isfinite(v) || v == 0) {
         return v;
     }
-    int exponent = 0;
+    int exponent = 0, least = dtype_unit(t);
     (void)frexp(v, &exponent);
-    int unit = exponent - digits;
-    if (unit < least + 1 - digits) {
-        unit = least + 1 - digits;
-    }
+    int unit = exponent - dtype_info(t)->fraction - 1;
+    unit = unit < least ? least : unit;
     double r = ldexp(nearbyint(ldexp(v, -unit)), unit);
-    if (fabs(r) > most) {
-        return v < 0 ? -(double)INFINITY : (double)INFINITY;
-    }
-    return r;
-}
-
-double number_most(DType t)
-{
-    return t == DTYPE_F32    ? 0x1.fffffep+127
-           : t == DTYPE_F16  ? 65504.0
-           : t == DTYPE_BF16 ? 0x1.fep+127
-                             : DBL_MAX;
+    return fabs(r) > dtype_most(t) ? copysign((double)INFINITY, v) : r;
 }
 
 static double round_to(double v, DType t)
 {
-    if (t == DTYPE_F32 || t == DTYPE_C64) {
-        return round_binary(v, 24, -126, number_most(DTYPE_F32));
-    }
-    if (t == DTYPE_F16) {
-        return round_binary(v, 11, -14, number_most(t));
-    }
-    if (t == DTYPE_BF16) {
-        return round_binary(v, 8, -126, number_most(t));
-    }
-    return v;
+    const DTypeInfo *x = dtype_info(t);
+    return x->fraction == dtype_info(DTYPE_F64)->fraction ? v : round_binary(v, t);
 }
 
-static int64_t truncate_to(double v, int64_t least, int64_t most)
+static int64_t truncate_to(double v, DType t)
 {
     if (isnan(v)) {
         return 0;
     }
     double cut = trunc(v);
+    int64_t least = dtype_lowest(t), most = dtype_highest(t);
     if (cut <= (double)least) {
         return least;
     }
     return cut >= (double)most ? most : (int64_t)cut;
 }
 
-static int64_t wrap_i32(int64_t v)
+int64_t integer_of_bits(DType t, uint64_t v)
 {
-    uint32_t low = (uint32_t)((uint64_t)v & 0xffffffffu);
-    return low >= 0x80000000u ? (int64_t)low - ((int64_t)1 << 32) : (int64_t)low;
+    const DTypeInfo *x = dtype_info(t);
+    bool is_signed = x->is == DTYPE_IS_INT;
+    int unused = 64 - x->fraction - (is_signed ? 1 : 0);
+    uint64_t low = v << unused >> unused;
+    uint64_t sign = is_signed ? (uint64_t)1 << x->fraction : 0;
+    low = (low ^ sign) - sign;
+    return low <= INT64_MAX ? (int64_t)low : -(int64_t)(~low) - 1;
 }
+
+/* ---- patterns of short floats ---- */
+
+static uint32_t infinite_bits(const DTypeInfo *x)
+{
+    return ((1u << x->exponent) - 1) << x->fraction;
+}
+
+uint32_t number_bits(DType t, double v)
+{
+    const DTypeInfo *x = dtype_info(t);
+    uint32_t sign = signbit(v) != 0 ? 1u << (x->exponent + x->fraction) : 0;
+    if (isnan(v)) {
+        return sign | infinite_bits(x) | 1u << (x->fraction - 1);
+    }
+    if (isinf(v)) {
+        return sign | infinite_bits(x);
+    }
+    int exponent = 0, unit = dtype_unit(t);
+    (void)frexp(v, &exponent);
+    int last = exponent - x->fraction - 1; /* of the exponents of its digits */
+    last = v == 0 || last < unit ? unit : last;
+    uint32_t digits =
+        (uint32_t)ldexp(fabs(v), -last); /* the leading one adds to the exponent */
+    return sign | (((uint32_t)(last - unit) << x->fraction) + digits);
+}
+
+double number_of_bits(DType t, uint32_t bits)
+{
+    const DTypeInfo *x = dtype_info(t);
+    uint32_t size = bits & ((1u << (x->exponent + x->fraction)) - 1);
+    uint32_t exponent = size >> x->fraction, low = size & ((1u << x->fraction) - 1);
+    double v = exponent == 0
+                   ? ldexp(low, dtype_unit(t))
+                   : ldexp(low + (1u << x->fraction), dtype_unit(t) + (int)exponent - 1);
+    if (size >= infinite_bits(x)) {
+        v = low == 0 ? (double)INFINITY : (double)NAN;
+    }
+    return size == bits ? v : -v;
+}
+
+/* ---- conversions ---- */
 
 /* A double that rounds to every type of at most 32 digits as v does: beyond 2^53, where a
  * double would be rounded itself, what lies below 2^11 only says whether anything does. */
@@ -94,38 +119,24 @@ static double double_near(int64_t v)
 /* Rounded once, whatever it comes from. */
 static double real_to(Number from, DType to)
 {
-    if (!dtype_is_int(from.dtype) && from.dtype != DTYPE_BOOL) {
+    if (!dtype_is_exact(from.dtype)) {
         return round_to(from.re, to);
     }
-    bool wide = to == DTYPE_F64 || to == DTYPE_C128;
+    bool wide = dtype_part(to) == DTYPE_F64;
     return wide ? (double)from.i : round_to(double_near(from.i), to);
 }
 
 Number number_cast(Number from, DType to)
 {
-    bool exact = dtype_is_int(from.dtype) || from.dtype == DTYPE_BOOL;
-    switch (to) {
-    case DTYPE_BOOL:
-        return (Number){.dtype = to, .i = !number_is_zero(from)};
-    case DTYPE_I32:
-        return (Number){.dtype = to,
-                        .i = exact ? wrap_i32(from.i)
-                                   : truncate_to(from.re, INT32_MIN, INT32_MAX)};
-    case DTYPE_I64:
-        return (Number){.dtype = to,
-                        .i = exact ? from.i : truncate_to(from.re, INT64_MIN, INT64_MAX)};
-    case DTYPE_F64:
-    case DTYPE_F32:
-    case DTYPE_F16:
-    case DTYPE_BF16:
-        return (Number){.dtype = to, .re = real_to(from, to)};
-    case DTYPE_C64:
-    case DTYPE_C128:
-        return (Number){
-            .dtype = to, .re = real_to(from, to), .im = exact ? 0 : round_to(from.im, to)};
-    case DTYPE_NONE:
-    case DTYPE_COUNT:
-        break;
+    bool exact = dtype_is_exact(from.dtype);
+    Number v = {.dtype = to};
+    if (to == DTYPE_BOOL) {
+        v.i = !number_is_zero(from);
+    } else if (dtype_is_int(to)) {
+        v.i = exact ? integer_of_bits(to, (uint64_t)from.i) : truncate_to(from.re, to);
+    } else if (to != DTYPE_NONE) {
+        v.re = real_to(from, to);
+        v.im = exact || !dtype_is_complex(to) ? 0 : round_to(from.im, to);
     }
-    return (Number){.dtype = to};
+    return v;
 }

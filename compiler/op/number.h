@@ -15,8 +15,12 @@ typedef struct Number {
 
 Number number_int(DType dtype, int64_t v);
 Number number_real(DType dtype, double v);
-double number_most(DType t); /* the largest finite number of a real float type */
 bool number_is_zero(Number n);
+/* The integer of type `t` with these low bits, whatever stands above them. */
+int64_t integer_of_bits(DType t, uint64_t bits);
+/* The pattern of a number of a real float type of at most 16 bits, and back. */
+uint32_t number_bits(DType t, double v);
+double number_of_bits(DType t, uint32_t bits);
 /* `from` rounded or wrapped to `to` as a C conversion would (float to int: truncation, saturating; NaN: 0). */
 Number number_cast(Number from, DType to);
 

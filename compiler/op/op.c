@@ -76,14 +76,6 @@ static bool all_same(const DType *in, uint32_t n)
     return true;
 }
 
-static DType real_part(DType t)
-{
-    if (t == DTYPE_C64) {
-        return DTYPE_F32;
-    }
-    return t == DTYPE_C128 ? DTYPE_F64 : t;
-}
-
 /* The element types a rule takes as its (first value) operand. */
 static bool rule_takes(OpRule rule, DType t)
 {
@@ -134,29 +126,16 @@ bool op_result_type(Op op, const DType *in, uint32_t n, DType *out)
     if (info->rule == RULE_ORDER || info->rule == RULE_EQUAL) {
         *out = DTYPE_BOOL;
     } else {
-        *out = info->rule == RULE_PART ? real_part(in[0]) : in[0];
+        *out = info->rule == RULE_PART ? dtype_part(in[0]) : in[0];
     }
     return true;
 }
 
 static Number extreme(DType dtype, int sign)
 {
-    switch (dtype) {
-    case DTYPE_I32:
-        return (Number){.dtype = dtype, .i = sign < 0 ? INT32_MIN : INT32_MAX};
-    case DTYPE_I64:
-        return (Number){.dtype = dtype, .i = sign < 0 ? INT64_MIN : INT64_MAX};
-    case DTYPE_BOOL:
-        return (Number){.dtype = dtype, .i = sign > 0};
-    case DTYPE_NONE:
-    case DTYPE_F64:
-    case DTYPE_F32:
-    case DTYPE_F16:
-    case DTYPE_BF16:
-    case DTYPE_C64:
-    case DTYPE_C128:
-    case DTYPE_COUNT:
-        break;
+    if (dtype_is_exact(dtype)) {
+        int64_t end = sign < 0 ? dtype_lowest(dtype) : dtype_highest(dtype);
+        return (Number){.dtype = dtype, .i = end};
     }
     return (Number){.dtype = dtype, .re = sign < 0 ? -(double)INFINITY : (double)INFINITY};
 }

@@ -1,43 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts about element types, as one table: each question of types.h is a look-up in it. */
+/* Facts about element types: each question of types.h is a look-up in the table. */
 #include "op/types.h"
 
-typedef enum DTypeKind { KIND_NONE, KIND_FLOAT, KIND_INT, KIND_BOOL, KIND_COMPLEX } DTypeKind;
+#include <math.h>
 
-typedef struct DTypeInfo {
-    const char *name;
-    DTypeKind kind;
-    int64_t bytes;
-    uint32_t widens; /* bit t: a value becomes type t without loss and without a cast */
-    DType accumulator;
-} DTypeInfo;
-
-#define TO(t) (1u << DTYPE_##t)
-
-static const DTypeInfo dtype_info[DTYPE_COUNT] = {
-    [DTYPE_NONE] = {"?", KIND_NONE, 0, 0, DTYPE_NONE},
-    [DTYPE_F64] = {"f64", KIND_FLOAT, 8, TO(F64) | TO(C128), DTYPE_F64},
-    [DTYPE_F32] = {"f32", KIND_FLOAT, 4, TO(F32) | TO(F64) | TO(C64) | TO(C128), DTYPE_F32},
-    [DTYPE_F16] = {"f16", KIND_FLOAT, 2, TO(F16) | TO(F32) | TO(F64) | TO(C64) | TO(C128),
-                   DTYPE_F32},
-    [DTYPE_BF16] = {"bf16", KIND_FLOAT, 2, TO(BF16) | TO(F32) | TO(F64) | TO(C64) | TO(C128),
-                    DTYPE_F32},
-    [DTYPE_I32] = {"i32", KIND_INT, 4, TO(I32) | TO(I64), DTYPE_I32},
-    [DTYPE_I64] = {"i64", KIND_INT, 8, TO(I64), DTYPE_I64},
-    [DTYPE_BOOL] = {"bool", KIND_BOOL, 1, TO(BOOL), DTYPE_BOOL},
-    [DTYPE_C64] = {"c64", KIND_COMPLEX, 8, TO(C64) | TO(C128), DTYPE_C64},
-    [DTYPE_C128] = {"c128", KIND_COMPLEX, 16, TO(C128), DTYPE_C128},
+static const DTypeInfo table[DTYPE_COUNT] = {
+    [DTYPE_NONE] = {.name = "?", .c = "void", .numpy = "", .nki = "", .hlo = ""},
+#define TYPE(id, name_, class_, bytes_, exponent_, fraction_, beyond_, range_, computes_,      \
+             sums_, c_, numpy_, nki_, hlo_, fortran_, rust_)                                   \
+    [DTYPE_##id] = {.name = name_,                                                             \
+                    .is = DTYPE_IS_##class_,                                                   \
+                    .bytes = bytes_,                                                           \
+                    .exponent = exponent_,                                                     \
+                    .fraction = fraction_,                                                     \
+                    .beyond = BEYOND_##beyond_,                                                \
+                    .range = range_,                                                           \
+                    .computes = DTYPE_##computes_,                                             \
+                    .sums = DTYPE_##sums_,                                                     \
+                    .abi = "TDSL_" #id,                                                        \
+                    .c = c_,                                                                   \
+                    .numpy = numpy_,                                                           \
+                    .nki = nki_,                                                               \
+                    .hlo = hlo_,                                                               \
+                    .fortran = fortran_,                                                       \
+                    .rust = rust_},
+#include "op/types.def"
+#undef TYPE
 };
+
+const DTypeInfo *dtype_info(DType t)
+{
+    CHECK((unsigned)t < DTYPE_COUNT);
+    return &table[t];
+}
 
 const char *dtype_name(DType t)
 {
-    return dtype_info[t].name;
+    return table[t].name;
+}
+
+const char *dtype_names(void)
+{
+#define TYPE(id, name, ...) " " name
+    static const char names[] =
+#include "op/types.def"
+        ;
+#undef TYPE
+    return names + 1;
 }
 
 bool dtype_from_name(Str name, DType *out)
 {
     for (int t = DTYPE_NONE + 1; t < DTYPE_COUNT; t++) {
-        if (str_eq_cstr(name, dtype_info[t].name)) {
+        if (str_eq_cstr(name, table[t].name)) {
             *out = (DType)t;
             return true;
         }
@@ -47,52 +62,105 @@ bool dtype_from_name(Str name, DType *out)
 
 int64_t dtype_bytes(DType t)
 {
-    return dtype_info[t].bytes;
+    return table[t].bytes;
 }
 
 bool dtype_is_float(DType t)
 {
-    return dtype_info[t].kind == KIND_FLOAT;
-}
-
-bool dtype_is_half(DType t)
-{
-    return t == DTYPE_F16 || t == DTYPE_BF16;
+    return table[t].is == DTYPE_IS_FLOAT;
 }
 
 bool dtype_is_int(DType t)
 {
-    return dtype_info[t].kind == KIND_INT;
+    return table[t].is == DTYPE_IS_INT || table[t].is == DTYPE_IS_UINT;
+}
+
+bool dtype_is_exact(DType t)
+{
+    return dtype_is_int(t) || table[t].is == DTYPE_IS_BOOL;
+}
+
+bool dtype_is_half(DType t)
+{
+    return dtype_is_float(t) && table[t].computes != t;
 }
 
 bool dtype_is_complex(DType t)
 {
-    return dtype_info[t].kind == KIND_COMPLEX;
+    return table[t].is == DTYPE_IS_COMPLEX;
+}
+
+DType dtype_computes(DType t)
+{
+    return table[t].computes;
 }
 
 DType dtype_complex(DType t)
 {
-    return t == DTYPE_F64 || t == DTYPE_C128 ? DTYPE_C128 : DTYPE_C64;
+    return table[t].fraction == table[DTYPE_F64].fraction ? DTYPE_C128 : DTYPE_C64;
 }
 
 DType dtype_part(DType t)
 {
-    return t == DTYPE_C64 ? DTYPE_F32 : t == DTYPE_C128 ? DTYPE_F64 : t;
+    return !dtype_is_complex(t) ? t : t == dtype_complex(DTYPE_F64) ? DTYPE_F64 : DTYPE_F32;
+}
+
+/* The exponent of the largest number of a float type. */
+static int top_exponent(const DTypeInfo *x)
+{
+    return (1 << (x->exponent - 1)) - 1;
+}
+
+double dtype_most(DType t)
+{
+    const DTypeInfo *x = &table[t];
+    return ldexp(2 - ldexp(1, -x->fraction), top_exponent(x));
+}
+
+double dtype_epsilon(DType t)
+{
+    return ldexp(1, -table[t].fraction);
+}
+
+int dtype_unit(DType t)
+{
+    return 1 - top_exponent(&table[t]) - table[t].fraction;
+}
+
+int64_t dtype_lowest(DType t)
+{
+    return table[t].is == DTYPE_IS_INT ? -dtype_highest(t) - 1 : 0;
+}
+
+int64_t dtype_highest(DType t)
+{
+    return (int64_t)(((uint64_t)1 << table[t].fraction) - 1);
 }
 
 bool dtype_widens(DType from, DType to)
 {
-    return (dtype_info[from].widens >> to) & 1u;
+    const DTypeInfo *a = &table[from], *b = &table[to];
+    if (dtype_is_float(from) || dtype_is_complex(from)) {
+        bool family = b->is == DTYPE_IS_COMPLEX || b->is == a->is;
+        return family && a->exponent <= b->exponent && a->fraction <= b->fraction;
+    }
+    if (dtype_is_int(from)) {
+        return dtype_is_int(to) && a->fraction <= b->fraction &&
+               (a->is == DTYPE_IS_UINT || b->is == DTYPE_IS_INT);
+    }
+    return from == to && from != DTYPE_NONE;
 }
 
 bool dtype_keeps_range(DType from, DType to)
 {
-    return dtype_widens(from, to) || (from == DTYPE_F32 && to == DTYPE_BF16);
+    const DTypeInfo *a = &table[from], *b = &table[to];
+    return dtype_widens(from, to) || (dtype_is_float(from) && dtype_is_float(to) &&
+                                      a->exponent == b->exponent && a->beyond == b->beyond);
 }
 
 DType dtype_accumulator(DType t)
 {
-    return dtype_info[t].accumulator;
+    return table[t].sums;
 }
 
 DType dtype_narrower(DType t)

@@ -10,38 +10,66 @@
 #include "base/text.h"
 #include "base/vec.h"
 
-/* ORDER DTYPE: the numbers are tdsl_dtype of runtime/include/tdsl/abi.h (checked in backend/c). */
+/* The numbers are tdsl_dtype of runtime/include/tdsl/abi.h (tests/meta/elements.py). */
 typedef enum DType {
     DTYPE_NONE = 0, /* poison: already reported */
-    DTYPE_F64,
-    DTYPE_F32,
-    DTYPE_F16,
-    DTYPE_BF16,
-    DTYPE_I32,
-    DTYPE_I64,
-    DTYPE_BOOL,
-    DTYPE_C64,  /* two f32 */
-    DTYPE_C128, /* two f64 */
+#define TYPE(id, ...) DTYPE_##id,
+#include "op/types.def"
+#undef TYPE
     DTYPE_COUNT
 } DType;
 
+typedef enum DTypeIs {
+    DTYPE_IS_NONE,
+    DTYPE_IS_FLOAT,
+    DTYPE_IS_INT,
+    DTYPE_IS_UINT,
+    DTYPE_IS_BOOL,
+    DTYPE_IS_COMPLEX
+} DTypeIs;
+
+/* What becomes of a number beyond the largest. */
+typedef enum DTypeBeyond { BEYOND_WRAPS, BEYOND_INFINITE } DTypeBeyond;
+
+/* A row of types.def, which says what each column is. */
+typedef struct DTypeInfo {
+    const char *name;
+    DTypeIs is;
+    int64_t bytes;
+    int exponent, fraction;
+    DTypeBeyond beyond;
+    DType computes, sums;
+    const char *range, *abi, *c, *numpy, *nki, *hlo, *fortran, *rust;
+} DTypeInfo;
+
+const DTypeInfo *dtype_info(DType t);
 const char *dtype_name(DType t); /* "f64", ... */
 bool dtype_from_name(Str name, DType *out);
 /* What is meant by a name of NumPy, C or another language, or null. */
 const char *dtype_meant(Str name);
-/* All of them, for messages. */
-#define DTYPE_NAMES "f64 f32 f16 bf16 i32 i64 bool c64 c128"
+/* The names of all, with blanks between, for messages. */
+const char *dtype_names(void);
 int64_t dtype_bytes(DType t);
-bool dtype_is_float(DType t); /* f64 f32 f16 bf16 */
-bool dtype_is_int(DType t);   /* i32 i64 */
-bool dtype_is_half(DType t);  /* f16 bf16 */
+bool dtype_is_float(DType t); /* real: f64 f32 f16 bf16 */
+bool dtype_is_int(DType t);
+bool dtype_is_exact(DType t); /* integers and bool, whose numbers are Number.i */
+bool dtype_is_half(DType t);  /* floats that are storage: f16 bf16 */
 bool dtype_is_complex(DType t);
+/* The type in which expressions of `t` compute: f32 for f16 and bf16, else `t`. */
+DType dtype_computes(DType t);
 /* Of its parts: f32 of c64, f64 of c128; any other type itself. */
 DType dtype_part(DType t);
 /* Complex numbers whose parts hold these real floats. */
 DType dtype_complex(DType t);
-/* May a value of `from` become `to` without a cast, losing nothing (f32 -> f64, f16 -> f32, i32 -> i64,
- * c64 -> c128, f32 -> c64, and a type to itself)? */
+/* The largest finite number of a float type, the distance of those next to 1, and the exponent of the smallest above 0; of complex
+ * numbers those of a component. */
+double dtype_most(DType t);
+double dtype_epsilon(DType t);
+int dtype_unit(DType t);
+/* The least and the largest of an exact type. */
+int64_t dtype_lowest(DType t);
+int64_t dtype_highest(DType t);
+/* Is every value of `from` one of `to`, which is of its kind or complex? Then it becomes one without a cast. */
 bool dtype_widens(DType from, DType to);
 /* Does a value of type `from` become one of type `to` with the same relative error, however large or small it is: exactly, or f32 as bf16? */
 bool dtype_keeps_range(DType from, DType to);

@@ -105,7 +105,7 @@ static double complex complex_div(DType t, double complex x, double complex y)
 static int order_of(const Number *arg)
 {
     Number x = arg[0], y = arg[1];
-    if (dtype_is_int(x.dtype) || x.dtype == DTYPE_BOOL) {
+    if (dtype_is_exact(x.dtype)) {
         return x.i < y.i ? -1 : x.i > y.i;
     }
     return x.re < y.re ? -1 : x.re > y.re ? 1 : x.re == y.re && x.im == y.im ? 0 : 2;

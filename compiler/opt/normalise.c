@@ -8,7 +8,7 @@
 
 static bool is_exact_type(DType t)
 {
-    return dtype_is_int(t) || t == DTYPE_BOOL;
+    return dtype_is_exact(t);
 }
 
 /* ---- indices of extent 1 ---- */

@@ -447,7 +447,7 @@ static bool has_factor(const Products *p, LabelSet labels)
  * has both of. */
 static bool conditions_fit(Products *p, uint32_t n, uint32_t operands, const LabelSet *group)
 {
-    bool exact = dtype_is_int(p->sum->dtype) || p->sum->dtype == DTYPE_BOOL, fit = true;
+    bool exact = dtype_is_exact(p->sum->dtype), fit = true;
     LabelSet summed = summed_labels(p);
     Bounded bounded = {0, 0};
     for (uint32_t k = 0; fit && k < p->conditions.list.n; k++) {

@@ -107,7 +107,7 @@ def words(pattern, path):
 def the_editors_know_the_words_of_the_language():
     scanner = (ROOT / "grammar/tdsl.l").read_text()
     keywords = set(re.findall(r'^"(\w+)" +\{ (?:BEGIN\(PATH\); )?return T_', scanner, re.M))
-    types = set(re.search(r'DTYPE_NAMES "(.*)"', (ROOT / "compiler/op/types.h").read_text())[1].split())
+    types = set(re.findall(r'^TYPE\(\w+, "(\w+)"', (ROOT / "compiler/op/types.def").read_text(), re.M))
     vim, code = "docs/editors/vim/syntax/tdsl.vim", "docs/editors/vscode/syntaxes/tdsl.tmLanguage.json"
     equal(words(r"^syntax keyword tdslKeyword (.*)$", vim), keywords)
     equal(words(r'keyword.control.tdsl",\s*"match": ".*\((.*)\)', code), keywords)

@@ -111,7 +111,7 @@ Tensor *bench_tensor(Bench *b, DType dtype, const char *text)
     for (int64_t i = 0; i < t->count; i++) {
         Number v = {.dtype = dtype};
         char *end = at;
-        if (dtype_is_int(dtype) || dtype == DTYPE_BOOL) {
+        if (dtype_is_exact(dtype)) {
             v.i = strtoll(at, &end, 10);
         } else {
             v.re = strtod(at, &end);
@@ -137,7 +137,7 @@ const char *bench_print(Bench *b, const Tensor *t)
     text_char(&out, ']');
     for (int64_t i = 0; i < t->count; i++) {
         Number v = tensor_get(t, i);
-        if (dtype_is_int(v.dtype) || v.dtype == DTYPE_BOOL) {
+        if (dtype_is_exact(v.dtype)) {
             text_printf(&out, " %lld", (long long)v.i);
         } else if (dtype_is_complex(v.dtype)) {
             text_printf(&out, " %.9g %.9g", v.re, v.im);

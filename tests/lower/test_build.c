@@ -124,7 +124,7 @@ static Tensor *argument(Build *b, const Param *p, const int64_t *dims, uint32_t 
     Rng rng = {at + 1};
     for (int64_t k = 0; k < t->count; k++) {
         int64_t v = (int64_t)rng_below(&rng, 4);
-        bool whole = dtype_is_int(p->dtype) || p->dtype == DTYPE_BOOL;
+        bool whole = dtype_is_exact(p->dtype);
         tensor_set(t, k,
                    whole ? number_int(p->dtype, p->dtype == DTYPE_BOOL ? v > 1 : v)
                          : number_real(p->dtype, (double)v));

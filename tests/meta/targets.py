@@ -7,7 +7,7 @@ import tree
 
 # A back end is a folder with a target.c. It is looked for as an include and as a function prefix; and by the words in the
 # words.list of its folder, one pattern a line, which are its own.
-ALLOWED = {"compiler/op/ops.def", "compiler/op/op.h", "compiler/op/op.c"}
+ALLOWED = {"compiler/op/ops.def", "compiler/op/op.h", "compiler/op/op.c", "compiler/op/types.def", "compiler/op/types.h", "compiler/op/types.c"}
 
 
 def words_of(folder):

@@ -331,7 +331,32 @@ static void what_is_declared_of_symmetry_has_one_form(void **state)
     arena_release(&arena);
 }
 
-TESTS(TEST(names_of_types_and_ops_read_back), TEST(widening_loses_nothing),
+/* All patterns of floats of at most 16 bits, and values between. */
+static void short_floats_convert_exactly_and_round_to_even(void **state)
+{
+    (void)state;
+    for (DType t = DTYPE_NONE + 1; t < DTYPE_COUNT; t++) {
+        for (uint32_t k = 0; dtype_is_half(t) && k < 1u << 8 * dtype_bytes(t); k++) {
+            double v = number_of_bits(t, k), near = nextafter(v, INFINITY);
+            if (isnan(v)) {
+                assert_true(isnan(number_of_bits(t, number_bits(t, v))));
+                continue;
+            }
+            assert_int_equal(number_bits(t, v), k);
+            assert_true(number_real(t, v).re == v);
+            assert_true(number_real(t, near).re == v || isinf(near));
+        }
+    }
+    assert_int_equal(number_bits(DTYPE_F16, 65504), 0x7bff);
+    assert_true(number_real(DTYPE_F16, 65519).re == 65504);
+    assert_true(isinf(number_real(DTYPE_F16, 65520).re));
+    assert_true(number_real(DTYPE_F16, 0x1p-25).re == 0);
+    assert_int_equal(number_bits(DTYPE_F16, number_real(DTYPE_F16, -0x1.8p-24).re), 0x8002);
+    assert_true(number_of_bits(DTYPE_BF16, 0x3f81) == 0x1.02p0);
+}
+
+TESTS(TEST(short_floats_convert_exactly_and_round_to_even),
+      TEST(names_of_types_and_ops_read_back), TEST(widening_loses_nothing),
       TEST(rules_say_which_types_an_op_takes), TEST(casts_round_wrap_and_saturate),
       TEST(nothing_reduces_to_the_neutral_element),
       TEST(every_row_computes_what_its_rule_takes), TEST(every_row_is_complete),

@@ -43,7 +43,7 @@ static uint32_t grid(DType t, Number *out)
 
 static void put(Text *t, Number v)
 {
-    if (dtype_is_int(v.dtype) || v.dtype == DTYPE_BOOL) {
+    if (dtype_is_exact(v.dtype)) {
         text_printf(t, " %lld", (long long)v.i);
         return;
     }

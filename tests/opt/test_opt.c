@@ -60,7 +60,7 @@ static bool same_number(Number a, Number b, double units)
 static Number random_number(DType t, bool awkward, Rng *rng)
 {
     static const double values[8] = {0.0, -0.0, 1, -1, INFINITY, -INFINITY, NAN, 0.5};
-    if (awkward && !dtype_is_int(t) && t != DTYPE_BOOL) {
+    if (awkward && !dtype_is_exact(t)) {
         return (Number){t, 0, values[rng_below(rng, 8)],
                         dtype_is_complex(t) ? values[rng_below(rng, 8)] : 0};
     }

@@ -22,11 +22,7 @@ bool chance(Gen *g, uint32_t percent)
 /* The largest integer up to which all are exact. */
 double exact_limit(DType t)
 {
-    return t == DTYPE_F32 || t == DTYPE_C64    ? 0x1p24
-           : t == DTYPE_F64 || t == DTYPE_C128 ? 0x1p53
-           : t == DTYPE_F16                    ? 0x1p11
-           : t == DTYPE_BF16                   ? 0x1p8
-                                               : 1e300;
+    return dtype_is_exact(t) ? 1e300 : 2 / dtype_epsilon(t);
 }
 
 void append(char *to, size_t room, const char *format, ...)
@@ -40,9 +36,8 @@ void append(char *to, size_t room, const char *format, ...)
 RandomTensor *new_tensor(Gen *g, TensorKind kind, char letter, DType t)
 {
     RandomTensor *r = &g->p->tensors[g->p->n_tensors];
-    *r = (RandomTensor){.kind = kind,
-                        .dtype = t,
-                        .bound = t == DTYPE_BOOL || t == DTYPE_F16 || t == DTYPE_BF16 ? 1 : 3};
+    *r = (RandomTensor){
+        .kind = kind, .dtype = t, .bound = t == DTYPE_BOOL || dtype_is_half(t) ? 1 : 3};
     (void)snprintf(r->name, sizeof r->name, "%c%u", letter, g->p->n_tensors++);
     return r;
 }

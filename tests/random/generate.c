@@ -208,7 +208,7 @@ static void number_last(Gen *g, Draft *d, DType to)
                     : d->dtype == DTYPE_F16 ? 4097
                     : d->dtype == DTYPE_I32 ? 3000000001.0
                                             : 16777217;
-    bool half = d->dtype == DTYPE_F16 || d->dtype == DTYPE_BF16, wide = to != d->dtype;
+    bool half = dtype_is_half(d->dtype), wide = to != d->dtype;
     bool exact = d->bound * number < exact_limit(half && !wide ? DTYPE_F32 : to) / 4;
     if (d->einsum || dtype_is_complex(to) || d->dtype == DTYPE_I64 || !exact ||
         !(half || wide) || d->dtype == DTYPE_BOOL || !chance(g, 40)) {

@@ -196,7 +196,7 @@ static Tensor *argument(Trial *t, const RandomProgram *p, const Param *param,
     }
     Tensor *out = tensor_new(&t->ctx, &t->arena, param->dtype, param->rank, extent);
     Rng rng = {hash_mix(p->seed, strtoull(param->name->text + 1, NULL, 10))};
-    bool whole = param->dtype == DTYPE_BOOL || dtype_is_int(param->dtype);
+    bool whole = dtype_is_exact(param->dtype);
     for (int64_t k = 0; k < out->count && p->between; k++) {
         tensor_set(out, k, between_number(&rng, param->dtype));
     }

@@ -62,19 +62,6 @@ static const Dialect dialect = {.taken = taken,
                                 .lower = true,
                                 .reversed = true};
 
-static const char *const elements[DTYPE_COUNT] = {
-    "",
-    "real(c_double)",
-    "real(c_float)",
-    "integer(c_int16_t)",
-    "integer(c_int16_t)", /* f16 and bf16: their bits */
-    "integer(c_int32_t)",
-    "integer(c_int64_t)",
-    "logical(c_bool)",
-    "complex(c_float_complex)",
-    "complex(c_double_complex)",
-};
-
 static const char *intent(const Caller *c, uint32_t arg)
 {
     ArgRole role = c->k->args.at[arg].role;
@@ -117,7 +104,7 @@ static void interface_put(const Caller *c, Text *out)
         text_printf(out, "      integer(c_int64_t), value :: %s\n", c->dim[d]);
     }
     for (uint32_t i = 0; i < k->args.n; i++) {
-        const char *type = elements[caller_buffer(c, i)->dtype];
+        const char *type = dtype_info(caller_buffer(c, i)->dtype)->fortran;
         if (k->args.at[i].role == ARG_SCALAR) {
             text_printf(out, "      %s, value :: %s\n", type, c->arg[i]);
         } else {
@@ -163,8 +150,9 @@ static void declarations_put(const Caller *c, Text *out)
     }
     for (uint32_t i = 0; i < k->args.n; i++) {
         bool number = caller_is_number(c, i);
-        text_printf(out, "    %s, intent(%s)%s :: %s", elements[caller_buffer(c, i)->dtype],
-                    intent(c, i), number ? "" : ", contiguous", c->arg[i]);
+        text_printf(out, "    %s, intent(%s)%s :: %s",
+                    dtype_info(caller_buffer(c, i)->dtype)->fortran, intent(c, i),
+                    number ? "" : ", contiguous", c->arg[i]);
         if (number) {
             text_put(out, "\n");
         } else {

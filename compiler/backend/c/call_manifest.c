@@ -3,9 +3,6 @@
 #include "backend/c/call.h"
 #include "backend/c/entry.h"
 
-static const char *const elements[DTYPE_COUNT] = {"",    "f64", "f32",  "f16", "bf16",
-                                                  "i32", "i64", "bool", "c64", "c128"};
-
 static const char *role_text(ArgRole role)
 {
     return role == ARG_IN       ? "in"
@@ -35,7 +32,7 @@ static void kernel_put(const Kernel *k, const char *symbol, Arena *arena, Text *
         text_put(out, i == 0 ? "\n        {\"name\": " : ",\n        {\"name\": ");
         text_json(out, arg_buffer(k, i)->name->text);
         text_printf(out, ", \"role\": \"%s\", \"dtype\": \"%s\", \"shape\": [",
-                    role_text(k->args.at[i].role), elements[arg_buffer(k, i)->dtype]);
+                    role_text(k->args.at[i].role), dtype_name(arg_buffer(k, i)->dtype));
         for (uint32_t d = 0; d < s.rank; d++) {
             text_put(out, d == 0 ? "" : ", ");
             text_json(out, dim_written(arena, &k->dims, s.extent[d]));

@@ -29,15 +29,10 @@ static const char *const taken[] = {
 static const Dialect dialect = {
     .taken = taken, .axis = axis_put, .number = number_put, .divide = "divide"};
 
-static const char *const elements[DTYPE_COUNT] = {
-    "",    "f64", "f32",  "u16",      "u16", /* f16 and bf16: their bits */
-    "i32", "i64", "bool", "[f32; 2]", "[f64; 2]",
-};
-
 /* By value C has a struct for complex numbers, as all calling conventions treat them. */
 static const char *scalar_of_c(DType t)
 {
-    return t == DTYPE_C64 ? "C64" : t == DTYPE_C128 ? "C128" : elements[t];
+    return t == DTYPE_C64 ? "C64" : t == DTYPE_C128 ? "C128" : dtype_info(t)->rust;
 }
 
 static void extern_put(const Caller *c, Text *out)
@@ -53,7 +48,7 @@ static void extern_put(const Caller *c, Text *out)
             text_printf(out, "            %s: %s,\n", c->arg[i], scalar_of_c(t));
         } else {
             text_printf(out, "            %s: *%s %s,\n", c->arg[i],
-                        caller_writes(c, i) ? "mut" : "const", elements[t]);
+                        caller_writes(c, i) ? "mut" : "const", dtype_info(t)->rust);
         }
     }
     text_put(out, "            workspace: *mut u8,\n            workspace_bytes: usize,\n"
@@ -74,7 +69,7 @@ static void parameters_put(const Caller *c, Text *out)
         }
     }
     for (uint32_t i = 0; i < k->args.n; i++) {
-        const char *type = elements[caller_buffer(c, i)->dtype];
+        const char *type = dtype_info(caller_buffer(c, i)->dtype)->rust;
         const char *changed = caller_writes(c, i) ? "mut " : "";
         if (k->args.at[i].role == ARG_SCALAR) {
             text_printf(out, "    %s: %s,\n", c->arg[i], type);

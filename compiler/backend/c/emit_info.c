@@ -88,11 +88,7 @@ static const char *role_text(ArgRole role)
 
 const char *c_dtype_text(DType t)
 {
-    static const char *const names[DTYPE_COUNT] = {
-        "0",        "TDSL_F64", "TDSL_F32",  "TDSL_F16", "TDSL_BF16",
-        "TDSL_I32", "TDSL_I64", "TDSL_BOOL", "TDSL_C64", "TDSL_C128",
-    };
-    return names[t];
+    return t == DTYPE_NONE ? "0" : dtype_info(t)->abi;
 }
 
 /* What is declared of an argument's symmetry; arguments of which nothing is have zeros there. */

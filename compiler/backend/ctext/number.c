@@ -4,16 +4,12 @@
 
 const char *c_type(DType t)
 {
-    static const char *const names[DTYPE_COUNT] = {
-        "void",    "double",  "float",   "uint16_t", "uint16_t",
-        "int32_t", "int64_t", "uint8_t", "tdsl_c64", "tdsl_c128",
-    };
-    return names[t];
+    return dtype_info(t)->c;
 }
 
 const char *c_compute(DType t)
 {
-    return dtype_is_half(t) ? "float" : c_type(t);
+    return c_type(dtype_computes(t));
 }
 
 static const char *real_text(CWriter *e, double v, bool single)
@@ -49,26 +45,14 @@ static const char *int_text(CWriter *e, DType t, int64_t v)
 
 const char *number_text(CWriter *e, Number n)
 {
-    switch (n.dtype) {
-    case DTYPE_F64:
-    case DTYPE_F32:
-    case DTYPE_F16:
-    case DTYPE_BF16:
-        return real_text(e, n.re, n.dtype != DTYPE_F64);
-    case DTYPE_I32:
-    case DTYPE_I64:
-    case DTYPE_BOOL:
+    if (dtype_is_exact(n.dtype)) {
         return int_text(e, n.dtype, n.i);
-    case DTYPE_C64:
-    case DTYPE_C128: {
-        bool single = n.dtype == DTYPE_C64;
-        const char *make = help_fixed(e->help, single ? "tdsl_make_c64" : "tdsl_make_c128");
-        return str_format(e->arena, "%s(%s, %s)", make, real_text(e, n.re, single),
-                          real_text(e, n.im, single));
     }
-    case DTYPE_NONE:
-    case DTYPE_COUNT:
-        break;
+    bool single = dtype_part(n.dtype) != DTYPE_F64;
+    if (dtype_is_float(n.dtype)) {
+        return real_text(e, n.re, single);
     }
-    UNREACHABLE();
+    const char *make = help_fixed(e->help, single ? "tdsl_make_c64" : "tdsl_make_c128");
+    return str_format(e->arena, "%s(%s, %s)", make, real_text(e, n.re, single),
+                      real_text(e, n.im, single));
 }

@@ -10,20 +10,7 @@ const char *const nki_engine_names[NKI_ENGINES] = {"tensor", "vector", "scalar",
 
 const char *nki_dtype(DType t)
 {
-    switch ((int)t) {
-    case DTYPE_F32:
-        return "float32";
-    case DTYPE_F16:
-        return "float16";
-    case DTYPE_BF16:
-        return "bfloat16";
-    case DTYPE_BOOL:
-        return "uint8";
-    case DTYPE_I32:
-        return "int32";
-    default:
-        return "unknown";
-    }
+    return dtype_info(t)->nki;
 }
 
 int64_t nki_bytes(DType t)

@@ -344,7 +344,7 @@ static bool number_value(const Expr *e, double *out)
     if (e->kind != EXPR_CONST) {
         return false;
     }
-    bool whole = e->value.dtype == DTYPE_BOOL || dtype_is_int(e->value.dtype);
+    bool whole = dtype_is_exact(e->value.dtype);
     *out = whole ? (double)e->value.i : e->value.re;
     return true;
 }

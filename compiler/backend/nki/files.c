@@ -181,10 +181,7 @@ static void put_base64(Str in, Text *out)
 static void put_hlo_type(const Kernel *k, BufRef buf, Text *out)
 {
     const Buffer *b = &k->bufs.at[buf];
-    text_printf(out, "%s[",
-                b->dtype == DTYPE_BOOL  ? "u8"
-                : b->dtype == DTYPE_I32 ? "s32"
-                                        : dtype_name(b->dtype));
+    text_printf(out, "%s[", dtype_info(b->dtype)->hlo);
     const Dim *extent = NULL;
     uint32_t rank = nki_shape(k, buf, &extent);
     for (uint32_t d = 0; d < rank; d++) {

@@ -99,11 +99,6 @@ static void put_numbers(const char *what, const char *name, const Buffer *b, uin
     text_put(out, "};\n");
 }
 
-static const char *dtype_constant(DType t)
-{
-    return t == DTYPE_F32 ? "TDSL_F32" : t == DTYPE_F16 ? "TDSL_F16" : "TDSL_BF16";
-}
-
 /* Number of a tensor: of an argument, or after them of a temporary. */
 static uint32_t tensor_number(const Kernel *k, BufRef buf)
 {
@@ -172,7 +167,7 @@ static uint32_t put_temporaries(const Kernel *k, Text *out)
                         k->name->text);
         }
         text_printf(out, "    {\"%s\", %s, %u, tdsl_shape_%s_%u},\n", nki_param(k, buf),
-                    dtype_constant(k->bufs.at[buf].dtype), k->bufs.at[buf].rank, k->name->text,
+                    dtype_info(k->bufs.at[buf].dtype)->abi, k->bufs.at[buf].rank, k->name->text,
                     i);
     }
     text_put(out, n > 0 ? "};\n" : "");
