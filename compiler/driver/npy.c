@@ -182,11 +182,9 @@ static const NpyType types[] = {
      DTYPE_IS_##class_ == DTYPE_IS_INT},
 #include "op/types.def"
 #undef TYPE
-    {"i1", DTYPE_NONE, 1, 1, true},  {"i2", DTYPE_NONE, 2, 2, true},
-    {"u1", DTYPE_NONE, 1, 1, false}, {"u2", DTYPE_NONE, 2, 2, false},
-    {"u4", DTYPE_NONE, 4, 4, false}, {"u8", DTYPE_NONE, 8, 8, false},
+    {"u8", DTYPE_NONE, 8, 8, false},
 };
-#define TYPES_READ "f8 f4 f2 V2 (bf16) i4 i8 b1 c8 c16, and with --dtype i1 i2 u1 u2 u4 u8"
+#define TYPES_READ "f8 f4 f2 V2 (bf16) i8 i4 i2 i1 u4 u2 u1 b1 c8 c16, and with --dtype u8"
 
 static const NpyType *type_of(const NpyHeader *h)
 {
@@ -508,7 +506,7 @@ Str npy_header(Arena *arena, DType dtype, uint32_t rank, const int64_t *extent)
     Text header;
     text_init(&header, arena);
     text_printf(&header, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
-                dtype == DTYPE_BOOL ? '|' : '<', name);
+                dtype_bytes(dtype) == 1 ? '|' : '<', name);
     for (uint32_t d = 0; d < rank; d++) {
         text_printf(&header, "%s%lld%s", d == 0 ? "" : ", ", (long long)extent[d],
                     rank == 1 ? "," : "");

@@ -6,11 +6,6 @@
  * plain product, since only a product of tensors costs nothing more in the wider type. */
 #include "front/check_parts.h"
 
-DType compute_type(DType t)
-{
-    return dtype_is_half(t) ? DTYPE_F32 : t;
-}
-
 static CheckedExpr *cast_to(Kern *k, CheckedExpr *e, DType t)
 {
     if (e->dtype == t || e->dtype == DTYPE_NONE) {
@@ -48,7 +43,15 @@ static void compute_args(Kern *k, CheckedExpr *e, DType t)
 /* The type in which an expression computes that nobody around it decides for: that of its operands. */
 static DType own_type(const CheckedExpr *e)
 {
-    return compute_type(e->weak == WEAK_NO ? e->dtype : weak_default(e->weak));
+    return dtype_computes(e->weak == WEAK_NO ? e->dtype : weak_default(e->weak));
+}
+
+/* That in which two are compared. */
+static DType own_type_of_two(const CheckedExpr *a, const CheckedExpr *b)
+{
+    return a->weak != WEAK_NO   ? own_type(b)
+           : b->weak != WEAK_NO ? own_type(a)
+                                : dtype_computes(joint_type(a->dtype, b->dtype));
 }
 
 static CheckedExpr *compute_cast(Kern *k, CheckedExpr *e, DType t)
@@ -68,7 +71,7 @@ static CheckedExpr *compute_map(Kern *k, CheckedExpr *e, DType t)
         return compute_cast(k, e, t);
     case RULE_ORDER:
     case RULE_EQUAL:
-        in = own_type(e->arg[e->arg[0]->weak != WEAK_NO ? 1 : 0]);
+        in = own_type_of_two(e->arg[0], e->arg[1]);
         break;
     case RULE_PART:
         if (dtype_is_complex(e->arg[0]->dtype)) {
@@ -262,11 +265,11 @@ static CheckedExpr *compute(Kern *k, CheckedExpr *e, DType t)
 CheckedExpr *compute_in(Kern *k, CheckedExpr *e, DType t)
 {
     bool grows = dtype_is_complex(t) && e->weak == WEAK_NO && !dtype_is_complex(e->dtype);
-    DType in = compute_type(grows ? dtype_part(t) : t);
-    return cast_to(k, compute(k, e, in), compute_type(t));
+    DType in = dtype_computes(grows ? dtype_part(t) : t);
+    return cast_to(k, compute(k, e, in), dtype_computes(t));
 }
 
-/* ---- rounding to 16 bits ---- */
+/* ---- storing ---- */
 
 /* Is this a 16-bit tensor in memory, or read as one? */
 static bool is_stored(const Kern *k, const CheckedExpr *e, DType t)
@@ -294,14 +297,14 @@ static bool rounds_once(const Kern *k, const CheckedExpr *e, DType t)
 
 static CheckedExpr *round_to(Kern *k, CheckedExpr *e, DType t)
 {
-    if (!dtype_is_half(t) || e->dtype == t) {
+    if (dtype_computes(t) == t || e->dtype == t) {
         return e;
     }
     if (e->kind == CHECKED_READ && is_stored(k, e, t)) {
         e->dtype = t;
         return e;
     }
-    if (e->kind == CHECKED_REDUCE && rounds_once(k, e, t)) {
+    if (dtype_is_half(t) && e->kind == CHECKED_REDUCE && rounds_once(k, e, t)) {
         CheckedExpr *body = e->arg[0];
         for (uint32_t a = 0; a < body->n; a++) {
             body->arg[a]->dtype = t;

@@ -13,6 +13,15 @@ static CheckedExpr *new_expr(Arena *arena, CheckedKind kind, Op op, DType dtype,
     return e;
 }
 
+DType einsum_type(const EinsumSpec *spec, DType t)
+{
+    bool computes = spec->n_operands != 1;
+    for (uint32_t j = 0; j < spec->n_labels; j++) {
+        computes = computes || spec->label[j].out < 0;
+    }
+    return computes ? result_type(t) : t;
+}
+
 CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const uint32_t *value,
                                   DType dtype, AstId ast, Span span)
 {
@@ -145,7 +154,7 @@ uint32_t einsum_value(Kern *k, AstId ast)
     for (uint32_t d = 0; d < spec->rank; d++) {
         dims[d] = spec->label[spec->out[d]].extent;
     }
-    DType dtype = count > 0 ? operand[0].type.dtype : DTYPE_NONE;
+    DType dtype = count > 0 ? einsum_type(spec, operand[0].type.dtype) : DTYPE_NONE;
     CheckedStatement s = einsum_statement(k->c->arena, spec, value, dtype, ast, n.span);
     s.target = value_new(k, (Value){.kind = VALUE_TEMP,
                                     .type = {dtype, spec->rank, dims},

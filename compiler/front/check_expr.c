@@ -15,16 +15,27 @@ static void mismatch(Kern *k, const CheckedExpr *a, const CheckedExpr *b)
                                dtype_name(a->dtype));
     mark_other(k->c, d, a->span, "the other operand");
     diag_help(d, "a cast makes it one type: %s(...)",
-              dtype_name(dtype_widens(a->dtype, b->dtype) ? b->dtype : a->dtype));
+              dtype_name(dtype_is_float(b->dtype) ? b->dtype : a->dtype));
 }
 
-/* The type in which both may stand: the same, or complex numbers that hold the other's real ones. */
-static DType joint_type(DType a, DType b)
+DType joint_type(DType a, DType b)
 {
     DType complex = dtype_is_complex(a) ? a : b, other = dtype_is_complex(a) ? b : a;
-    bool holds =
-        dtype_is_complex(complex) && dtype_is_float(other) && dtype_widens(other, complex);
-    return a == b ? a : holds ? complex : DTYPE_NONE;
+    DType in = dtype_computes(a), with = dtype_computes(b);
+    bool reals =
+        (dtype_is_float(a) && dtype_is_float(b)) || (dtype_is_int(a) && dtype_is_int(b));
+    if (dtype_is_complex(complex) && dtype_is_float(other)) {
+        return dtype_widens(other, complex) ? complex : DTYPE_NONE;
+    }
+    return a == b || (reals && dtype_widens(b, a)) ? a
+           : reals && dtype_widens(a, b)           ? b
+           : reals                                 ? (dtype_widens(in, with) ? with : in)
+                                                   : DTYPE_NONE;
+}
+
+DType result_type(DType t)
+{
+    return dtype_is_int(t) ? dtype_computes(t) : t;
 }
 
 /* A real operand among complex ones. A tensor is read as one, so that products of both are plain. */
@@ -68,14 +79,15 @@ static bool unify(Kern *k, CheckedExpr *const *arg, uint32_t n, DType *type, Wea
     if (strong == NULL) {
         return true;
     }
-    joint = *weak == WEAK_COMPLEX && dtype_is_float(joint) ? dtype_complex(joint) : joint;
+    joint = *weak == WEAK_COMPLEX && dtype_is_float(joint) ? dtype_complex(joint)
+                                                           : result_type(joint);
     *weak = WEAK_NO;
     *type = joint;
     for (uint32_t a = 0; a < n; a++) {
         if (!weak_suits(k, arg[a], joint, strong->span)) {
             return false;
         }
-        if (arg[a]->weak == WEAK_NO && arg[a]->dtype != joint) {
+        if (arg[a]->weak == WEAK_NO && dtype_is_complex(joint) && arg[a]->dtype != joint) {
             become_complex(k, arg[a], joint);
         }
     }
@@ -158,7 +170,7 @@ CheckedExpr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, CheckedExpr
     }
     DType in[3] = {DTYPE_NONE};
     for (uint32_t a = 0; a < n; a++) {
-        in[a] = arg[a]->weak != WEAK_NO ? type : arg[a]->dtype;
+        in[a] = a < first ? DTYPE_BOOL : type == DTYPE_NONE ? arg[a]->dtype : type;
     }
     if (!op_result_type(op, in, n, &e->dtype)) {
         return bad_type(k, op, ast, span, at, arg[first]);

@@ -101,7 +101,7 @@ static bool reduction_mask(Kern *k, AstId id, CheckedExpr **when)
 
 CheckedExpr *fold_where(Kern *k, Op op, CheckedExpr *body, CheckedExpr *when)
 {
-    DType t = body->weak != WEAK_NO ? weak_default(body->weak) : body->dtype;
+    DType t = body->weak != WEAK_NO ? weak_default(body->weak) : result_type(body->dtype);
     CheckedExpr *neutral = expr_new(k, CHECKED_CONST, body->ast, body->span);
     neutral->dtype = t;
     neutral->value = op_neutral(op, t);
@@ -189,7 +189,8 @@ CheckedExpr *fold_check(Kern *k, AstId ast, const AstNode *n, Op op, FoldBody *m
     e->op = op;
     e->n = 1;
     e->arg = arena_copy(k->c->arena, &body, sizeof body);
-    if (!op_result_type(op, &body->dtype, 1, &e->dtype)) {
+    const DType of = result_type(body->dtype);
+    if (!op_result_type(op, &of, 1, &e->dtype)) {
         Diagnostic *d =
             diag_error(&k->c->ctx->diags, E_BAD_TYPE, n->at, "'%s' is not defined for %s",
                        n->name->text, dtype_name(body->dtype));

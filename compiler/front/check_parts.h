@@ -439,6 +439,8 @@ CheckedExpr *expansion_check(Kern *k, AstId ast, const AstNode *n);
 
 /* ---- check_einsum.c ---- */
 /* The product of the values, summed over what the output lacks; the target is the caller's to set. */
+/* The type of what it makes of operands of type t: their own where they are moved only. */
+DType einsum_type(const EinsumSpec *spec, DType t);
 CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const uint32_t *value,
                                   DType dtype, AstId ast, Span span);
 CheckedExpr *einsum_check(Kern *k, AstId ast);
@@ -460,8 +462,12 @@ bool sums_agree(Kern *k);
 
 /* ---- check_compute.c ---- */
 /* The type that arithmetic on values of type t runs in: f32 for 16 bits, else t. */
-DType compute_type(DType t);
-/* The right side of a statement whose value has type t, a type that `e` widens to, computed in compute_type(t). */
+/* The type in which two operands may stand together, or none: the wider of two floats or of two integers, complex numbers that
+ * hold the other's real ones. */
+DType joint_type(DType a, DType b);
+/* What an operation gives whose operands have type t: integers that are storage are computed in a wider type. */
+DType result_type(DType t);
+/* The right side of a statement whose value has type t, a type that `e` widens to, computed in dtype_computes(t). */
 CheckedExpr *compute_in(Kern *k, CheckedExpr *e, DType t);
 /* What was computed so, as value `target` holds it: rounded once if that is stored in 16 bits. */
 CheckedExpr *compute_target(Kern *k, CheckedExpr *e, uint32_t target);

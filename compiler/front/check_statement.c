@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One statement: its left side, its indices and their extents, which of its sums are silent, and the element type of
  * what it assigns. */
+#include <string.h>
+
 #include "front/check_parts.h"
 
 static const AstNode *node(const Kern *k, AstId id)
@@ -416,6 +418,26 @@ static void check_unbound(Kern *k, const Left *l)
 
 /* ---- element types ---- */
 
+/* Does it compute, of values of type t among others? */
+static bool computes_of(const CheckedExpr *e, DType t)
+{
+    bool has = false;
+    for (uint32_t a = 0; a < e->n && e->kind != CHECKED_GATHER && !has; a++) {
+        has =
+            (e->arg[a]->weak == WEAK_NO && e->arg[a]->dtype == t) || computes_of(e->arg[a], t);
+    }
+    return has;
+}
+
+static const char *operation_name(const CheckedExpr *e)
+{
+    const OpInfo *op = op_info(e->kind == CHECKED_CHAIN ? (Op)e->link[1] : e->op);
+    const char *point = strrchr(op->name, '.');
+    return op->symbol != NULL && op->symbol[0] != '\0' ? op->symbol
+           : point != NULL                             ? point + 1
+                                                       : op->name;
+}
+
 static CheckedExpr *coerce(Kern *k, CheckedExpr *e, const Value *v)
 {
     DType t = v->type.dtype;
@@ -425,15 +447,35 @@ static CheckedExpr *coerce(Kern *k, CheckedExpr *e, const Value *v)
     if (e->dtype == t || dtype_widens(e->dtype, t)) {
         return compute_in(k, e, t);
     }
-    Diagnostic *d = diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, e->span, "this is %s",
-                               dtype_name(e->dtype));
+    bool wider = dtype_is_int(t) && result_type(t) == e->dtype && computes_of(e, t);
+    Diagnostic *d = wider ? diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, e->span,
+                                       "'%s' of %s computes in %s", operation_name(e),
+                                       dtype_name(t), dtype_name(e->dtype))
+                          : diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, e->span,
+                                       "this is %s", dtype_name(e->dtype));
     diag_note(d, v->span, "but '%s' is declared here as %s", v->name->text, dtype_name(t));
     if (dtype_is_complex(e->dtype) && !dtype_is_complex(t)) {
         diag_help(d, "take re(...), im(...) or abs(...)");
+    } else if (wider) {
+        diag_help(d, "%s(...) wraps it around", dtype_name(t));
     } else {
         diag_help(d, "a cast says so: %s(...)", dtype_name(t));
     }
     return expr_poison(k, e->ast, e->span);
+}
+
+/* `+=` and `-=` of integers that compute in a wider type. */
+static void check_update(Kern *k, const Left *l)
+{
+    DType t = k->k->values.at[l->target].type.dtype;
+    if (result_type(t) != t) {
+        Diagnostic *d = diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, l->n->span,
+                                   "'%s=' of %s computes in %s", op_info(l->op)->symbol,
+                                   dtype_name(t), dtype_name(result_type(t)));
+        diag_help(d, "%s = %s(... %s ...) wraps it around", l->name->text, dtype_name(t),
+                  op_info(l->op)->symbol);
+        k->poisoned = true;
+    }
 }
 
 /* ---- the whole statement ---- */
@@ -517,8 +559,10 @@ static CheckedExpr *scattered(Kern *k, Left *l, AstId ast, CheckedExpr *right)
         return when;
     }
     if (l->op == OP_COPY) {
+        DType t = k->k->values.at[l->target].type.dtype;
         CheckedExpr *three[3] = {when, right, old_value(k, l, ast)};
-        return expr_map(k, OP_SELECT, ast, right->span, l->n->span, three, 3);
+        CheckedExpr *e = expr_map(k, OP_SELECT, ast, right->span, l->n->span, three, 3);
+        return dtype_is_int(t) && e->dtype != t ? expr_cast_to(k, e, t, true) : e;
     }
     return scatter_sum(k, &l->scatter, right, when);
 }
@@ -589,6 +633,10 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
     DType named = l->declared != DTYPE_NONE ? l->declared
                   : e->weak != WEAK_NO      ? weak_default(e->weak)
                                             : e->dtype;
+    if (!k->poisoned && l->op != OP_COPY &&
+        dtype_is_int(k->k->values.at[l->target].type.dtype)) {
+        check_update(k, l);
+    }
     if (!k->poisoned && l->scattered) { /* it is added in the type of what it is added to */
         bool other = e->weak != WEAK_NO || e->dtype != k->k->values.at[l->target].type.dtype;
         e = scattered(k, l, right, other ? right_typed(k, l, e) : e);

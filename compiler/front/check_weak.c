@@ -98,7 +98,7 @@ static DType settled_type(const CheckedExpr *e, DType t)
         return t;
     }
     bool here = index && e->weak == WEAK_FLOAT && (dtype_is_float(t) || dtype_is_complex(t));
-    return here ? compute_type(dtype_part(t)) : weak_default(e->weak);
+    return here ? dtype_computes(dtype_part(t)) : weak_default(e->weak);
 }
 
 /* `e` computed in the type `in`, then cast. */

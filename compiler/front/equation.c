@@ -143,16 +143,17 @@ static bool make_kernel(Eq *q, EinsumSpec *spec, Span all)
         dims[d] = spec->label[spec->out[d]].extent;
     }
     Sym result = sym_cstr(&q->ctx->syms, n > 'R' - 'A' ? "out" : "R");
-    if (!add_value(q, VALUE_RESULT, result, (TensorType){q->e->dtype, spec->rank, dims}, 0,
-                   all)) {
+    if (!add_value(q, VALUE_RESULT, result,
+                   (TensorType){einsum_type(spec, q->e->dtype), spec->rank, dims}, 0, all)) {
         return false;
     }
     q->k->n_params = n;
     q->k->n_results = 1;
-    CheckedStatement s = einsum_statement(&q->ctx->arena, spec, value, q->e->dtype, 0, all);
+    DType made = einsum_type(spec, q->e->dtype);
+    CheckedStatement s = einsum_statement(&q->ctx->arena, spec, value, made, 0, all);
     Check check = {.ctx = q->ctx, .arena = &q->ctx->arena};
     Kern kern = {.c = &check, .k = q->k};
-    s.right = compute_target(&kern, compute_in(&kern, s.right, q->e->dtype), n);
+    s.right = compute_target(&kern, compute_in(&kern, s.right, made), n);
     s.target = n;
     vec_push(&q->ctx->arena, &q->k->statements, s);
     q->k->signature = signature(q);

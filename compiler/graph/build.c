@@ -217,12 +217,13 @@ static View build_map(Build *b, const CheckedExpr *e, DType want, const Root *ro
 View operand_build(Build *b, const CheckedExpr *e)
 {
     const CheckedExpr *read = e;
-    if (e->kind == CHECKED_MAP && e->op == OP_CAST && e->dtype == DTYPE_F32) {
+    if (e->kind == CHECKED_MAP && e->op == OP_CAST) {
         read = e->arg[0]; /* f32(x) of 16 bits */
     }
     if (read->kind == CHECKED_READ) {
         View v = view_read(b, read);
-        if (dtype_widens(v.dtype, e->dtype) && (read == e || dtype_is_half(v.dtype))) {
+        bool stored = v.dtype != e->dtype && dtype_computes(v.dtype) == e->dtype;
+        if (dtype_widens(v.dtype, e->dtype) && (read == e || stored)) {
             return v;
         }
     }

@@ -46,12 +46,17 @@ static bool dtype_fits(int32_t dtype, int32_t native)
         return native == NRT_DTYPE_FLOAT16;
     case TDSL_BF16:
         return native == NRT_DTYPE_BFLOAT16;
+    case TDSL_U32:
     case TDSL_I32:
         return native == NRT_DTYPE_INT32 || native == NRT_DTYPE_UINT32;
     case TDSL_I64:
         return native == NRT_DTYPE_INT32 || native == NRT_DTYPE_UINT32; /* as pairs */
+    case TDSL_I8:
+    case TDSL_U8:
     case TDSL_BOOL:
         return native == NRT_DTYPE_UINT8 || native == NRT_DTYPE_INT8;
+    case TDSL_I16:
+    case TDSL_U16:
     case TDSL_F64:
     case TDSL_C128:
         return false;

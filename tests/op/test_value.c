@@ -32,10 +32,15 @@ static uint32_t grid(DType t, Number *out)
             out[n] = number_int(t, (int64_t)n);
         }
     } else {
+        int64_t least = dtype_lowest(t), most = dtype_highest(t);
         for (uint32_t k = 0; k < sizeof ints / sizeof *ints; k++) {
-            if (t == DTYPE_I64 || (ints[k] >= INT32_MIN && ints[k] <= INT32_MAX)) {
+            if (ints[k] >= least && ints[k] <= most) {
                 out[n++] = number_int(t, ints[k]);
             }
+        }
+        if (dtype_computes(t) != t) {
+            out[n++] = number_int(t, most);
+            out[n++] = number_int(t, least);
         }
     }
     return n;

@@ -231,9 +231,7 @@ static void converted_put(Emitter *e, const char *text, DType t, DType from)
             text_put(&out, c_type(from));
             break;
         case 'C':
-            text_put(&out, from == DTYPE_F16    ? help_fixed(e->w.help, "tdsl_float_of_f16")
-                           : from == DTYPE_BF16 ? help_fixed(e->w.help, "tdsl_float_of_bf16")
-                                                : "");
+            text_put(&out, dtype_is_half(from) ? help_loads(e->w.help, from) : "");
             break;
         case 'N':
             text_put(&out, dtype_name(t));

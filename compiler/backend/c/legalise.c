@@ -24,7 +24,7 @@ static bool folds_indices(const Kernel *k, const Stmt *s)
 /* What vectors compute with values of the type: numbers of 16 bits are f32 on the way. */
 static DType lane_type(DType t)
 {
-    return dtype_is_half(t) ? DTYPE_F32 : t;
+    return dtype_computes(t);
 }
 
 /* How a value runs along an index of what is written: as vectors at all; then without anything to compute, cheaply, or with

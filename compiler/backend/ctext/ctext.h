@@ -118,6 +118,10 @@ const char *help_near(Helpers *h, Op op, DType in);
 bool help_has_near(Op op, DType in);
 /* The element of an array of elements of this type, at `n` positions that are tested. */
 const char *help_gather(Helpers *h, DType t, uint32_t n);
+/* Of floats that are storage: from memory to f32, to memory, and f32 rounded to one of them. */
+const char *help_loads(Helpers *h, DType t);
+const char *help_stores(Helpers *h, DType t);
+const char *help_rounds(Helpers *h, DType t);
 const char *help_cast(Helpers *h, DType from, DType to); /* null: a plain C cast does it */
 const char *help_fixed(Helpers *h, const char *name);    /* "tdsl_min", ... */
 bool help_is_fixed(const char *name);                    /* is there one? */

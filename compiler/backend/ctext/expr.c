@@ -301,6 +301,12 @@ static CText shorten(CWriter *e, CText x, DType t)
     return ctext(name, BIND_ATOM);
 }
 
+/* An element in memory, as what expressions compute with. */
+static const char *loaded_text(CWriter *e, DType t, const char *raw)
+{
+    return dtype_is_half(t) ? str_format(e->arena, "%s(%s)", help_loads(e->help, t), raw) : raw;
+}
+
 static CText load_text(CWriter *e, const Expr *x)
 {
     const Buffer *b = &e->k->bufs.at[x->buf];
@@ -309,13 +315,7 @@ static CText load_text(CWriter *e, const Expr *x)
         return ctext(str_format(e->arena, "%s(%s)", f, e->buf[x->buf]), BIND_ATOM);
     }
     const char *raw = element_text(e, x->buf, x->at);
-    bool half = dtype_is_half(x->dtype);
-    if (half && b->space != SPACE_ACC) {
-        const char *f = help_fixed(e->help, x->dtype == DTYPE_F16 ? "tdsl_float_of_f16"
-                                                                  : "tdsl_float_of_bf16");
-        return ctext(str_format(e->arena, "%s(%s)", f, raw), BIND_ATOM);
-    }
-    return ctext(raw, BIND_ATOM);
+    return ctext(b->space != SPACE_ACC ? loaded_text(e, x->dtype, raw) : raw, BIND_ATOM);
 }
 
 static CText cast_text(CWriter *e, CText x, DType from, DType to)
@@ -396,9 +396,7 @@ static CText apply_text(CWriter *e, Op op, DType in, DType out, uint32_t n, cons
     Text t;
     text_init(&t, e->arena);
     if (near != NULL && dtype_is_half(out)) {
-        text_printf(
-            &t, "%s(",
-            help_fixed(e->help, out == DTYPE_F16 ? "tdsl_nearest_f16" : "tdsl_nearest_bf16"));
+        text_printf(&t, "%s(", help_rounds(e->help, out));
     }
     text_printf(&t, "%s(", near != NULL ? near : help_op(e->help, op, in, out));
     for (uint32_t k = 0; k < n; k++) {
@@ -461,13 +459,7 @@ static CText gather_text(CWriter *e, const Expr *x, const CText *at)
     }
     const char *raw =
         str_format(e->arena, "%s(%s%s)", help_gather(e->help, x->dtype, n), rest.at, tested.at);
-    if (dtype_is_half(x->dtype)) {
-        raw = str_format(e->arena, "%s(%s)",
-                         help_fixed(e->help, x->dtype == DTYPE_F16 ? "tdsl_float_of_f16"
-                                                                   : "tdsl_float_of_bf16"),
-                         raw);
-    }
-    return ctext(raw, BIND_ATOM);
+    return ctext(loaded_text(e, x->dtype, raw), BIND_ATOM);
 }
 
 /* Nodes in an order with operands first; shared nodes once. No recursion: expressions may be deep. */
@@ -533,11 +525,8 @@ CText fold_text(CWriter *e, Op fold, DType t, CText a, CText x)
 
 const char *stored_text(CWriter *e, DType t, CText value)
 {
-    if (dtype_is_half(t)) {
-        return str_format(
-            e->arena, "%s(%s)",
-            help_fixed(e->help, t == DTYPE_F16 ? "tdsl_f16_of_float" : "tdsl_bf16_of_float"),
-            value.at);
-    }
-    return value.at;
+    return dtype_is_half(t) ? str_format(e->arena, "%s(%s)", help_stores(e->help, t), value.at)
+           : dtype_computes(t) != t
+               ? str_format(e->arena, "(%s)%s", c_type(t), in_parens(e, value, BIND_UNARY))
+               : value.at;
 }

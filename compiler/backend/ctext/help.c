@@ -42,7 +42,7 @@ static void expand(Helpers *h, Text *out, const char *c, DType in, DType result)
 
 static const char *unsigned_of(DType t)
 {
-    return t == DTYPE_I32 ? "uint32_t" : "uint64_t";
+    return dtype_computes(t) == DTYPE_I32 ? "uint32_t" : "uint64_t";
 }
 
 /* Integer ops for which C's operators are not defined everywhere. */
@@ -215,8 +215,7 @@ const char *help_op(Helpers *h, Op op, DType in, DType out)
                     "xyz"[k]);
     }
     if (dtype_is_half(out)) {
-        const char *round =
-            help_fixed(h, out == DTYPE_F16 ? "tdsl_nearest_f16" : "tdsl_nearest_bf16");
+        const char *round = help_rounds(h, out);
         text_printf(&t, ")\n{\n    return %s(%s);\n}\n", round, body.at);
     } else if (out == DTYPE_BOOL) {
         text_printf(&t, ")\n{\n    return (uint8_t)(%s);\n}\n", body.at);
@@ -269,6 +268,23 @@ const char *help_gather(Helpers *h, DType t, uint32_t n)
     return name;
 }
 
+/* ---- floats that are storage ---- */
+
+const char *help_loads(Helpers *h, DType t)
+{
+    return help_fixed(h, str_format(h->arena, "tdsl_float_of_%s", dtype_name(t)));
+}
+
+const char *help_stores(Helpers *h, DType t)
+{
+    return help_fixed(h, str_format(h->arena, "tdsl_%s_of_float", dtype_name(t)));
+}
+
+const char *help_rounds(Helpers *h, DType t)
+{
+    return help_fixed(h, str_format(h->arena, "tdsl_nearest_%s", dtype_name(t)));
+}
+
 /* ---- conversions ---- */
 
 static const char *narrow_helper(Helpers *h, const char *name, const char *type,
@@ -312,21 +328,40 @@ static const char *cast_from_complex(Helpers *h, DType from, DType to)
  * does not hold is below what f16 has. */
 static const char *cast_to_half(Helpers *h, DType from, DType to, const char *name)
 {
-    const char *round =
-        help_fixed(h, to == DTYPE_F16 ? "tdsl_nearest_f16" : "tdsl_nearest_bf16");
+    const char *round = help_rounds(h, to);
     const char *single = "(float)x";
-    if (from == DTYPE_F64 || (to == DTYPE_BF16 && dtype_is_int(from))) {
+    const DTypeInfo *in = dtype_info(from);
+    bool shorter = in->exponent == 0 && in->fraction <= dtype_info(DTYPE_F32)->fraction + 1;
+    if (from == DTYPE_F64 || (to == DTYPE_BF16 && dtype_is_int(from) && !shorter)) {
         const char *cut = help_fixed(h, "tdsl_cut_to_float");
-        const char *wide = from == DTYPE_F64   ? "x"
-                           : from == DTYPE_I64 ? "tdsl_double_near(x)"
-                                               : "(double)x";
-        if (from == DTYPE_I64) {
+        bool whole = dtype_computes(from) == DTYPE_I64;
+        const char *wide = from == DTYPE_F64 ? "x"
+                           : whole           ? "tdsl_double_near(x)"
+                                             : "(double)x";
+        if (whole) {
             (void)help_fixed(h, "tdsl_double_near");
         }
         single = str_format(h->arena, "%s(%s)", cut, wide);
     }
     return narrow_helper(h, name, "float", c_compute(from),
                          str_format(h->arena, "%s(%s)", round, single));
+}
+
+/* Truncated; beyond the range the nearest end; 0 for NaN. */
+static const char *saturating_helper(Helpers *h, const char *name, DType from, DType to)
+{
+    const char *wide = help_cast(h, from, dtype_computes(to));
+    const char *t = c_compute(to);
+    if (helper_new(h, name)) {
+        helper_put(h,
+                   str_format(h->arena,
+                              "TDSL_HELPER %s %s(%s x)\n{\n    const %s i = %s(x);\n    return "
+                              "i < %lld ? %lld : i > %lld ? %lld : i;\n}\n",
+                              t, name, c_compute(from), t, wide, (long long)dtype_lowest(to),
+                              (long long)dtype_lowest(to), (long long)dtype_highest(to),
+                              (long long)dtype_highest(to)));
+    }
+    return name;
 }
 
 const char *help_cast(Helpers *h, DType from, DType to)
@@ -353,13 +388,20 @@ const char *help_cast(Helpers *h, DType from, DType to)
             str_format(h->arena, real ? "%s((double)x)" : "%s((int64_t)x)", f));
     }
     if (dtype_is_int(to) && dtype_is_float(from)) {
+        if (dtype_computes(to) != to) {
+            return saturating_helper(h, name, from, to);
+        }
         const char *f = help_fixed(h, to == DTYPE_I32 ? "tdsl_i32_of_f64" : "tdsl_i64_of_f64");
         return from == DTYPE_F64 ? f
                                  : narrow_helper(h, name, c_type(to), "float",
                                                  str_format(h->arena, "%s((double)x)", f));
     }
-    if (to == DTYPE_I32 && from == DTYPE_I64) {
-        return narrow_helper(h, name, "int32_t", "int64_t", "(int32_t)(uint32_t)x");
+    if (dtype_is_int(to) && dtype_is_int(from) && !dtype_widens(from, to)) { /* the low bits */
+        bool is_signed = dtype_info(to)->is == DTYPE_IS_INT;
+        return narrow_helper(h, name, c_compute(to), c_compute(from),
+                             is_signed
+                                 ? str_format(h->arena, "(%s)(u%s)x", c_type(to), c_type(to))
+                                 : str_format(h->arena, "(%s)x", c_type(to)));
     }
     return NULL;
 }

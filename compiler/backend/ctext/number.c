@@ -30,7 +30,7 @@ static const char *real_text(CWriter *e, double v, bool single)
 
 static const char *int_text(CWriter *e, DType t, int64_t v)
 {
-    if (t == DTYPE_I64) {
+    if (dtype_computes(t) == DTYPE_I64) {
         if (v == INT64_MIN) {
             return "INT64_MIN";
         }

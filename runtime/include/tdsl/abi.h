@@ -96,8 +96,13 @@ typedef enum tdsl_dtype {
     TDSL_I32 = 5,
     TDSL_I64 = 6,
     TDSL_BOOL = 7,
-    TDSL_C64 = 8, /* two f32 */
-    TDSL_C128 = 9 /* two f64 */
+    TDSL_C64 = 8,  /* two f32 */
+    TDSL_C128 = 9, /* two f64 */
+    TDSL_I8 = 10,
+    TDSL_U8 = 11,
+    TDSL_I16 = 12,
+    TDSL_U16 = 13,
+    TDSL_U32 = 14
 } tdsl_dtype;
 
 typedef enum tdsl_role {

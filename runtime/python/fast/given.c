@@ -21,10 +21,21 @@ static int dtype_of(const Py_buffer *view)
         return TDSL_F16;
     case '?':
         return TDSL_BOOL;
+    case 'b':
+        return TDSL_I8;
+    case 'B':
+        return TDSL_U8;
+    case 'h':
+        return TDSL_I16;
+    case 'H':
+        return TDSL_U16;
     case 'i':
     case 'l':
     case 'q':
         return view->itemsize == 8 ? TDSL_I64 : view->itemsize == 4 ? TDSL_I32 : 0;
+    case 'I':
+    case 'L':
+        return view->itemsize == 4 ? TDSL_U32 : 0;
     default:
         return 0;
     }
@@ -32,7 +43,7 @@ static int dtype_of(const Py_buffer *view)
 
 static bool is_aligned(const Py_buffer *view, int dtype)
 {
-    static const unsigned char alignment[] = {1, 8, 4, 2, 2, 4, 8, 1, 4, 8};
+    static const unsigned char alignment[] = {1, 8, 4, 2, 2, 4, 8, 1, 4, 8, 1, 1, 2, 2, 4};
     return ((uintptr_t)view->buf & (alignment[dtype] - 1U)) == 0;
 }
 

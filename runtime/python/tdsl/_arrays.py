@@ -5,9 +5,10 @@ import functools
 from ._errors import ArgumentError, CopyWarning, DtypeError, warn
 
 # By the number in tdsl/abi.h.
-NAMES = {1: "f64", 2: "f32", 3: "f16", 4: "bf16", 5: "i32", 6: "i64", 7: "bool", 8: "c64", 9: "c128"}
+NAMES = {1: "f64", 2: "f32", 3: "f16", 4: "bf16", 5: "i32", 6: "i64", 7: "bool", 8: "c64", 9: "c128",
+         10: "i8", 11: "u8", 12: "i16", 13: "u16", 14: "u32"}
 _NUMPY = {"f64": "float64", "f32": "float32", "f16": "float16", "i32": "int32", "i64": "int64", "bool": "bool",
-          "c64": "complex64", "c128": "complex128"}
+          "c64": "complex64", "c128": "complex128", "i8": "int8", "u8": "uint8", "i16": "int16", "u16": "uint16", "u32": "uint32"}
 _HOST = 1, 3, 11, 13  # DLPack's numbers: the CPU, and what a CPU reads of CUDA's and ROCm's host memory
 _TDSL = {name: ours for ours, name in _NUMPY.items()}
 
@@ -154,7 +155,7 @@ def scalar(x, name, argument):
     """A number as an array without dimensions, in a type of the language; nothing is cut off."""
     import numpy as np
     wanted = dtype_of(name)
-    whole = type(x) is int and name in ("i32", "i64")
+    whole = type(x) is int and wanted.kind in "iu"
     if whole and not np.iinfo(wanted).min <= x <= np.iinfo(wanted).max:
         raise ArgumentError(f"argument {argument!r}: {x} does not fit {name}", argument)
     a = np.asarray(x, dtype=wanted if whole else None)
