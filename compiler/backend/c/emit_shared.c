@@ -51,8 +51,11 @@ static const Piece pieces[] = {
     {OPEN, "/* Bytes of an argument, or -1 when they are too many for one object. */\n"
            "static int64_t tdsl_size(const tdsl_arg_info *a, const int64_t *dims)\n"
            "{\n"
-           "    static const int64_t size[] = {0, 8, 4, 2, 2, 4, 8, 1, 8, 16}; /* of each "
-           "tdsl_dtype */\n"
+           "    static const int64_t size[] = {0"
+#define TYPE(id, name, is, bytes, ...) ", " #bytes
+#include "op/types.def"
+#undef TYPE
+           "}; /* of each tdsl_dtype */\n"
            "    int64_t bytes = size[a->dtype];\n"
            "    for (int32_t d = 0; d < a->rank; ++d) {\n"
            "        bytes = tdsl_grow(bytes, a->extents[d].dim < 0 ? a->extents[d].fixed : "

@@ -15,7 +15,8 @@ from tdsl import _table                             # noqa: E402
 
 SHAPE = -2                  # TDSL_E_SHAPE
 NO_WORKSPACE = 2 ** 64 - 1  # SIZE_MAX: these sizes are refused
-STORED = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i32": np.int32, "i64": np.int64}
+STORED = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i32": np.int32, "i64": np.int64,
+          "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "u32": np.uint32}
 PAGE = 4096
 READ_WRITE, PRIVATE_ANONYMOUS = 3, 0x22
 SECONDS = 300

@@ -8,6 +8,7 @@ from expressions import Extent, OutOfRange, Rejected, Space, access
 
 # The largest integer that sums in an element type may reach and stay exact. 2^50 leaves float64, which computes what is right, some bits.
 MOST = {"f64": 2.0 ** 50, "f32": 2.0 ** 24, "f16": 2.0 ** 11, "bf16": 2.0 ** 8, "i32": 2.0 ** 31 - 1, "i64": 2.0 ** 50}
+SHORT = {"i8": (-128, 127), "u8": (0, 255), "i16": (-2 ** 15, 2 ** 15 - 1), "u16": (0, 2 ** 16 - 1), "u32": (0, 2 ** 32 - 1)}  # computed with in i32 or i64
 DIMS = ["n", "m", "k", "s"]
 ELEMENT_TYPES = ["f32"] * 5 + ["f64"] * 3 + ["i32", "i64", "f16", "bf16"]
 TRIES = 60              # of statements, until a kernel has as many as it wants
@@ -73,7 +74,8 @@ class Kernel:
             if min(shape, default=0) < 0 or np.prod([max(size, 1) for size in shape], dtype=float) > (3e6 if self.is_large else 2e5):
                 raise Rejected
             arrays.append(self.arrays.integers(-3, 4, shape).astype(float))
-        value = Value(self.fresh("p"), list(extents), dtype or self.base, arrays, [np.abs(array) for array in arrays])
+        stored = self.random.choice(["i8", "i16"]) if dtype is None and self.base in ("i32", "i64") and self.random.random() < 0.4 else self.base
+        value = Value(self.fresh("p"), list(extents), dtype or stored, arrays, [np.abs(array) for array in arrays])
         self.parameters.append(value)
         self.values.append(value)
         return value
@@ -93,7 +95,7 @@ class Kernel:
     def choose_type(self):
         """The element type that the next statement computes in: that of the parameters or a wider one, never less than what values have."""
         draw = self.random
-        wider = [value.dtype for value in self.values if value.dtype != self.base]
+        wider = [value.dtype for value in self.values if value.dtype != self.base and value.dtype not in SHORT]
         if wider:
             self.computes = wider[0]
         elif self.base in ("f16", "bf16"):
@@ -104,7 +106,8 @@ class Kernel:
             self.computes = draw.choice(["i32"] * 6 + ["i64"])
 
     def read(self, value, positions):
-        return access(value, positions, self.computes if value.dtype != self.computes else None)
+        widens = value.dtype in SHORT and self.random.random() < 0.5  # without a cast
+        return access(value, positions, self.computes if value.dtype != self.computes and not widens else None)
 
     # ---- statements ----
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from expressions import ATOM, FOLDS, Affine, Expression, Extent, Rejected, at, binary, bounded, call, number, reduce
-from kernel import Value, bracketed
+from kernel import SHORT, Value, bracketed
 
 
 def keys(kernel, extents, table, shift=0, outside=0):
@@ -14,7 +14,9 @@ def keys(kernel, extents, table, shift=0, outside=0):
         if min(shape, default=0) < 0 or most < 0 or (most + 2 * outside <= 0 and np.prod(shape) > 0):
             raise Rejected
         arrays.append(kernel.arrays.integers(-outside, max(most + outside, 1 - outside), shape).astype(float) - shift)
-    value = Value(kernel.fresh("q"), list(extents), kernel.random.choice(["i32", "i32", "i64"]), arrays, [np.abs(array) for array in arrays])
+    numbers = np.concatenate([array.ravel() for array in arrays] + [[0]])
+    fit = [name for name, (least, most) in SHORT.items() if numbers.min() >= least and numbers.max() <= most]
+    value = Value(kernel.fresh("q"), list(extents), kernel.random.choice(["i32", "i32", "i64", *fit[:2]]), arrays, [np.abs(array) for array in arrays])
     value.used = True
     kernel.parameters.append(value)
     return value
