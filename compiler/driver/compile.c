@@ -92,6 +92,19 @@ static bool pass_products(Compilation *c)
     return true;
 }
 
+/* Not of kernels on ranks, whose labels stay as they are. */
+static bool pass_groups(Compilation *c)
+{
+    bool ranks = mesh_is_asked(&c->mesh);
+    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        ranks |= c->module->graphs.at[k]->ranks.n > 0;
+    }
+    if (c->target->machine->kind == MACHINE_CACHES && !ranks) {
+        each_graph(c, opt_groups);
+    }
+    return true;
+}
+
 static bool pass_normalise(Compilation *c)
 {
     each_graph(c, opt_normalise);

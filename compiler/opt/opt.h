@@ -15,6 +15,10 @@ Graph *opt_lookups(Ctx *ctx, Arena *arena, const Graph *g);
 /* functions.c. GRAPH_TENSOR -> GRAPH_TENSOR: rounding, exp2, log2, expm1, log1p and finite of f32 by other functions. */
 Graph *opt_functions(Ctx *ctx, Arena *arena, const Graph *g);
 
+/* groups.c. GRAPH_TENSOR -> GRAPH_TENSOR: products with matrices that rows choose run in blocks of rows that choose the same one, where
+ * rows are planned to be many; for machines with caches. Values stay up to rounding. */
+Graph *opt_groups(Ctx *ctx, Arena *arena, const Graph *g);
+
 /* powers.c. GRAPH_TENSOR -> GRAPH_TENSOR: powers of small whole numbers, and squares of magnitudes of complex numbers, are products;
  * with at most two roundings, where the function of the library has one or more. */
 Graph *opt_powers(Ctx *ctx, Arena *arena, const Graph *g);

@@ -47,6 +47,9 @@ kernel wide(A: f32[96, 72, 96], B: f32[96, 24]) -> (R: f32[72, 24, 96]) {
 # A value that is better made for each order in which it is read.
 # What counts one of each two equal pairs.
 SHARDED = "kernel k(A: f64[n, m] shard(n), x: f64[m]) -> (y: f64[n]) { y[i] = A[i,j] * x[j]; }\n"
+CHOSEN = """dim n ~ 640, d ~ 64, f ~ 64, g ~ 8;
+kernel chosen(x: f32[n, d], p: i32[n], W: f32[g, d, f]) -> (y: f32[n, f]) { y[n,f] = x[n,d] * W[p[n], d, f]; }
+"""
 MIRRORED = """kernel energy(B: f64[9, 70, 40]) -> (E: f64) {
     T[i,a,j,b] = B[i,a,p] * B[j,b,p];
     E = sum[i,j,a,b](T[i,a,j,b] * (2 * T[i,a,j,b] - T[i,b,j,a]));
@@ -170,7 +173,7 @@ def every_pass_that_is_not_needed_may_be_left_out():
     """Values stay, and the text says that it was obeyed."""
     names = optional()
     programs = (*write_programs(), write("h.tdsl", HINTS), write("r.tdsl", ORDERS), write("s.tdsl", SPELLED), write("m.tdsl", MIRRORED),
-                write("d.tdsl", SHARDED))
+                write("d.tdsl", SHARDED), write("c.tdsl", CHOSEN))
     want = {k: tdsl_run("p.tdsl", "-w", "--kernel=" + k, "--checksum", *VALUES[k]).text for k in VALUES}
     plain = {p: tdslc(p, "-w", "--header=k.h", "-o", "-").text for p in programs}
     stages = {name: stage for name, (stage, _) in passes().items()}
