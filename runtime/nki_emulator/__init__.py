@@ -24,5 +24,5 @@ What it does not know. Activation functions are evaluated exactly, not by the de
 A matmul's sum over one chunk of at most 128 is rounded once; the device rounds inside. Programs
 run in order: races between engines, semaphores and queues are the vendor compiler's business.
 Placement of tiles by the vendor's allocator may need more room than the live ranges. Eight-bit
-floats, indirect and dynamic access, collectives, and nl.* wrappers are refused, not emulated.
+floats, dynamic access, indirect access but for rows of arguments, collectives, and nl.* wrappers are refused, not emulated.
 """

@@ -131,6 +131,8 @@ def _caller(op):
             value = getattr(values, name)
             if isinstance(value, View):
                 session.touch(value, at)
+                if value.positions is not None:
+                    session.touch(value.positions, at)
                 if not kind.startswith("out"):
                     session.note_read(value)
         session.records.append(call_record(op, given, line, facts))

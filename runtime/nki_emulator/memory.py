@@ -89,6 +89,7 @@ class View:
         self.tensor, self.store = tensor, store
         self.values, self.written, self.group, self.pending, self.used = window
         self.index, self.offset, self.whole, self.pattern = index, offset, whole, pattern
+        self.positions = None       # of rows that are read indirectly: a column on chip
 
     @property
     def shape(self):
@@ -134,13 +135,17 @@ class View:
            indirect_dim=None, dtype=None):
         if scalar_offset is not None and vector_offset is not None:
             broken("D8", "scalar_offset and vector_offset exclude each other", op="ap")
-        if scalar_offset is not None or vector_offset is not None or indirect_dim is not None:
-            broken("A1", "indirect access is not emulated", op="ap")
+        if scalar_offset is not None:
+            broken("A1", "a scalar_offset is not emulated", op="ap")
+        if (vector_offset is None) != (indirect_dim is None):
+            broken("D8", "vector_offset and indirect_dim are given together", op="ap")
         if dtype is not None:
             broken("A1", "reinterpreting the type is not emulated", op="ap")
         if not self.whole:
             broken("G10", "cannot specify an access pattern on an already indexed tensor",
                    op="ap")
+        if vector_offset is not None:
+            return _indirect(self.tensor, self.store, pattern, offset, vector_offset, indirect_dim)
         return _patterned(self.tensor, self.store, pattern, offset)
 
     def reshape(self, shape=None):
@@ -272,6 +277,43 @@ def _patterned(tensor, store, pattern, offset):
 
     text = f"pattern={[list(p) for p in pairs]}, offset={offset}"
     return View(tensor, store, store.window(window), None, offset, False, text)
+
+
+class IndirectView(View):
+    """Rows of an argument in HBM, one for each position in a column on chip (rule D8)."""
+
+    @property
+    def strides(self):
+        return (0, *super().strides[1:])
+
+
+def _indirect(tensor, store, pattern, offset, positions, dim):
+    """t.ap(pattern=[[row, P], ...], offset=n, vector_offset=positions, indirect_dim=0): row
+    positions[p] of dimension 0 for each p of the first pair."""
+    if not isinstance(positions, View) or positions.space != "sbuf" or not positions.dtype.is_int:
+        broken("D8", "vector_offset is a column of integers in SBUF", op="ap")
+    if tensor.role != "input" or dim != 0:
+        broken("A1", "indirect access other than along dimension 0 of an argument is not emulated", op="ap")
+    _patterned(tensor, store, [[1, 1], *pattern[1:]], offset)
+    row = math.prod(tensor.shape[1:])
+    if pattern[0] != [row, positions.partitions] or positions.elements != 1:
+        broken("D8", f"pattern {pattern[0]} for positions {list(positions.shape)} of rows of {row}", op="ap")
+    if offset + sum(step * (count - 1) for step, count in pattern[1:]) >= row:
+        broken("G11", f"pattern leaves a row of {tensor}", op="ap")
+    at = read(positions, "ap").reshape(-1).astype(np.int64)
+    if at.min() < 0 or at.max() >= tensor.shape[0]:
+        broken("D8", f"position {at.min() if at.min() < 0 else at.max()} of {tensor.shape[0]} rows", op="ap")
+
+    def window(array):
+        item = np.zeros((1,) * (len(pattern) - 1), np.int64)
+        for d, (step, count) in enumerate(pattern[1:]):
+            item = item + (np.arange(count) * step).reshape([count if d == e else 1 for e in range(item.ndim)])
+        return array.reshape(-1)[at.reshape(-1, *[1] * item.ndim) * row + offset + item]
+
+    text = f"pattern={[list(p) for p in pattern]}, offset={offset}, rows at {positions}"
+    view = IndirectView(tensor, store, store.window(window), None, offset, False, text)
+    view.positions = positions
+    return view
 
 
 def _reshaped(view, shape):

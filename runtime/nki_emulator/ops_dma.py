@@ -75,6 +75,10 @@ def dma_copy(session, a):
     _check_spaces(op, a.dst, a.src)
     _check_descriptors(session, op, a)
     _check_shapes(op, a.dst, a.src)
+    if a.dst.positions is not None:
+        broken("A1", "indirect stores are not emulated", op=op)
+    if a.src.positions is not None and session.machine.gen < 3:
+        broken("D8", f"indirect access on {session.machine.name}", op=op)
     check_overlap(a.dst, a.src, op)
     write(a.dst, read(a.src, op).reshape(a.dst.shape), op)
     return {"engine": "dma"}

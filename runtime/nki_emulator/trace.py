@@ -55,6 +55,8 @@ def call_record(operation, arguments, line, facts):
         record[key] = facts[key]
     record["operands"] = {k: operand_record(v) for k, v in arguments.items()
                           if isinstance(v, View)}
+    record["operands"].update({f"{k}.vector_offset": operand_record(v.positions) for k, v in arguments.items()
+                               if isinstance(v, View) and v.positions is not None})
     record["constants"] = {k: constant_record(v) for k, v in arguments.items()
                            if not isinstance(v, View) and k != "name"}
     return record

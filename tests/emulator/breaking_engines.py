@@ -16,6 +16,7 @@ Q = filled("q", (8, 8), space="psum")
 R = filled("r", (8, 8), space="psum")
 C = filled("c", (8, 1))
 D = tile("d", (8, 8))
+W = tile("w", (8, 1), "int32")
 I = filled("i", (8, 8), "int32")                                    # noqa: E741
 J = filled("j", (8, 8), "int32")
 MM = "nisa.nc_matmul(dst=p[...], stationary=x[...], moving=y[...])\n"
@@ -261,6 +262,19 @@ DMA = [
      "nisa.dma_transpose(dst=d[...], src=<<h||a>>[0:8, 0:8])\n"),
     ("D8", "two kinds of offset", "a:float32:8x8", D + "nisa.dma_copy(dst=d[...], src="
      "a.ap(pattern=[[8, 8], [1, 8]], offset=0<<, scalar_offset=1, vector_offset=1||>>))\n"),
+    ("D8", "a position of no row", "a:float32:8x8", D + W + "nisa.memset(dst=w[...], value=<<8||7>>)\n"
+     "nisa.dma_copy(dst=d[...], src=a.ap(pattern=[[8, 8], [1, 8]], offset=0, vector_offset=w[0:8, 0:1], indirect_dim=0))  #!\n"),
+    ("D8", "positions that are no integers", "a:float32:8x8", D + C + "nisa.memset(dst=c[...], value=1.0)\n" + W +
+     "nisa.memset(dst=w[...], value=1)\n"
+     "nisa.dma_copy(dst=d[...], src=a.ap(pattern=[[8, 8], [1, 8]], offset=0, vector_offset=<<c||w>>[0:8, 0:1], indirect_dim=0))\n"),
+    ("D8", "positions of other partitions", "a:float32:8x8", D + W + "nisa.memset(dst=w[...], value=1)\n"
+     "nisa.dma_copy(dst=d[...], src=a.ap(pattern=[[8, 8], [1, 8]], offset=0, vector_offset=w[0:<<4||8>>, 0:1], indirect_dim=0))\n"),
+    ("D8", "rows of another length", "a:float32:8x8", D + W + "nisa.memset(dst=w[...], value=1)\n"
+     "nisa.dma_copy(dst=d[...], src=a.ap(pattern=[[<<4||8>>, 8], [1, 8]], offset=0, vector_offset=w[0:8, 0:1], indirect_dim=0))\n"),
+    ("G11", "an indirect pattern that leaves its row", "a:float32:8x16", D + W + "nisa.memset(dst=w[...], value=1)\n"
+     "nisa.dma_copy(dst=d[...], src=a.ap(pattern=[[16, 8], [1, 8]], offset=<<9||8>>, vector_offset=w[0:8, 0:1], indirect_dim=0))\n"),
+    ("G12", "positions that nothing wrote", "a:float32:8x8", D + W + "<<||nisa.memset(dst=w[...], value=1)>>\n"
+     "nisa.dma_copy(dst=d[...], src=a.ap(pattern=[[8, 8], [1, 8]], offset=0, vector_offset=w[0:8, 0:1], indirect_dim=0))  #!\n"),
     ("D9", "a zero-stride partition dimension of size 1", "a:float32:8x8", tile("v", (1, 8)) +
      "nisa.dma_copy(dst=v[...], src=a.ap(pattern=[[<<0||8>>, 1], [1, 8]], offset=0))\n"),
 ]
