@@ -54,10 +54,20 @@ static bool pass_simplify(Compilation *c)
     return true;
 }
 
+static Graph *lookups(Ctx *ctx, Arena *arena, const Graph *g)
+{
+    return opt_lookups(ctx, arena, g, false);
+}
+
+static Graph *lookups_by_rows(Ctx *ctx, Arena *arena, const Graph *g)
+{
+    return opt_lookups(ctx, arena, g, true);
+}
+
 static bool pass_lookups(Compilation *c)
 {
     if (!c->target->machine->gathers) {
-        each_graph(c, opt_lookups);
+        each_graph(c, c->target->machine->row_gathers ? lookups_by_rows : lookups);
     }
     return true;
 }

@@ -44,6 +44,13 @@ static bool is_integer(const Integers *s, BufRef buf)
     return dtype_is_int(s->from->bufs.at[buf].dtype);
 }
 
+/* Stays as it is in memory: an argument, or positions for gathers and what these read. */
+static bool is_kept(const Integers *s, BufRef buf)
+{
+    const Buffer *b = &s->from->bufs.at[buf];
+    return b->param >= 0 || (b->space == SPACE_WORKSPACE && b->dtype == DTYPE_I32);
+}
+
 static bool is_words(const Integers *s, BufRef buf)
 {
     return s->from->bufs.at[buf].dtype == DTYPE_I64 && s->from->bufs.at[buf].param >= 0;
@@ -325,6 +332,10 @@ static void put_tile(Integers *s, const Stmt *old)
 {
     s->now = old;
     s->at = old->span;
+    if (old->value->kind == EXPR_OP && old->value->op == OP_GATHER) {
+        put(s, arena_copy(s->arena, old, sizeof *old));
+        return;
+    }
     const Expr *v = stored_value(s, old);
     bool held = s->held[old->dst] && !is_words(s, old->dst);
     if (is_integer(s, old->dst) && !held && !fits(s->iv.buf[old->dst])) {
@@ -334,7 +345,7 @@ static void put_tile(Integers *s, const Stmt *old)
         put(s, stmt_of(s, old, old->dst, old->at, v));
     } else if (s->block[old->dst] != BUF_NONE) {
         put(s, stmt_of(s, old, s->block[old->dst], old->at, v));
-    } else if (s->from->bufs.at[old->dst].param >= 0) {
+    } else if (is_kept(s, old->dst)) {
         store(s, old, old->dst, old->at, v);
     } else {
         put(s, stmt_of(s, old, old->dst, old->at, v));
@@ -456,7 +467,7 @@ static void change_buffers(Integers *s)
         if (!dtype_is_int(b->dtype)) {
             continue;
         }
-        if (b->param < 0) {
+        if (!is_kept(s, i)) {
             b->dtype = DTYPE_F32;
         } else if (b->dtype == DTYPE_I64) {
             arg_set_whole(s->arena, &to->args.at[b->param], DTYPE_I64, b->rank);

@@ -108,7 +108,7 @@ static Interval of_op(const Intervals *iv, const Expr *e)
 {
     Interval a = {0, 0}, b = {0, 0}, c = {0, 0};
     Interval *arg[3] = {&a, &b, &c};
-    for (uint32_t i = 0; i < e->n_args && i < 3; i++) {
+    for (uint32_t i = 0; i < e->n_args && i < 3 && e->op != OP_GATHER; i++) {
         *arg[i] = interval_of(iv, e->arg[i]);
     }
     double up = most(fabs(a.lo), fabs(a.hi));
@@ -137,6 +137,8 @@ static Interval of_op(const Intervals *iv, const Expr *e)
         return (Interval){-1, 1};
     case OP_COPY:
         return a;
+    case OP_GATHER:
+        return iv->buf[e->buf];
     case OP_CAST:
         return cast(e, a);
     default:

@@ -20,6 +20,7 @@
 
 typedef struct Lookups {
     Graph *to;
+    bool rows; /* may rows of an argument be read at positions that an argument has? */
     const bool *infinite; /* [nodes of the graph before] */
     Arena scratch;        /* for specs; reset after each node */
 } Lookups;
@@ -166,10 +167,54 @@ static void take_product(Lookups *r, NodeSpec *s)
     s->access = access;
 }
 
+/* ---- rows that the machine reads itself ---- */
+
+/* Seconds of a multiply-add of f32, of an element of a row of zeros and ones, of a byte that is moved, and before the first. */
+#define PRODUCT_ELEMENT 1e-13
+#define ONE_ELEMENT     1.6e-11
+#define MOVED_BYTE      8e-12 /* in, out and in again */
+#define ROW_LEAST       512.0 /* bytes for which a row counts */
+#define ROWS_START      8e-6
+
+static bool is_argument(const Graph *g, NodeRef n)
+{
+    const Node *node = graph_node(g, n);
+    return node->op == OP_INPUT && g->params.at[node->param].role == PARAM_IN;
+}
+
+/* Is reading the rows quicker than the product? Of an argument, at positions of another one. */
+static bool is_quicker_by_rows(const Lookups *r, const Graph *from, NodeRef n)
+{
+    const Node *node = graph_node(from, n), *table = graph_node(from, node->operand[0]);
+    NodeRef at = node->operand[1];
+    DType t = table->dtype;
+    bool types = t == DTYPE_F32 || t == DTYPE_F16 || t == DTYPE_BF16 || t == DTYPE_I32;
+    at = graph_node(from, at)->op == OP_CAST ? graph_node(from, at)->operand[0] : at;
+    if (!r->rows || !types || !is_argument(from, node->operand[0]) || !is_argument(from, at) ||
+        !dtype_is_int(graph_node(from, at)->dtype) || graph_node(from, at)->rank == 0) {
+        return false;
+    }
+    double positions = 1, row = 1;
+    for (uint32_t d = 0; d < graph_node(from, at)->rank; d++) {
+        positions *= (double)graph_node(from, at)->shape[d].n;
+    }
+    for (uint32_t d = 1; d < table->rank; d++) {
+        const Node *index = graph_node(from, node->operand[d + 1]);
+        if (index->op != OP_INDEX || !dim_eq(index->shape[0], table->shape[d])) {
+            return false;
+        }
+        row *= (double)table->shape[d].n;
+    }
+    double bytes = row * (double)dtype_bytes(t), all = positions * (double)table->shape[0].n;
+    bytes = bytes < ROW_LEAST ? ROW_LEAST : bytes;
+    return positions * bytes * MOVED_BYTE + ROWS_START <
+           all * (row * PRODUCT_ELEMENT + ONE_ELEMENT);
+}
+
 /* Node n of `from`, operands given by `map`, with a product in the place of a gather. */
 static NodeRef remade(Lookups *r, const Graph *from, NodeRef n, const NodeRef *map)
 {
-    if (graph_node(from, n)->op != OP_GATHER) {
+    if (graph_node(from, n)->op != OP_GATHER || is_quicker_by_rows(r, from, n)) {
         return graph_clone_node(r->to, from, n, map);
     }
     NodeSpec s = graph_spec(from, n);
@@ -197,11 +242,11 @@ static NodeRef remade(Lookups *r, const Graph *from, NodeRef n, const NodeRef *m
 }
 
 /* What requirements are of is looked at before a call, by kernels of their own, and stays as it is. */
-Graph *opt_lookups(Ctx *ctx, Arena *arena, const Graph *g)
+Graph *opt_lookups(Ctx *ctx, Arena *arena, const Graph *g, bool rows)
 {
     Arena work;
     arena_init(&work, &ctx->budget);
-    Lookups r = {.to = graph_like(&work, g), .infinite = find_infinite(&work, g)};
+    Lookups r = {.to = graph_like(&work, g), .rows = rows, .infinite = find_infinite(&work, g)};
     arena_init(&r.scratch, &ctx->budget);
     bool *looked_at = ARENA_ARRAY(&work, (size_t)g->nodes.n + 1, bool);
     NodeRef *made = ARENA_ARRAY(&work, (size_t)g->nodes.n + 1, NodeRef);

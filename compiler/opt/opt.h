@@ -10,8 +10,9 @@
  * exact, identities of the algebra that hold bit for bit, copies read through by their users' indices. */
 Graph *opt_simplify(Ctx *ctx, Arena *arena, const Graph *g);
 
-/* lookups.c. GRAPH_TENSOR -> GRAPH_TENSOR without gathers, for machines that have none. */
-Graph *opt_lookups(Ctx *ctx, Arena *arena, const Graph *g);
+/* lookups.c. GRAPH_TENSOR -> GRAPH_TENSOR without gathers, for machines that have none; `rows`: but of rows of an argument at positions of
+ * another one, where that is quicker. */
+Graph *opt_lookups(Ctx *ctx, Arena *arena, const Graph *g, bool rows);
 /* functions.c. GRAPH_TENSOR -> GRAPH_TENSOR: rounding, exp2, log2, expm1, log1p and finite of f32 by other functions. */
 Graph *opt_functions(Ctx *ctx, Arena *arena, const Graph *g);
 

@@ -125,6 +125,7 @@ typedef struct Machine {
     bool complex_numbers; /* has it any? else kernels compute with pairs of reals */
     bool
         gathers; /* does it read at positions that are values? else that is a product with rows of one 1 */
+    bool row_gathers; /* ...: but rows of an argument, at positions that another one has */
     bool
         functions; /* has it all functions of the language? else some are written with others */
     bool doubles;  /* has it f64? else f64 results are sums of f32 terms, kept as two f32 */

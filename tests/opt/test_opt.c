@@ -118,13 +118,18 @@ static void assert_same_value(Bench *b, const Graph *before, const Graph *after,
 
 #define CASES "tests/opt/cases.txt"
 
+static Graph *lookups(Ctx *ctx, Arena *arena, const Graph *g)
+{
+    return opt_lookups(ctx, arena, g, false);
+}
+
 static Pass pass_of(const char *name)
 {
     static const struct {
         const char *name;
         Pass pass;
     } of[] = {{"simplify", opt_simplify},
-              {"lookups", opt_lookups},
+              {"lookups", lookups},
               {"functions", opt_functions},
               {"powers", opt_powers},
               {"products", products},

@@ -43,7 +43,8 @@
                  .statement = 1e-7,                                                            \
                  .product = 2e-7},                                                             \
         .domains = true, .masks = true, .online = true, .pairs = true,                         \
-        .max_instructions = NKI_INSTRUCTIONS, .cores = 1, .cores_most = (pair)                 \
+        .row_gathers = (pair) > 1, .max_instructions = NKI_INSTRUCTIONS, .cores = 1,           \
+        .cores_most = (pair)                                                                   \
     }
 
 const NkiChip nki_chips[3] = {

@@ -268,17 +268,9 @@ static bool dma_slices(const Decoder *d, BufRef buf, const Affine *at, const Cop
     return next == order->n;
 }
 
-static bool dma_hbm(Decoder *d, BufRef buf, const Affine *at, const CopySide *order,
-                    Operand *out)
+static bool dma_pattern(Decoder *d, BufRef buf, const Affine *at, const CopySide *order,
+                        Operand *out)
 {
-    *out = (Operand){.buf = buf,
-                     .start = d->instr->dims.start,
-                     .count = d->instr->dims.count,
-                     .stride = d->instr->dims.stride,
-                     .at.start = d->instr->dims.at};
-    if (dma_slices(d, buf, at, order, out)) {
-        return true;
-    }
     const Buffer *b = &d->k->bufs.at[buf];
     out->pattern = true;
     out->n = order->n;
@@ -302,6 +294,20 @@ static bool dma_hbm(Decoder *d, BufRef buf, const Affine *at, const CopySide *or
     return true;
 }
 
+static bool dma_hbm(Decoder *d, BufRef buf, const Affine *at, const CopySide *order,
+                    Operand *out)
+{
+    *out = (Operand){.buf = buf,
+                     .start = d->instr->dims.start,
+                     .count = d->instr->dims.count,
+                     .stride = d->instr->dims.stride,
+                     .at.start = d->instr->dims.at};
+    if (dma_slices(d, buf, at, order, out)) {
+        return true;
+    }
+    return dma_pattern(d, buf, at, order, out);
+}
+
 static bool decode_dma(Decoder *d, const Expr *load, Instr *out)
 {
     bool store = !nki_on_chip(d->k, d->s->dst);
@@ -318,6 +324,42 @@ static bool decode_dma(Decoder *d, const Expr *load, Instr *out)
     return dma_chip(d, chip, store ? load->at : d->s->at, store ? &out->a : &out->dst,
                     &order) &&
            dma_hbm(d, hbm, store ? d->s->at : load->at, &order, store ? &out->dst : &out->a);
+}
+
+/* Rows of an argument: those of `a` begin at 0, and are told apart by column `b`. */
+static bool decode_gather(Decoder *d, const Expr *e, Instr *out)
+{
+    CopySide order = {0};
+    VarRef p;
+    bool column;
+    const Expr *at = nki_bare(e->arg[0]);
+    const Buffer *b = &d->k->bufs.at[e->buf];
+    if (b->rank > NKI_DIMS || d->s->n_index > NKI_DIMS || d->s->n_index == 0 ||
+        at->kind != EXPR_LOAD || b->param < 0 || !nki_on_chip(d->k, d->s->dst) ||
+        d->k->bufs.at[d->s->dst].space != SPACE_TILE ||
+        d->k->bufs.at[d->s->dst].dtype != b->dtype) {
+        return no(d, "a gather that is not of rows of an argument, into SBUF");
+    }
+    Affine *row = ARENA_ARRAY(d->k->arena, b->rank, Affine);
+    for (uint32_t i = 1; i < b->rank; i++) {
+        if (e->arg[i]->kind != EXPR_INDEX) {
+            return no(d, "a gather at values along more than the first dimension");
+        }
+        row[i] = e->arg[i]->at[0];
+    }
+    const Indices none = {0};
+    out->kind = INSTR_DMA;
+    out->gathers = true;
+    out->a = (Operand){.buf = e->buf,
+                       .start = out->dims.start,
+                       .count = out->dims.count,
+                       .stride = out->dims.stride,
+                       .at.start = out->dims.at};
+    return (dma_chip(d, d->s->dst, d->s->at, &out->dst, &order) &&
+            chip_operand(d, at->buf, at->at, &none, &out->b, &p, &column) &&
+            p == order.var[0] && out->b.np == out->dst.np &&
+            dma_pattern(d, e->buf, row, &order, &out->a)) ||
+           no(d, "a gather of more than a row for each partition");
 }
 
 /* ---- on chip ---- */
@@ -658,6 +700,8 @@ bool instr_decode(const Kernel *k, const Stmt *s, const int64_t *env, Instr *out
     if (e->kind == EXPR_LOAD && s->fold == OP_COPY &&
         (!nki_on_chip(k, s->dst) || !nki_on_chip(k, e->buf))) {
         ok = decode_dma(&d, e, out);
+    } else if (e->kind == EXPR_OP && e->op == OP_GATHER && s->fold == OP_COPY) {
+        ok = decode_gather(&d, e, out);
     } else if (!chip_result(&d, s->dst, s->at, &x, &out->dst)) {
         ok = false;
     } else if (s->scan > 0) {

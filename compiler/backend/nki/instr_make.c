@@ -148,6 +148,12 @@ static Stmt *make(Lower *l, BufRef dst, const Affine *at, uint32_t n, const Tile
     return s;
 }
 
+void make_value(Lower *l, BufRef dst, const Affine *at, uint32_t n, const TileIndex *index,
+                const Expr *value)
+{
+    make(l, dst, at, n, index)->value = value;
+}
+
 static Stmt *make_2d(Lower *l, TileView dst)
 {
     TileIndex index[2] = {index_of(l->p, dst.np), index_of(l->f, dst.nf)};

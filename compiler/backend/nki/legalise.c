@@ -13,6 +13,7 @@ static void begin(Lower *l, const Kernel *k)
     l->from = k;
     pair_find(l);
     l->tried.away = ARENA_ARRAY(l->arena, k->bufs.n + 1, bool);
+    gathers_mark(k, l->tried.away);
     l->tried.copied = ARENA_ARRAY(l->arena, k->bufs.n + 1, bool);
     l->tried.why = ARENA_ARRAY(l->arena, k->bufs.n + 1, Away);
     l->loops.concrete = ARENA_ARRAY(l->arena, k->vars.n + 1, bool);

@@ -78,6 +78,10 @@ static void lower_tile(Lower *l, const Stmt *s, const Stmt *next, bool *took)
         lower_scan(l, s);
         return;
     }
+    if (gathers_rows(s)) {
+        gathers_lower(l, s);
+        return;
+    }
     if (l->home[s->dst].spread) {
         home_set(l, s->dst, s->value->value.re);
         return;

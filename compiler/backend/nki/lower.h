@@ -399,6 +399,9 @@ Space view_space(const Lower *l, TileView v);
 const Expr *view_load(Lower *l, TileView v, DType as);   /* [p, f] */
 const Expr *view_column(Lower *l, TileView v, DType as); /* [p, 0] */
 void make_map(Lower *l, TileView dst, const Expr *value);
+/* Over indices of its own. */
+void make_value(Lower *l, BufRef dst, const Affine *at, uint32_t n, const TileIndex *index,
+                const Expr *value);
 /* The same where the rows of operands and result are walked along several labels, each by steps of its own. */
 const Expr *view_walked_load(Lower *l, TileView v, uint32_t n, const int64_t *step, DType as);
 void make_walked(Lower *l, TileView dst, uint32_t n, const int64_t *count, const int64_t *step,
@@ -601,6 +604,13 @@ typedef struct Evaluation {
 /* ---- scan.c ---- */
 void lower_scan(Lower *l, const Stmt *s);
 void make_scan(Lower *l, TileView dst, Op fold, TileView src); /* instr_make.c */
+
+/* ---- gathers.c ---- */
+/* Is it one that pass `gathers` made: rows of an argument, at positions in memory, into memory? */
+bool gathers_rows(const Stmt *s);
+/* Marks what these statements read positions from, and what they set. */
+void gathers_mark(const Kernel *k, bool *in_memory);
+void gathers_lower(Lower *l, const Stmt *s);
 
 TileView evaluate(Evaluation *ev, const Expr *e, DType t, const TileView *into);
 /* Evaluates the parts of `e` that do not depend on all labels, which are remembered. */

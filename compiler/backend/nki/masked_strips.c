@@ -222,10 +222,12 @@ static const Expr *unmasked(MaskedRows *p, const Stmt *s, uint32_t index, const 
         return unmasked(p, s, index, e->arg[1]);
     }
     const Expr **arg = (const Expr **)arena_array(p->arena, e->n_args + 1, sizeof *arg);
+    bool same = true;
     for (uint32_t i = 0; i < e->n_args; i++) {
         arg[i] = unmasked(p, s, index, e->arg[i]);
+        same &= arg[i] == e->arg[i];
     }
-    return expr_op(p->arena, e->op, e->dtype, e->n_args, arg);
+    return same ? e : expr_op(p->arena, e->op, e->dtype, e->n_args, arg);
 }
 
 typedef struct Strip {

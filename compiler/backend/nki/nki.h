@@ -106,6 +106,7 @@ typedef struct Instr {
     bool sums; /* ACTIVATION: its rows are added up as well, into `sum` */
     bool adds; /* to what is in `sum` */
     Operand sum;
+    bool gathers;       /* DMA: rows of `a` at the positions that column `b` has */
     bool begins;        /* of a walk, MATMUL: overwrites what is in dst */
     uint32_t fold_from; /* REDUCE: the first dimension of `a` that is folded */
     double value;       /* memset; AFFINE: elsewhere */
@@ -174,7 +175,7 @@ static inline bool instr_reads(const Instr *i)
 static inline bool instr_reads_two(const Instr *i)
 {
     return i->kind == INSTR_MATMUL || i->kind == INSTR_TENSOR || i->kind == INSTR_BOTH ||
-           i->kind == INSTR_PREDICATED || i->kind == INSTR_SCAN;
+           i->kind == INSTR_PREDICATED || i->kind == INSTR_SCAN || i->gathers;
 }
 
 /* Does it multiply a tile by itself? Either engine may. */
@@ -283,6 +284,8 @@ int64_t nki_elements(const Buffer *b, uint32_t from);
 struct Kernel *nki_legalise(const Target *, Ctx *, Arena *, const Kernel *);
 /* TILED to TILED, before that (pair_sums.c). */
 struct Kernel *nki_pair_sums(const Target *, Ctx *, Arena *, const Kernel *);
+/* The same, of all passes first (gathers.c). */
+struct Kernel *nki_gathers(const Target *, Ctx *, Arena *, const Kernel *);
 /* The same (diagonals.c). */
 struct Kernel *nki_diagonals(const Target *, Ctx *, Arena *, const Kernel *);
 /* How many parts a kernel has: 1, or as many as there are blocks in that list. */

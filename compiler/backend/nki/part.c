@@ -69,6 +69,9 @@ static bool reach_instr(void *user, const Instr *i)
     if (i->kind == INSTR_DMA && !i->a.on_chip) {
         reach_operand(r->k, &i->a, &r->read[i->a.buf]);
     }
+    if (i->gathers) { /* any row */
+        r->read[i->a.buf] = (Extent){0, nki_elements(&r->k->bufs.at[i->a.buf], 0) - 1};
+    }
     return true;
 }
 

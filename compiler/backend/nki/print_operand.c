@@ -125,10 +125,21 @@ static void put_hbm(Printer *p, Role role)
         slice_to_pattern(p->k, (Operand *)(uintptr_t)o);
     }
     if (o->pattern) {
+        bool gathers = p->at.gathers && role == ROLE_A;
         text_put(p->out, ".ap(pattern=[");
         for (uint32_t i = 0; i < o->n; i++) {
-            text_printf(p->out, "%s[%lld, %lld]", i == 0 ? "" : ", ", (long long)o->stride[i],
+            int64_t step =
+                gathers && i == 0 ? nki_elements(&p->k->bufs.at[o->buf], 1) : o->stride[i];
+            text_printf(p->out, "%s[%lld, %lld]", i == 0 ? "" : ", ", (long long)step,
                         (long long)o->count[i]);
+        }
+        if (gathers) {
+            text_put(p->out, o->n == 1 ? ", [1, 1]], offset=" : "], offset=");
+            print_position(p, role, AXIS_OFFSET, 0);
+            text_put(p->out, ", vector_offset=");
+            print_operand(p, ROLE_B);
+            text_put(p->out, ", indirect_dim=0)");
+            return;
         }
         text_put(p->out, o->n == 1 && o->stride[0] == 0 ? ", [1, 1]], offset=" : "], offset=");
         print_position(p, role, AXIS_OFFSET, 0);

@@ -62,6 +62,7 @@ static void gather_value(Gather *g, const Expr *value)
         mix(g, hash_bytes(1, &e->value.re, sizeof e->value.re));
         mix(g, (uint64_t)e->value.i);
         mix(g, e->n_args);
+        mix(g, e->kind == EXPR_OP && e->op == OP_GATHER ? 1 + (uint64_t)e->buf : 0);
         if (e->kind == EXPR_LOAD) {
             gather_access(g, e->buf, e->at);
         } else if (e->kind == EXPR_INDEX) {
@@ -354,7 +355,11 @@ static Stmt *emit_tile(Emit *e, const Stmt *s)
         emit_begins(e, s, e->ref[e->next].slot - 1, out);
     }
     out->at = emit_access(e, s->at, &out->dst);
-    out->value = expr_with_places(e->r->arena, s->value, emit_load, e);
+    Expr *value = (Expr *)(uintptr_t)expr_with_places(e->r->arena, s->value, emit_load, e);
+    if (value->kind == EXPR_OP && value->op == OP_GATHER) {
+        value->buf = emit_buf(e, value->buf);
+    }
+    out->value = value;
     if (s->sums > 0) {
         BufRef buf = 0;
         out->sums_at = emit_access(e, s->sums_at, &buf);

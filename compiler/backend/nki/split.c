@@ -59,6 +59,7 @@ static Lower lower_for_part(const Split *s, Arena *arena, const Part *p)
     l.task.n_limits = p->limits.n;
     l.task.crossing = s->crossing;
     l.tried.away = ARENA_ARRAY(arena, s->from->bufs.n + 1, bool);
+    gathers_mark(s->from, l.tried.away);
     l.tried.copied = ARENA_ARRAY(arena, s->from->bufs.n + 1, bool);
     l.tried.why = ARENA_ARRAY(arena, s->from->bufs.n + 1, Away);
     l.loops.concrete = ARENA_ARRAY(arena, s->from->vars.n + 1, bool);

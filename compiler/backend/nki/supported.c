@@ -15,10 +15,10 @@ bool lower_refuse(Lower *l, Span span, const char *what)
     return false;
 }
 
-static bool dtype_works(DType t, bool argument)
+static bool dtype_works(DType t, bool in_memory)
 {
     return t == DTYPE_F32 || t == DTYPE_F16 || t == DTYPE_BF16 || t == DTYPE_BOOL ||
-           (t == DTYPE_I32 && argument);
+           (t == DTYPE_I32 && in_memory);
 }
 
 /* A buffer of a type that the device has not, and the word to write instead. */
@@ -61,6 +61,9 @@ static const char *integer_lacks(Lower *l, const Stmt *s, const Expr *e)
 static bool check_value(Lower *l, const Stmt *s)
 {
     ExprWalk w;
+    if (gathers_rows(s)) {
+        return true;
+    }
     for (const Expr *e = expr_first(&w, s->value); e != NULL; e = expr_next(&w)) {
         const char *what = e->kind != EXPR_OP              ? NULL
                            : dtype_is_int(e->dtype)        ? integer_lacks(l, s, e)
@@ -150,7 +153,7 @@ bool lower_check(Lower *l)
     const Kernel *k = l->from;
     for (uint32_t i = 0; i < k->bufs.n; i++) {
         const Buffer *b = &k->bufs.at[i];
-        if (!dtype_works(b->dtype, b->space == SPACE_ARGUMENT)) {
+        if (!dtype_works(b->dtype, b->space != SPACE_TILE)) {
             DType whole = b->param < 0 ? DTYPE_NONE : k->args.at[b->param].whole;
             DType t = whole == DTYPE_NONE ? b->dtype : whole;
             return refuse_type(l, b, t);

@@ -9,6 +9,8 @@ extern const Target target_trn1, target_trn2, target_trn3;
 /* A part of a kernel is rolled before the next one is lowered, so that no two of them are there unrolled: one pass makes instructions and
  * loops. */
 static const TargetPass passes[] = {
+    {"gathers", "rows of arguments, at positions of others, are read before all else", false,
+     nki_gathers, true},
     {"integers", "whole numbers are f32, where that is exact", false, lower_integers, true},
     {"diagonals", "numbers of 16 bits for each row are diagonals of matrices", true,
      nki_diagonals, true},

@@ -231,7 +231,7 @@ static void read_copy(Kernel *to, BufRef buf, BufRef copy)
     for (Stmt *s = (Stmt *)(uintptr_t)tile_first(&w, to->body, to->n_body); s != NULL;
          s = (Stmt *)(uintptr_t)tile_next(&w)) {
         const Expr *e = s->value, *x[2], *arg[2];
-        if (s->fold != OP_COPY || e->kind != EXPR_OP || e->n_args != 2) {
+        if (s->fold != OP_COPY || e->kind != EXPR_OP || e->n_args != 2 || e->op == OP_GATHER) {
             continue;
         }
         for (uint32_t i = 0; i < 2; i++) {
