@@ -176,6 +176,7 @@ typedef struct NpyType {
 } NpyType;
 
 static const NpyType types[] = {
+    {"V1", DTYPE_U8, 1, 1, false}, /* floats of 8 bits: of which type, the file does not say */
 #define TYPE(id, name, class_, bytes, exponent, fraction, beyond, range, computes, sums, c,    \
              numpy, ...)                                                                       \
     {numpy, DTYPE_##id, bytes, DTYPE_IS_##class_ == DTYPE_IS_COMPLEX ? bytes / 2 : bytes,      \
@@ -184,7 +185,9 @@ static const NpyType types[] = {
 #undef TYPE
     {"u8", DTYPE_NONE, 8, 8, false},
 };
-#define TYPES_READ "f8 f4 f2 V2 (bf16) i8 i4 i2 i1 u4 u2 u1 b1 c8 c16, and with --dtype u8"
+#define TYPES_READ                                                                             \
+    "f8 f4 f2 V2 (bf16) i8 i4 i2 i1 u4 u2 u1 b1 c8 c16, V1 (floats of 8 bits), and with "      \
+    "--dtype u8"
 
 static const NpyType *type_of(const NpyHeader *h)
 {
@@ -469,10 +472,10 @@ Tensor *npy_parse(Ctx *ctx, Arena *arena, const char *path, Str bytes, DType cas
         diag_help(e, "--dtype=T reads them as T, one of the language's types that holds them");
         return NULL;
     }
-    Tensor *plain = type->dtype == DTYPE_NONE
-                        ? NULL
-                        : tensor_new(ctx, arena, type->dtype, h->rank, h->extent);
-    if (plain == NULL && type->dtype != DTYPE_NONE) {
+    bool bits = cast != DTYPE_NONE && strcmp(dtype_info(cast)->numpy, type->name) == 0;
+    DType has = bits ? cast : type->dtype;
+    Tensor *plain = has == DTYPE_NONE ? NULL : tensor_new(ctx, arena, has, h->rank, h->extent);
+    if (plain == NULL && has != DTYPE_NONE) {
         return NULL;
     }
     char *elements = plain != NULL ? plain->data : arena_alloc(arena, data.n + 1);
@@ -487,7 +490,7 @@ Tensor *npy_parse(Ctx *ctx, Arena *arena, const char *path, Str bytes, DType cas
     for (size_t k = 0; type->dtype == DTYPE_BOOL && k < data.n; k++) {
         elements[k] = elements[k] != 0; /* any other byte is no C bool */
     }
-    if (plain != NULL && (cast == DTYPE_NONE || cast == type->dtype)) {
+    if (plain != NULL && (cast == DTYPE_NONE || cast == has)) {
         return plain;
     }
     Tensor *t = tensor_new(ctx, arena, cast, h->rank, h->extent);
@@ -499,10 +502,7 @@ Tensor *npy_parse(Ctx *ctx, Arena *arena, const char *path, Str bytes, DType cas
 
 Str npy_header(Arena *arena, DType dtype, uint32_t rank, const int64_t *extent)
 {
-    const char *name = NULL;
-    for (size_t k = 0; k < sizeof types / sizeof types[0]; k++) {
-        name = types[k].dtype == dtype ? types[k].name : name;
-    }
+    const char *name = dtype_info(dtype)->numpy;
     Text header;
     text_init(&header, arena);
     text_printf(&header, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NumPy's .npy files: versions 1.0 to 3.0, C and Fortran order, either order of bytes are read; version 1.0, C order, little
  * endian is written. Format: numpy/lib/format.py, "Format Version 1.0". NumPy itself has no bf16; ml_dtypes, which adds it,
- * saves it as 'V2', two bytes without a meaning, and that is what is read and written here. */
+ * saves it as 'V2', two bytes without a meaning, and that is what is read and written here; floats of 8 bits are 'V1', which is
+ * u8 unless somebody knows better. */
 #ifndef DRIVER_NPY_H
 #define DRIVER_NPY_H
 

@@ -238,6 +238,10 @@ static Tensor *make_argument(Ctx *ctx, Arena *arena, const Head *h, const Param 
                              const RunValue *v, uint32_t tensor, const int64_t *dims)
 {
     if (v->array != NULL) {
+        if (v->array->dtype == DTYPE_U8 && dtype_is_half(p->dtype) &&
+            dtype_bytes(p->dtype) == 1) {
+            v->array->dtype = p->dtype; /* files have patterns */
+        }
         if (v->array->dtype != p->dtype) {
             Diagnostic *e = diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
                                        "'%s' is %s, its array is %s", p->name->text,

@@ -22,6 +22,9 @@ bool number_is_zero(Number n)
 /* `v` rounded to a float type of fewer digits, to nearest even. */
 static double round_binary(double v, DType t)
 {
+    if (isinf(v) && dtype_info(t)->beyond == BEYOND_FINITE) {
+        return copysign(dtype_most(t), v);
+    }
     if (!isfinite(v) || v == 0) {
         return v;
     }
@@ -30,7 +33,11 @@ static double round_binary(double v, DType t)
     int unit = exponent - dtype_info(t)->fraction - 1;
     unit = unit < least ? least : unit;
     double r = ldexp(nearbyint(ldexp(v, -unit)), unit);
-    return fabs(r) > dtype_most(t) ? copysign((double)INFINITY, v) : r;
+    if (fabs(r) <= dtype_most(t)) {
+        return r;
+    }
+    bool infinite = dtype_info(t)->beyond == BEYOND_INFINITE;
+    return copysign(infinite ? (double)INFINITY : dtype_most(t), v);
 }
 
 static double round_to(double v, DType t)
@@ -65,9 +72,11 @@ int64_t integer_of_bits(DType t, uint64_t v)
 
 /* ---- patterns of short floats ---- */
 
+/* Of infinity; of the NaN of a type that has none. */
 static uint32_t infinite_bits(const DTypeInfo *x)
 {
-    return ((1u << x->exponent) - 1) << x->fraction;
+    uint32_t top = ((1u << x->exponent) - 1) << x->fraction;
+    return x->beyond == BEYOND_FINITE ? top | ((1u << x->fraction) - 1) : top;
 }
 
 uint32_t number_bits(DType t, double v)
@@ -98,7 +107,8 @@ double number_of_bits(DType t, uint32_t bits)
                    ? ldexp(low, dtype_unit(t))
                    : ldexp(low + (1u << x->fraction), dtype_unit(t) + (int)exponent - 1);
     if (size >= infinite_bits(x)) {
-        v = low == 0 ? (double)INFINITY : (double)NAN;
+        v = size == infinite_bits(x) && x->beyond != BEYOND_FINITE ? (double)INFINITY
+                                                                   : (double)NAN;
     }
     return size == bits ? v : -v;
 }

@@ -105,8 +105,8 @@ DType dtype_part(DType t)
     return !dtype_is_complex(t) ? t : t == dtype_complex(DTYPE_F64) ? DTYPE_F64 : DTYPE_F32;
 }
 
-/* The exponent of the largest number of a float type. */
-static int top_exponent(const DTypeInfo *x)
+/* What is added to the exponents of a float type, so that they are not below 0. */
+static int bias_of(const DTypeInfo *x)
 {
     return (1 << (x->exponent - 1)) - 1;
 }
@@ -114,7 +114,8 @@ static int top_exponent(const DTypeInfo *x)
 double dtype_most(DType t)
 {
     const DTypeInfo *x = &table[t];
-    return ldexp(2 - ldexp(1, -x->fraction), top_exponent(x));
+    return x->beyond == BEYOND_FINITE ? ldexp(2 - ldexp(2, -x->fraction), bias_of(x) + 1)
+                                      : ldexp(2 - ldexp(1, -x->fraction), bias_of(x));
 }
 
 double dtype_epsilon(DType t)
@@ -124,7 +125,7 @@ double dtype_epsilon(DType t)
 
 int dtype_unit(DType t)
 {
-    return 1 - top_exponent(&table[t]) - table[t].fraction;
+    return 1 - bias_of(&table[t]) - table[t].fraction;
 }
 
 int64_t dtype_lowest(DType t)
@@ -142,7 +143,9 @@ bool dtype_widens(DType from, DType to)
     const DTypeInfo *a = &table[from], *b = &table[to];
     if (dtype_is_float(from) || dtype_is_complex(from)) {
         bool family = b->is == DTYPE_IS_COMPLEX || b->is == a->is;
-        return family && a->exponent <= b->exponent && a->fraction <= b->fraction;
+        bool infinite = a->beyond == BEYOND_FINITE || b->beyond != BEYOND_FINITE;
+        return family && infinite && a->exponent <= b->exponent && a->fraction <= b->fraction &&
+               dtype_most(from) <= dtype_most(to);
     }
     if (dtype_is_int(from)) {
         return dtype_is_int(to) && a->fraction <= b->fraction &&
@@ -171,18 +174,60 @@ DType dtype_narrower(DType t)
 static const struct {
     const char *name, *ours;
 } others[] = {
-    {"float64", "f64"},   {"double", "f64"},      {"float32", "f32"},  {"float", "f32"},
-    {"single", "f32"},    {"float16", "f16"},     {"half", "f16"},     {"bfloat16", "bf16"},
-    {"int32", "i32"},     {"int", "i32"},         {"int64", "i64"},    {"long", "i64"},
-    {"int32_t", "i32"},   {"int64_t", "i64"},     {"bool_", "bool"},   {"boolean", "bool"},
-    {"complex64", "c64"}, {"complex128", "c128"}, {"complex", "c128"}, {"real", "f64"},
-    {"fp64", "f64"},      {"fp32", "f32"},        {"fp16", "f16"},     {"F64", "f64"},
-    {"F32", "f32"},       {"cfloat", "c64"},      {"cdouble", "c128"}, {"s32", "i32"},
-    {"s64", "i64"},       {"f8", "f64"},          {"f4", "f32"},       {"f2", "f16"},
-    {"i4", "i32"},        {"int8", "i8"},         {"uint8", "u8"},     {"int16", "i16"},
-    {"uint16", "u16"},    {"uint32", "u32"},      {"int8_t", "i8"},    {"uint8_t", "u8"},
-    {"int16_t", "i16"},   {"uint16_t", "u16"},    {"uint32_t", "u32"}, {"byte", "u8"},
-    {"short", "i16"},     {"s8", "i8"},           {"s16", "i16"},      {"c8", "c64"},
+    {"float64", "f64"},
+    {"double", "f64"},
+    {"float32", "f32"},
+    {"float", "f32"},
+    {"single", "f32"},
+    {"float16", "f16"},
+    {"half", "f16"},
+    {"bfloat16", "bf16"},
+    {"int32", "i32"},
+    {"int", "i32"},
+    {"int64", "i64"},
+    {"long", "i64"},
+    {"int32_t", "i32"},
+    {"int64_t", "i64"},
+    {"bool_", "bool"},
+    {"boolean", "bool"},
+    {"complex64", "c64"},
+    {"complex128", "c128"},
+    {"complex", "c128"},
+    {"real", "f64"},
+    {"fp64", "f64"},
+    {"fp32", "f32"},
+    {"fp16", "f16"},
+    {"F64", "f64"},
+    {"F32", "f32"},
+    {"cfloat", "c64"},
+    {"cdouble", "c128"},
+    {"s32", "i32"},
+    {"s64", "i64"},
+    {"f4", "f32"},
+    {"f2", "f16"},
+    {"i4", "i32"},
+    {"float8_e4m3", "f8e4m3"},
+    {"float8_e5m2", "f8e5m2"},
+    {"float8_e4m3fn", "f8e4m3fn"},
+    {"e4m3", "f8e4m3"},
+    {"e5m2", "f8e5m2"},
+    {"fp8", "f8e4m3"},
+    {"f8", "f8e4m3"},
+    {"int8", "i8"},
+    {"uint8", "u8"},
+    {"int16", "i16"},
+    {"uint16", "u16"},
+    {"uint32", "u32"},
+    {"int8_t", "i8"},
+    {"uint8_t", "u8"},
+    {"int16_t", "i16"},
+    {"uint16_t", "u16"},
+    {"uint32_t", "u32"},
+    {"byte", "u8"},
+    {"short", "i16"},
+    {"s8", "i8"},
+    {"s16", "i16"},
+    {"c8", "c64"},
     {"c16", "c128"},
 };
 

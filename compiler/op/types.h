@@ -29,7 +29,12 @@ typedef enum DTypeIs {
 } DTypeIs;
 
 /* What becomes of a number beyond the largest. */
-typedef enum DTypeBeyond { BEYOND_WRAPS, BEYOND_INFINITE } DTypeBeyond;
+typedef enum DTypeBeyond {
+    BEYOND_WRAPS,
+    BEYOND_INFINITE,
+    BEYOND_SATURATES,
+    BEYOND_FINITE
+} DTypeBeyond;
 
 /* A row of types.def, which says what each column is. */
 typedef struct DTypeInfo {

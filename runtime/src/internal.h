@@ -112,7 +112,7 @@ typedef struct DtypeRow {
     uint8_t alignment;
 } DtypeRow;
 
-#define DTYPE_ROWS (TDSL_U32 + 1)
+#define DTYPE_ROWS (TDSL_F8E4M3FN + 1)
 extern const DtypeRow tdsl_dtype_rows[DTYPE_ROWS];
 
 static inline const DtypeRow *dtype_row(int32_t dtype)

@@ -57,6 +57,9 @@ static bool dtype_fits(int32_t dtype, int32_t native)
         return native == NRT_DTYPE_UINT8 || native == NRT_DTYPE_INT8;
     case TDSL_I16:
     case TDSL_U16:
+    case TDSL_F8E4M3:
+    case TDSL_F8E5M2:
+    case TDSL_F8E4M3FN:
     case TDSL_F64:
     case TDSL_C128:
         return false;

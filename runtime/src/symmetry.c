@@ -21,10 +21,12 @@ typedef struct Form {
 } Form;
 
 static const Form forms[DTYPE_ROWS] = {
-    [TDSL_F64] = {8, 11},  [TDSL_F32] = {4, 8}, [TDSL_F16] = {2, 5},  [TDSL_BF16] = {2, 8},
-    [TDSL_I32] = {4, 0},   [TDSL_I64] = {8, 0}, [TDSL_BOOL] = {1, 0}, [TDSL_C64] = {4, 8},
-    [TDSL_C128] = {8, 11}, [TDSL_I8] = {1, 0},  [TDSL_U8] = {1, 0},   [TDSL_I16] = {2, 0},
-    [TDSL_U16] = {2, 0},   [TDSL_U32] = {4, 0}};
+    [TDSL_F64] = {8, 11},   [TDSL_F32] = {4, 8},     [TDSL_F16] = {2, 5},
+    [TDSL_BF16] = {2, 8},   [TDSL_I32] = {4, 0},     [TDSL_I64] = {8, 0},
+    [TDSL_BOOL] = {1, 0},   [TDSL_C64] = {4, 8},     [TDSL_C128] = {8, 11},
+    [TDSL_I8] = {1, 0},     [TDSL_U8] = {1, 0},      [TDSL_I16] = {2, 0},
+    [TDSL_U16] = {2, 0},    [TDSL_U32] = {4, 0},     [TDSL_F8E4M3] = {1, 4},
+    [TDSL_F8E5M2] = {1, 5}, [TDSL_F8E4M3FN] = {1, 6} /* one NaN */};
 
 /* At the upper end of 64 bits, so that integers wrap as their type does; little-endian, as all machines that kernels run on. */
 static uint64_t bits_at(const tdsl_tensor *tensor, Form form, size_t number)

@@ -31,7 +31,7 @@ typedef struct Case {
 
 static size_t size_of(int32_t dtype)
 {
-    static const size_t size[] = {0, 8, 4, 2, 2, 4, 8, 1, 8, 16, 1, 1, 2, 2, 4};
+    static const size_t size[] = {0, 8, 4, 2, 2, 4, 8, 1, 8, 16, 1, 1, 2, 2, 4, 1, 1, 1};
     return size[dtype];
 }
 

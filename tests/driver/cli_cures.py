@@ -46,7 +46,7 @@ def a_value_that_is_none_of_a_list_is_answered_with_the_list():
     done = tdslc("t.tdsl", "--emit=asm", status=2).messages
     assert "c path dot json" in done and "cc -S" in done, done
     assert "'f64'" in tdslc("-e", "i", "--shape=2", "--dtype=float64", status=1).messages
-    assert "f64 f32 f16 bf16 i32 i64 bool c64 c128 i8 u8 i16 u16 u32" in tdslc("-e", "i", "--shape=2", "--dtype=u9", status=1).messages
+    assert "f64 f32 f16 bf16 i32 i64 bool c64 c128 i8 u8 i16 u16 u32 f8e4m3 f8e5m2 f8e4m3fn" in tdslc("-e", "i", "--shape=2", "--dtype=u9", status=1).messages
     assert "'f32'" in tdsl_run("-e", "i", "--shape=2", "--dtype=float32", "ones", status=2).messages
     assert "-D n=512" in tdslc("-D", "n", "512", "t.tdsl", status=2).messages
     assert "DIM=N" in tdslc("-D", "n", "t.tdsl", status=2).messages

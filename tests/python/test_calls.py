@@ -27,6 +27,8 @@ kernel large(A: f64[m, n], B: f64[n, m]) -> (R: f64[m]) {
     U[i,k] = S[i,j] * S[j,k];
     R[i] = sum[k](U[i,k] * S[k,i]);
 }
+kernel short(x: i8[n], p: u16[n], t: i16) -> (R: i32[n], S: u8[n]) { R[i] = x[p[i]] * t; S[i] = u8(x[i] - 1); }
+kernel quarter(x: f8e4m3[n], y: f8e5m2[n]) -> (R: f8e4m3[n], S: f8e5m2[n]) { R[i] = x[i] / 4; S[i] = y[i]; }
 kernel spread(x: f64) -> (R: f64) { R = x * extent(times); }
 """
 
@@ -145,6 +147,29 @@ class Calls(unittest.TestCase):
                 got = door(x)
                 self.assertEqual((got.dtype, got.astype("f8").tolist()), (x.dtype, [0, 1, 4, 9]))
         self.assertEqual(f.type, "bf16")
+
+    def test_short_integers(self):
+        x, p = np.array([-128, 127, 5, 0], "i1"), np.array([3, 2, 1, 0], "u2")
+        for _ in range(3):
+            r, s = self.p.short(x, p, 300)
+            self.assertEqual((r.dtype, r.tolist()), (np.int32, [0, 1500, 38100, -38400]))
+            self.assertEqual((s.dtype, s.tolist()), (np.uint8, [127, 126, 4, 255]))
+        with self.assertRaises(tdsl.ArgumentError):
+            self.p.short(x, p, 40000)
+        with self.assertRaises(tdsl.DtypeError):
+            self.p.short(x.view("u1"), p, 1)
+
+    def test_floats_of_8_bits(self):
+        x = np.array([0x38, 0xb8, 0x40, 0x7f], "u1")  # 1, -1, 2, NaN
+        for _ in range(3):
+            r, s = self.p.quarter(x, x)
+            self.assertEqual((r.view("u1").tolist()[:3], s.view("u1").tolist()[:3]), ([0x28, 0xa8, 0x30], x.tolist()[:3]))
+        try:
+            import ml_dtypes
+        except ImportError:
+            return
+        r, s = self.p.quarter(x.view(ml_dtypes.float8_e4m3), x.view(ml_dtypes.float8_e5m2))
+        self.assertEqual((r.dtype, r.astype("f4").tolist()[:3], s.dtype), (ml_dtypes.float8_e4m3, [0.25, -0.25, 0.5], ml_dtypes.float8_e5m2))
 
     def test_types_are_told_apart(self):
         for _ in range(2):

@@ -268,23 +268,6 @@ const char *help_gather(Helpers *h, DType t, uint32_t n)
     return name;
 }
 
-/* ---- floats that are storage ---- */
-
-const char *help_loads(Helpers *h, DType t)
-{
-    return help_fixed(h, str_format(h->arena, "tdsl_float_of_%s", dtype_name(t)));
-}
-
-const char *help_stores(Helpers *h, DType t)
-{
-    return help_fixed(h, str_format(h->arena, "tdsl_%s_of_float", dtype_name(t)));
-}
-
-const char *help_rounds(Helpers *h, DType t)
-{
-    return help_fixed(h, str_format(h->arena, "tdsl_nearest_%s", dtype_name(t)));
-}
-
 /* ---- conversions ---- */
 
 static const char *narrow_helper(Helpers *h, const char *name, const char *type,
@@ -331,8 +314,9 @@ static const char *cast_to_half(Helpers *h, DType from, DType to, const char *na
     const char *round = help_rounds(h, to);
     const char *single = "(float)x";
     const DTypeInfo *in = dtype_info(from);
-    bool shorter = in->exponent == 0 && in->fraction <= dtype_info(DTYPE_F32)->fraction + 1;
-    if (from == DTYPE_F64 || (to == DTYPE_BF16 && dtype_is_int(from) && !shorter)) {
+    const double held = 0x1p24; /* up to here f32 holds all integers */
+    bool beyond = dtype_is_int(from) && in->fraction > 24 && dtype_most(to) > held;
+    if (from == DTYPE_F64 || beyond) {
         const char *cut = help_fixed(h, "tdsl_cut_to_float");
         bool whole = dtype_computes(from) == DTYPE_I64;
         const char *wide = from == DTYPE_F64 ? "x"

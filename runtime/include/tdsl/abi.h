@@ -86,8 +86,8 @@ typedef struct tdsl_kernel_info tdsl_kernel_info;
 
 #define TDSL_ABI_VERSION 6
 
-/* Element types. Complex numbers are (real, imaginary) pairs; bool is one byte, 0 or 1; f16 and bf16 are
- * their 16-bit patterns. */
+/* Element types. Complex numbers are (real, imaginary) pairs; bool is one byte, 0 or 1; f16, bf16 and
+ * floats of 8 bits are their patterns. */
 typedef enum tdsl_dtype {
     TDSL_F64 = 1,
     TDSL_F32 = 2,
@@ -102,7 +102,10 @@ typedef enum tdsl_dtype {
     TDSL_U8 = 11,
     TDSL_I16 = 12,
     TDSL_U16 = 13,
-    TDSL_U32 = 14
+    TDSL_U32 = 14,
+    TDSL_F8E4M3 = 15, /* 8 bits: largest 240, infinities */
+    TDSL_F8E5M2 = 16,
+    TDSL_F8E4M3FN = 17 /* largest 448, no infinity */
 } tdsl_dtype;
 
 typedef enum tdsl_role {

@@ -43,7 +43,8 @@ static int dtype_of(const Py_buffer *view)
 
 static bool is_aligned(const Py_buffer *view, int dtype)
 {
-    static const unsigned char alignment[] = {1, 8, 4, 2, 2, 4, 8, 1, 4, 8, 1, 1, 2, 2, 4};
+    static const unsigned char alignment[] = {1, 8, 4, 2, 2, 4, 8, 1, 4,
+                                              8, 1, 1, 2, 2, 4, 1, 1, 1};
     return ((uintptr_t)view->buf & (alignment[dtype] - 1U)) == 0;
 }
 

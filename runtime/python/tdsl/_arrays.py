@@ -6,23 +6,25 @@ from ._errors import ArgumentError, CopyWarning, DtypeError, warn
 
 # By the number in tdsl/abi.h.
 NAMES = {1: "f64", 2: "f32", 3: "f16", 4: "bf16", 5: "i32", 6: "i64", 7: "bool", 8: "c64", 9: "c128",
-         10: "i8", 11: "u8", 12: "i16", 13: "u16", 14: "u32"}
+         10: "i8", 11: "u8", 12: "i16", 13: "u16", 14: "u32", 15: "f8e4m3", 16: "f8e5m2", 17: "f8e4m3fn"}
 _NUMPY = {"f64": "float64", "f32": "float32", "f16": "float16", "i32": "int32", "i64": "int64", "bool": "bool",
           "c64": "complex64", "c128": "complex128", "i8": "int8", "u8": "uint8", "i16": "int16", "u16": "uint16", "u32": "uint32"}
+SHORT = {"f8e4m3": "float8_e4m3", "f8e5m2": "float8_e5m2", "f8e4m3fn": "float8_e4m3fn", "bf16": "bfloat16"}  # of ml_dtypes
 _HOST = 1, 3, 11, 13  # DLPack's numbers: the CPU, and what a CPU reads of CUDA's and ROCm's host memory
-_TDSL = {name: ours for ours, name in _NUMPY.items()}
+_PATTERNS = [name for name in SHORT if name != "bf16"]
+_TDSL = {name: ours for ours, name in (_NUMPY | {ours: SHORT[ours] for ours in _PATTERNS}).items()}
 
 
 @functools.lru_cache(maxsize=None)
 def dtype_of(name):
-    """NumPy's dtype for a type of the language. bf16 is that of ml_dtypes, or V2 where that package is not installed."""
+    """NumPy's dtype for a type of the language. bf16 and floats of 8 bits are those of ml_dtypes; where that package is not installed, V2 and uint8."""
     import numpy as np
-    if name == "bf16":
+    if name in SHORT:
         try:
             import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
-        except ImportError:
-            return np.dtype("V2")
-        return np.dtype(ml_dtypes.bfloat16)
+            return np.dtype(getattr(ml_dtypes, SHORT[name]))
+        except (ImportError, AttributeError):
+            return np.dtype("V2" if name == "bf16" else "u1")
     return np.dtype(_NUMPY[name])
 
 
@@ -36,10 +38,15 @@ def name_of(dtype):
     return "bf16" if is_bf16(dtype) else _TDSL.get(dtype.name)
 
 
+def is_of(dtype, name):
+    """Does a NumPy dtype have elements of a type of the language? Floats of 8 bits may be their patterns."""
+    return name_of(dtype) == name or (name in _PATTERNS and dtype.name == "uint8")
+
+
 def to_dtype(dtype):
     """A dtype from a name of the language or from whatever NumPy takes."""
     import numpy as np
-    if isinstance(dtype, str) and (dtype in _NUMPY or dtype == "bf16"):
+    if isinstance(dtype, str) and (dtype in _NUMPY or dtype in SHORT):
         return dtype_of(dtype)
     try:
         return np.dtype(dtype)
@@ -155,7 +162,7 @@ def scalar(x, name, argument):
     """A number as an array without dimensions, in a type of the language; nothing is cut off."""
     import numpy as np
     wanted = dtype_of(name)
-    whole = type(x) is int and wanted.kind in "iu"
+    whole = type(x) is int and wanted.kind in "iu" and name not in SHORT
     if whole and not np.iinfo(wanted).min <= x <= np.iinfo(wanted).max:
         raise ArgumentError(f"argument {argument!r}: {x} does not fit {name}", argument)
     a = np.asarray(x, dtype=wanted if whole else None)
@@ -164,11 +171,11 @@ def scalar(x, name, argument):
     if name == "bf16":
         if is_bf16(a.dtype):
             return a
-        if wanted.kind == "V" and wanted.name != "bfloat16":
-            raise DtypeError(f"argument {argument!r} is bf16: its numbers need the package ml_dtypes", argument)
+    if name in SHORT and wanted.name != SHORT[name]:
+        raise DtypeError(f"argument {argument!r} is {name}: its numbers need the package ml_dtypes", argument)
     if isinstance(x, (bool, int, float, complex)):
         order = "biufc" if name != "bool" else "b"
-        if order.find(a.dtype.kind) > order.find("f" if name == "bf16" else wanted.kind) or a.dtype.kind not in order:
+        if order.find(a.dtype.kind) > order.find("f" if name in SHORT else wanted.kind) or a.dtype.kind not in order:
             raise DtypeError(f"argument {argument!r} is {name}, not {type(x).__name__}", argument)
     elif not (a.dtype.kind in "biufc" and (np.can_cast(a.dtype, wanted, "same_kind"))):
         raise DtypeError(f"argument {argument!r} is {name}, not {a.dtype}", argument)

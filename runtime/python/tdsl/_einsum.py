@@ -408,7 +408,8 @@ def expression(equation: Any, *operands: Any, dtype: Any = None, threads: int | 
     shapes = [x.shape if hasattr(x, "shape") else x for x in operands]
     if dtype is None:
         dtype = _common_dtype([as_array(a, k) for k, a in enumerate(arrays)], None, "safe") if arrays else "f64"
-    type_name = name_of(to_dtype(dtype))
-    if type_name is None:
+    wanted = to_dtype(dtype)
+    type_name = name_of(wanted)
+    if type_name is None or wanted.name in _NARROW:  # what is summed of short integers is another type
         raise DtypeError(f"{dtype} is no element type of kernels", "dtype")
     return Expression(equation, _equation.shapes_of(shapes), type_name, threads, optimize)

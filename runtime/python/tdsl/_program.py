@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any, Iterator
 
 from . import _cache, _tools
-from ._arrays import Ready, as_array, is_bf16, is_plain, key_of, name_of, overlap, plain, scalar
+from ._arrays import SHORT, Ready, as_array, is_of, is_plain, key_of, overlap, plain, scalar
 from ._calls import Calls, fast, run_of
 from ._errors import ArgumentError, CallError, CCompilerError, CompileError, CompileWarning, DtypeError, FileError, OverlapError, ShapeError, warn as warn_caller
 from ._extents import complete, sizes
@@ -128,7 +128,7 @@ def bind(kernel, arrays, given):
 
 
 def _check_dtype(kernel, arg, a):
-    if not (is_bf16(a.dtype) if arg.type == "bf16" else name_of(a.dtype) == arg.type):
+    if not is_of(a.dtype, arg.type):
         raise DtypeError(f"argument {arg.name!r} of {kernel.name} is {arg.type}, not {a.dtype}", arg.name)
 
 
@@ -249,7 +249,7 @@ class Kernel(Calls):
                 raise DtypeError(f"argument {arg.name!r} of {self.name} is updated in place: an array of NumPy, not {type(x).__name__}", arg.name)
             if not x.flags.writeable:
                 raise ArgumentError(f"argument {arg.name!r} of {self.name} is updated in place, and is read-only", arg.name)
-        elif isinstance(x, (list, tuple, int, float, complex)) and arg.type != "bf16":
+        elif isinstance(x, (list, tuple, int, float, complex)) and arg.type not in SHORT:
             x = np.asarray(x, dtype=arg.dtype)
         a = as_array(x, arg.name)
         _check_dtype(self, arg, a)

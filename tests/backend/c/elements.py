@@ -3,7 +3,7 @@
 """Every element type cast to every other one, and integers of 8 bits through every operation that takes them, all 256 of them: what
 the C and the interpreter make is what a model says that computes with fractions and whole numbers.
 
-    elements.py --tdsl-run PATH
+    elements.py --tdsl-run PATH [--only TYPE]
 """
 import argparse
 import math
@@ -39,12 +39,23 @@ class Element:
         self.bias = (1 << self.exponent - 1) - 1 if self.exponent else 0
 
     def most(self):
+        if self.beyond == "FINITE":
+            return (2 - Fraction(2, 1 << self.fraction)) * 2 ** (self.bias + 1)
         return (2 - Fraction(1, 1 << self.fraction)) * 2 ** self.bias
+
+    def of_pattern(self, bits):
+        sign, top, low = bits >> self.exponent + self.fraction, bits >> self.fraction & (1 << self.exponent) - 1, bits & (1 << self.fraction) - 1
+        last = top == (1 << self.exponent) - 1
+        if last and (self.beyond != "FINITE" or low == (1 << self.fraction) - 1):
+            v = math.inf if low == 0 else math.nan
+        else:
+            v = Fraction(low + (1 << self.fraction if top else 0)) * Fraction(2) ** (max(top, 1) - self.bias - self.fraction)
+        return -v if sign else v
 
     def round(self, v):
         """The float that is nearest to v, to even in the middle."""
         if not isinstance(v, Fraction):
-            return v  # not finite
+            return self.end(v > 0) if self.beyond == "FINITE" and v == v else v  # not finite
         if v == 0:
             return v
         e = max(v.numerator.bit_length() - v.denominator.bit_length() - 1, 1 - self.bias)
@@ -52,7 +63,12 @@ class Element:
             e += 1
         unit = Fraction(2) ** (e - self.fraction)
         near = round(v / unit) * unit  # Python's round is to even
-        return near if abs(near) <= self.most() else (math.inf if v > 0 else -math.inf)
+        return near if abs(near) <= self.most() else self.end(v > 0)
+
+    def end(self, positive):
+        """What is beyond the largest number."""
+        end = math.inf if self.beyond == "INFINITE" else self.most()
+        return end if positive else -end
 
     def of(self, v):
         """What a value becomes: a number, exactly, or NaN or an infinity."""
@@ -69,6 +85,8 @@ class Element:
         """Of an array, exactly."""
         if self.exact:
             return [int(v) for v in array]
+        if self.kind == "FLOAT" and self.bytes == 1:
+            return [self.of_pattern(int(bits)) for bits in array.view(np.uint8)]
         if self.name == "bf16":
             array = (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
         with np.errstate(invalid="ignore"):
@@ -81,6 +99,8 @@ class Element:
             return (bits & 1).astype(np.bool_)
         if self.name == "bf16":
             return bits.view("V2")
+        if self.kind == "FLOAT" and self.bytes == 1:
+            return bits
         return bits.view(f"{dict(FLOAT='f', INT='i', UINT='u')[self.kind]}{self.bytes}")
 
 
@@ -134,12 +154,13 @@ class Tests:
                     k = next(k for k, (a, b) in enumerate(zip(got, values)) if not same([a], [b]))
                     print(f"FAILED {what}, {target}, {name}: element {k} is {got[k]}, not {values[k]}")
 
-    def casts(self, e):
+    def casts(self, e, only=None):
+        others = [t for t in ELEMENTS if only in (None, e.name, t.name)]
         array = e.array(patterns(e))
         x = e.numbers(array)
-        heads = ", ".join(f"to_{t.name}: {t.name}[n]" for t in ELEMENTS)
-        body = " ".join(f"to_{t.name}[i] = {t.name}(x[i]);" for t in ELEMENTS)
-        self.run(f"casts of {e.name}", f"kernel k(x: {e.name}[n]) -> ({heads}) {{ {body} }}\n", array, {f"to_{t.name}": (t, [t.of(v) for v in x]) for t in ELEMENTS})
+        heads = ", ".join(f"to_{t.name}: {t.name}[n]" for t in others)
+        body = " ".join(f"to_{t.name}[i] = {t.name}(x[i]);" for t in others)
+        self.run(f"casts of {e.name}", f"kernel k(x: {e.name}[n]) -> ({heads}) {{ {body} }}\n", array, {f"to_{t.name}": (t, [t.of(v) for v in x]) for t in others})
 
     def maps(self, e):
         array = e.array(patterns(e))
@@ -156,11 +177,13 @@ class Tests:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tdsl-run", required=True)
+    parser.add_argument("--only", help="casts to and from this type")
+    a = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        tests = Tests(parser.parse_args().tdsl_run, folder)
-        for e in share(ELEMENTS, 3):
-            tests.casts(e)
-            if e.exact and e.kind != "BOOL":
+        tests = Tests(a.tdsl_run, folder)
+        for e in share(ELEMENTS, 3) if a.only is None else ELEMENTS:
+            tests.casts(e, a.only)
+            if a.only is None and e.exact and e.kind != "BOOL":
                 tests.maps(e)
     print(f"{tests.count - tests.failed} passed, {tests.failed} failed")
     return tests.failed > 0

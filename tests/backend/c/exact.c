@@ -26,7 +26,7 @@ static int64_t extent_of(const tdsl_kernel_info *k, const int64_t *dims, int64_t
 
 static void *array_of(const tdsl_kernel_info *k, const tdsl_arg_info *a, const int64_t *dims)
 {
-    static const size_t bytes[] = {0, 8, 4, 2, 2, 4, 8, 1, 8, 16, 1, 1, 2, 2, 4};
+    static const size_t bytes[] = {0, 8, 4, 2, 2, 4, 8, 1, 8, 16, 1, 1, 2, 2, 4, 1, 1, 1};
     size_t size = bytes[a->dtype];
     for (int32_t d = 0; d < a->rank; d++) {
         const tdsl_extent *e = &a->extents[d];
