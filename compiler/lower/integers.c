@@ -457,6 +457,35 @@ static bool has_integers(const Kernel *k)
     return any;
 }
 
+static bool is_storage(DType t)
+{
+    return dtype_is_int(t) && dtype_computes(t) != t;
+}
+
+/* Integers that are storage would have to wrap around, which f32 does not. */
+static void refuse_storage(Integers *s)
+{
+    StmtWalk w;
+    ExprWalk v;
+    for (BufRef i = 0; i < s->from->bufs.n; i++) {
+        const Buffer *b = &s->from->bufs.at[i];
+        s->at = b->span;
+        if (is_storage(b->dtype)) {
+            (void)refuse(
+                s, str_format(s->arena, "%s (of '%s')", dtype_name(b->dtype), b->name->text));
+        }
+    }
+    for (const Stmt *t = tile_first(&w, s->from->body, s->from->n_body); t != NULL;
+         t = tile_next(&w)) {
+        s->at = t->span;
+        for (const Expr *e = expr_first(&v, t->value); e != NULL; e = expr_next(&v)) {
+            if (is_storage(e->dtype)) {
+                (void)refuse(s, dtype_name(e->dtype));
+            }
+        }
+    }
+}
+
 static void change_buffers(Integers *s)
 {
     Kernel *to = s->to;
@@ -482,6 +511,10 @@ Kernel *lower_integers(const Target *target, Ctx *ctx, Arena *arena, const Kerne
     Integers s = {.ctx = ctx, .arena = arena, .target = target, .from = k};
     if (k->dims.list.n > 0 || !has_integers(k)) {
         return (Kernel *)(uintptr_t)k;
+    }
+    refuse_storage(&s);
+    if (s.failed) {
+        return NULL;
     }
     s.to = kernel_like(arena, k);
     change_buffers(&s);

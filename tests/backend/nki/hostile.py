@@ -168,6 +168,8 @@ class Hostile(unittest.TestCase):
                 ("kernel k(A: f64[4]) -> (C: f64[4]) { C[i] = A[i]; }", "1:10", "E0501", "f64 (of 'A')"),
                 ("kernel k(A: i32[4]) -> (C: i32[4]) { C[i] = A[i] / 2; }", "1:45", "E0501", "'div' of i32"),
                 ("kernel k(A: i64[4]) -> (C: i64[4]) { C[i] = A[i] / 2; }", "1:45", "E0501", "'div' of i64"),
+                ("kernel k(A: i8[4]) -> (C: i8[4]) { C[i] = A[i]; }", "1:10", "E0501", "i8 (of 'A')"),
+                ("kernel k(A: i32[4]) -> (C: f32[4]) { C[i] = f32(u8(A[i] + 300)); }", "1:45", "E0501", "u8"),
                 ("kernel k(A: c128[4]) -> (C: c128[4]) { C[i] = A[i]; }", "1:10", "E0501", "c128 (of 'A')"),
                 ("kernel k(A: f32[0]) -> (C: f32[0]) { C[i] = A[i]; }", "1:10", "E0501", "empty tensors ('A' has extent 0)"),
                 ("kernel k(A: c64[4]) -> (C: c64[4]) { C[i] = sqrt(A[i]); }", "1:45", "E0501", "sqrt of complex numbers"),
