@@ -7,6 +7,9 @@
  *     exp2(x)    exp(x * log 2)                               log2(x)    log(x) * (1 / log 2)
  *     expm1(x)   the Taylor polynomial of degree 7 where |x| < 1/4 (its error is below 2^-29 of x); else exp(x) - 1
  *     log1p(x)   2 artanh(s), s = x / (2 + x), by a polynomial of degree 9 in s there (below 2^-31); else log(1 + x)
+ *     atan(x)    a polynomial of degree 8 in t^2, times t, of t = |x|, or of 1 / |x| and taken from pi / 2 where |x| > 1 (its error is below
+ *                2^-25); with the sign of x
+ *     atan2(y, x)    the same of the smaller magnitude over the larger one, taken from pi where x < 0; -0 counts as 0
  *
  * round, floor, ceil and finite are exact; the others have the accuracy of the machine's exp and log, of exp2 also the rounding of its
  * argument, 2^-24 |x|. */
@@ -19,6 +22,9 @@
 #define WHOLE    8388608.0 /* 2^23: f32 from here on are whole */
 #define NEAR     0.25
 #define LOG_OF_2 0.69314718055994530942
+#define PI       3.14159265358979323846
+#define FAR                                                                                    \
+    0x1p42 /* reciprocals of larger numbers are none that a machine must have: atan is pi / 2 there */
 
 /* A value over the labels of the spec, and how those read it. */
 typedef struct Read {
@@ -31,9 +37,14 @@ typedef struct Writer {
     NodeSpec *s;
 } Writer;
 
+static Read operand_at(const Writer *w, uint32_t k)
+{
+    return (Read){w->s->operand[k], w->s->access[k]};
+}
+
 static Read operand_of(const Writer *w)
 {
-    return (Read){w->s->operand[0], w->s->access[0]};
+    return operand_at(w, 0);
 }
 
 static Read number(const Writer *w, double v)
@@ -187,6 +198,49 @@ static void write_log1p(const Writer *w)
     become_either(w, is_near, near, far);
 }
 
+/* The arc of a tangent from 0 to 1. */
+static Read arc_of(const Writer *w, Read t)
+{
+    static const double c[] = {
+        0.9999999847670032,   -0.33333073349661146, 0.19992619439645218,
+        -0.14203644672574386, 0.10640934415201801,  -0.07504294746605389,
+        0.04269151608044025,  -0.01606862416362103, 0.0028498878173928155};
+    Read square = two(w, OP_MUL, t, t);
+    return two(w, OP_MUL, polynomial(w, square, sizeof c / sizeof c[0], c), t);
+}
+
+/* from - x where it holds, else x. */
+static Read turned(const Writer *w, Read holds, double from, Read x)
+{
+    Read begin = number(w, from), rest = two(w, OP_SUB, begin, x);
+    return either(w, holds, rest, x);
+}
+
+static void become_signed(const Writer *w, Read sign_of, Read x)
+{
+    Read zero = number(w, 0), below = is(w, OP_LT, sign_of, zero), other = one(w, OP_NEG, x);
+    become_either(w, below, other, x);
+}
+
+static void write_atan(const Writer *w)
+{
+    Read x = operand_of(w), size = one(w, OP_ABS, x), end = number(w, 1), far = number(w, FAR);
+    Read steep = is(w, OP_GT, size, end), most = two(w, OP_MIN, size, far);
+    Read inverse = two(w, OP_DIV, end, most), t = either(w, steep, inverse, size);
+    become_signed(w, x, turned(w, steep, PI / 2, arc_of(w, t)));
+}
+
+static void write_atan2(const Writer *w)
+{
+    Read y = operand_at(w, 0), x = operand_at(w, 1), zero = number(w, 0), end = number(w, 1);
+    Read up = one(w, OP_ABS, y), along = one(w, OP_ABS, x);
+    Read most = two(w, OP_MAX, up, along), least = two(w, OP_MIN, up, along);
+    Read none = is(w, OP_EQ, most, zero), by = either(w, none, end, most);
+    Read steep = is(w, OP_GT, up, along), left = is(w, OP_LT, x, zero);
+    Read arc = turned(w, steep, PI / 2, arc_of(w, two(w, OP_DIV, least, by)));
+    become_signed(w, y, turned(w, left, PI, arc));
+}
+
 static Verdict write_function(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
     const Writer w = {r, s};
@@ -194,7 +248,8 @@ static Verdict write_function(Rewriter *r, NodeSpec *s, NodeRef *done)
     static void (*const writers[OP_COUNT])(const Writer *) = {
         [OP_ROUND] = write_round, [OP_FLOOR] = write_floor,   [OP_CEIL] = write_floor,
         [OP_EXP2] = write_exp2,   [OP_LOG2] = write_log2,     [OP_EXPM1] = write_expm1,
-        [OP_LOG1P] = write_log1p, [OP_FINITE] = write_finite,
+        [OP_LOG1P] = write_log1p, [OP_FINITE] = write_finite, [OP_ATAN] = write_atan,
+        [OP_ATAN2] = write_atan2,
     };
     if (s->dtype != DTYPE_F32 || writers[s->op] == NULL) {
         return RULE_NO;

@@ -18,7 +18,7 @@ LINE = np.linspace(-6, 6, 1201)
 FUNCTIONS = {
     "floor": (np.floor, [*LINE, *EDGES], 0), "ceil": (np.ceil, [*LINE, *EDGES], 0), "round": (np.rint, [*LINE, *EDGES], 0),
     "finite": (lambda x: np.where(np.isinf(x), 0, x), [*LINE, *EDGES], 0), "exp2": (np.exp2, LINE, 6), "log2": (np.log2, np.abs(LINE) + 1e-3, 3),
-    "expm1": (np.expm1, [*LINE, *SMALL], 4), "log1p": (np.log1p, [*np.maximum(LINE, -0.9), *SMALL], 4),
+    "atan": (np.arctan, [*LINE, *SMALL, 1e10, -1e10, np.inf, -np.inf, np.nan, 1e-30], 4), "expm1": (np.expm1, [*LINE, *SMALL], 4), "log1p": (np.log1p, [*np.maximum(LINE, -0.9), *SMALL], 4),
 }
 
 
@@ -35,6 +35,22 @@ def check(tool, name, folder):
     near = np.abs(np.where(np.isfinite(wanted), y - wanted, 0)) <= units * np.spacing(np.abs(wanted).astype(np.float32))
     same = (y == wanted.astype(np.float32)) | (np.isnan(y) & np.isnan(wanted)) | (np.isfinite(wanted) & near)
     return None if same.all() else f"{name}({x[~same][:4]}) is {y[~same][:4]}, not {wanted[~same][:4]}"
+
+
+def check_angles(tool, folder):
+    """Of points in all directions, and on the axes."""
+    size = 10.0 ** np.random.default_rng(3).integers(-6, 7, 1201)
+    y, x = (np.append(size * f(LINE), at).astype(np.float32) for f, at in ((np.sin, [0, 0, 1, -1, 0, 2, -2]), (np.cos, [0, -1, 0, 0, 1, 2, -2])))
+    np.save(os.path.join(folder, "x.npy"), x)
+    np.save(os.path.join(folder, "y.npy"), y)
+    with open(os.path.join(folder, "f.tdsl"), "w", encoding="utf-8") as stream:
+        stream.write(f"kernel f(y: f32[{x.size}], x: f32[{x.size}]) -> (a: f32[{x.size}]) {{ a[i] = atan2(y[i], x[i]); }}\n")
+    done = subprocess.run([tool, "f.tdsl", "--target=emulator", "x=x.npy", "y=y.npy", "-o", "a=a.npy"], cwd=folder, capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        return done.stderr
+    a, wanted = np.load(os.path.join(folder, "a.npy")), np.arctan2(y.astype(np.float64), x)
+    far = np.abs(a - wanted) > 4 * np.spacing(np.abs(wanted).astype(np.float32))
+    return f"atan2({y[far][:4]}, {x[far][:4]}) is {a[far][:4]}, not {wanted[far][:4]}" if far.any() else None
 
 
 def check_whole(tool, folder):
@@ -69,9 +85,10 @@ def main():
             wrong = check(os.path.join(os.path.abspath(options.bin), "tdsl-run"), name, folder)
             failed += wrong is not None
             print(f"FAILED {name}: {wrong}" if wrong else f"{name}: right")
-        wrong = check_whole(os.path.join(os.path.abspath(options.bin), "tdsl-run"), folder)
-        failed += wrong is not None
-        print(f"FAILED quotients: {wrong}" if wrong else "quotients, remainders, truncation: right")
+        for name, part in (("atan2", check_angles), ("quotients, remainders, truncation", check_whole)):
+            wrong = part(os.path.join(os.path.abspath(options.bin), "tdsl-run"), folder)
+            failed += wrong is not None
+            print(f"FAILED {name}: {wrong}" if wrong else f"{name}: right")
     return failed > 0
 
 
