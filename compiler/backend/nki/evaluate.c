@@ -431,8 +431,13 @@ static const Val *eval_unary(Evaluation *ev, const Expr *e, const TileView *into
     const Val *x = eval(ev, e->arg[0], narrows ? into : NULL);
     switch ((int)e->op) {
     case OP_CAST:
-        if (x->kind == VAL_TILE && dtype_bytes(e->dtype) < 4 && e->dtype != DTYPE_BOOL &&
-            view_dtype(ev->l, x->v) == DTYPE_F32 && into == NULL) {
+        if (dtype_bytes(e->dtype) >= 4 || e->dtype == DTYPE_BOOL || narrows) {
+            return x;
+        }
+        if (x->kind == VAL_PENDING) { /* its instruction rounds as well */
+            return eval_force(ev, x, e->dtype, NULL);
+        }
+        if (x->kind == VAL_TILE && view_dtype(ev->l, x->v) != e->dtype) {
             TileView dst = result_tile(ev, x->hp, x->f, e->dtype, NULL);
             eval_pieces(ev, x, OP_COPY, dst, x->f);
             return val_tile(ev, dst, x->hp, x->f);

@@ -53,6 +53,22 @@ def check_angles(tool, folder):
     return f"atan2({y[far][:4]}, {x[far][:4]}) is {a[far][:4]}, not {wanted[far][:4]}" if far.any() else None
 
 
+def check_casts(tool, folder):
+    """A cast to 16 bits rounds there and then, whatever reads it."""
+    x, y = np.random.default_rng(7).standard_normal((2, 500)).astype(np.float32)
+    np.save(os.path.join(folder, "x.npy"), x)
+    np.save(os.path.join(folder, "y.npy"), y)
+    with open(os.path.join(folder, "f.tdsl"), "w", encoding="utf-8") as stream:
+        stream.write("kernel f(x: f32[500], y: f32[500]) -> (a: f32[500]) { a[i] = f32(f16(x[i] * y[i])) - f32(f16(x[i] + y[i])) * f32(f16(abs(x[i]))); }\n")
+    done = subprocess.run([tool, "f.tdsl", "--target=emulator", "x=x.npy", "y=y.npy", "-o", "a=a.npy"], cwd=folder, capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        return done.stderr
+    half = lambda v: v.astype(np.float16).astype(np.float32)           # noqa: E731
+    wanted = half(x * y) - half(x + y) * half(np.abs(x))
+    off = np.abs(np.load(os.path.join(folder, "a.npy")) - wanted).max()
+    return f"off by {off}" if off > 0 else None
+
+
 def check_whole(tool, folder):
     """Quotients, remainders and truncation to the ends of what a call may give."""
     rng, most = np.random.default_rng(5), 1 << 22
@@ -85,7 +101,7 @@ def main():
             wrong = check(os.path.join(os.path.abspath(options.bin), "tdsl-run"), name, folder)
             failed += wrong is not None
             print(f"FAILED {name}: {wrong}" if wrong else f"{name}: right")
-        for name, part in (("atan2", check_angles), ("quotients, remainders, truncation", check_whole)):
+        for name, part in (("atan2", check_angles), ("casts to 16 bits", check_casts), ("quotients, remainders, truncation", check_whole)):
             wrong = part(os.path.join(os.path.abspath(options.bin), "tdsl-run"), folder)
             failed += wrong is not None
             print(f"FAILED {name}: {wrong}" if wrong else f"{name}: right")
