@@ -95,6 +95,16 @@ static bool dims_equal(const Dim *a, const Dim *b, uint32_t n)
     return true;
 }
 
+bool access_has_label(const Access *a, int32_t label)
+{
+    for (uint32_t d = 0; d < a->rank; d++) {
+        if (a->index[d].label == label) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool access_eq(Access x, Access y)
 {
     bool same = x.rank == y.rank;

@@ -274,6 +274,8 @@ void graph_copy_results(Graph *to, const Graph *from, const NodeRef *map);
 NodeRef graph_clone_node(Graph *to, const Graph *from, NodeRef node, const NodeRef *map);
 /* [nodes]: how many operands of nodes, results and requirements a value is. */
 uint32_t *graph_readers(Arena *arena, const Graph *g);
+/* Does the access move with the label? */
+bool access_has_label(const Access *a, int32_t label);
 /* Are the same positions read, of values of one rank? */
 bool access_eq(Access x, Access y);
 /* Is each element of the result of `node`, in whose labels the access is, made of the element at its own place? */
@@ -290,6 +292,19 @@ bool node_reduces(const Node *n, int32_t label);
 /* Multiply-adds of the node for these values of the open dims (saturating): the product of all its label extents for
  * CONTRACT with two or more operands, else 0. */
 int64_t node_multiply_adds(const Node *n, const int64_t *dims);
+
+/* ---- key.c ---- */
+
+/* Of a condition, perhaps with others: key == index(along). */
+typedef struct PlaceKey {
+    int32_t along; /* label of the node */
+    Access key;    /* what the key depends on, in labels of the node */
+} PlaceKey;
+/* `condition`, read by `access` in labels of `n`: the first key in it, through conjunctions; of those nodes alone that `may`, which may
+ * be null, looks into. */
+bool graph_place_key(Arena *arena, const Graph *g, const Node *n, NodeRef condition,
+                     Access access, bool (*may)(const void *user, NodeRef node),
+                     const void *user, PlaceKey *out);
 
 /* ---- required.c ---- */
 

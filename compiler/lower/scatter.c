@@ -5,7 +5,7 @@
 #include "nest/uses.h"
 
 /* What is folded first, in its order, then what the key depends on, the index of the place, the others. */
-static uint32_t rank_of(const Node *n, const Scatter *scatter, int32_t label)
+static uint32_t rank_of(const Node *n, const PlaceKey *scatter, int32_t label)
 {
     return label == scatter->along                  ? 2
            : node_reduces(n, label)                 ? 0
@@ -16,7 +16,7 @@ static uint32_t rank_of(const Node *n, const Scatter *scatter, int32_t label)
 void build_scatter(Builder *b, NodeRef node, const Position *pos, Stmt *s)
 {
     const Node *n = graph_node(b->g, node);
-    Scatter scatter;
+    PlaceKey scatter;
     CHECK(nest_scatter(b->arena, b->nest, b->nest->values, node, &scatter));
     TileIndex *index = ARENA_ARRAY(b->arena, s->n_index, TileIndex);
     uint32_t done = 0;

@@ -161,7 +161,7 @@ static void try_loop(const LeafPrice *l, int32_t label, int64_t tile, LeafLoops 
 static bool has_free_places(Arena *scratch, const LeafPrice *l, int32_t *places)
 {
     const Nest *nest = l->nest;
-    Scatter scatter;
+    PlaceKey scatter;
     if (!nest->values[l->node].scatter ||
         !nest_scatter(scratch, nest, nest->values, l->node, &scatter)) {
         return true;

@@ -5,32 +5,10 @@
 
 #include "nest/uses.h"
 
-/* `condition`, read by `access` in labels of `n`: is it key == index(i)? */
-static bool is_key(Arena *arena, const Graph *g, const NestValue *values, const Node *n,
-                   NodeRef condition, Access access, Scatter *out)
+static bool is_inline(const void *user, NodeRef node)
 {
-    const Node *eq = graph_node(g, condition);
-    if (values[condition].residence != RESIDE_INLINE || (eq->op != OP_EQ && eq->op != OP_AND)) {
-        return false;
-    }
-    for (uint32_t k = 0; k < 2; k++) {
-        Access at = access_compose(arena, eq, eq->access[k], access);
-        const Node *index = graph_node(g, eq->operand[k]);
-        if (eq->op == OP_AND) {
-            if (is_key(arena, g, values, n, eq->operand[k], at, out)) {
-                return true;
-            }
-            continue;
-        }
-        out->along = index->op == OP_INDEX ? at.index[0].label : -1;
-        out->key = access_compose(arena, eq, eq->access[1 - k], access);
-        if (out->along >= 0 && dtype_is_int(index->dtype) &&
-            dim_eq(index->shape[0], n->extent[out->along]) &&
-            !access_has_label(&out->key, out->along)) {
-            return true;
-        }
-    }
-    return false;
+    const NestValue *values = user;
+    return values[node].residence == RESIDE_INLINE;
 }
 
 static bool is_free(const Nest *nest, const NestValue *values, NodeRef n, int32_t along)
@@ -62,7 +40,7 @@ static bool keeps_own(const Nest *nest, const NestValue *values, NodeRef n)
 }
 
 bool nest_scatter(Arena *arena, const Nest *nest, const NestValue *values, NodeRef n,
-                  Scatter *out)
+                  PlaceKey *out)
 {
     const Graph *g = nest->graph;
     const Node *node = graph_node(g, n);
@@ -71,7 +49,8 @@ bool nest_scatter(Arena *arena, const Nest *nest, const NestValue *values, NodeR
     }
     if (node->op == OP_SELECT) {
         return keeps_own(nest, values, n) &&
-               is_key(arena, g, values, node, node->operand[0], node->access[0], out) &&
+               graph_place_key(arena, g, node, node->operand[0], node->access[0], is_inline,
+                               values, out) &&
                is_free(nest, values, n, out->along);
     }
     if (op_info(node->op)->kind != OPKIND_REDUCE || node->acc != node->dtype ||
@@ -86,20 +65,21 @@ bool nest_scatter(Arena *arena, const Nest *nest, const NestValue *values, NodeR
         return false;
     }
     Access access = access_compose(arena, select, select->access[0], node->access[0]);
-    return is_key(arena, g, values, node, select->operand[0], access, out) &&
+    return graph_place_key(arena, g, node, select->operand[0], access, is_inline, values,
+                           out) &&
            is_free(nest, values, n, out->along);
 }
 
 bool nest_scatter_holds(Arena *scratch, const Nest *nest, NodeRef n)
 {
-    Scatter scatter;
+    PlaceKey scatter;
     const NestValue *v = &nest->values[n];
     return !v->scatter || (!v->scan && nest_scatter(scratch, nest, nest->values, n, &scatter));
 }
 
 double nest_scatter_repeats(Arena *scratch, const Nest *nest, NodeRef n, double *extent)
 {
-    Scatter scatter;
+    PlaceKey scatter;
     if (!nest->values[n].scatter || !nest_scatter(scratch, nest, nest->values, n, &scatter)) {
         return 1.0;
     }
@@ -112,7 +92,7 @@ void nest_set_scatters(Arena *arena, const Machine *machine, const Nest *nest,
                        NestValue *values)
 {
     for (NodeRef n = 0; n < nest->graph->nodes.n; n++) {
-        Scatter scatter;
+        PlaceKey scatter;
         values[n].scatter = machine->kind == MACHINE_CACHES && !values[n].scan &&
                             nest_scatter(arena, nest, values, n, &scatter);
     }

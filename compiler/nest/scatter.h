@@ -7,15 +7,9 @@
 
 #include "nest/nest.h"
 
-/* A fold, or a change, of what a condition lets in at one position of a label alone: key == index(along), perhaps and other conditions. */
-typedef struct Scatter {
-    int32_t along; /* label of the node */
-    Access key;    /* what the key depends on, in labels of the node */
-} Scatter;
-
 /* Can node `n`, a leaf of the nest, be computed so? Not where a loop of the nest is along the label, or is folded over. */
 bool nest_scatter(Arena *arena, const Nest *nest, const NestValue *values, NodeRef n,
-                  Scatter *out);
+                  PlaceKey *out);
 
 /* May the leaf be said to be a scatter, if it is? */
 bool nest_scatter_holds(Arena *scratch, const Nest *nest, NodeRef n);

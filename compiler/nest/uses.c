@@ -4,16 +4,6 @@
  * the same. */
 #include "nest/uses.h"
 
-bool access_has_label(const Access *a, int32_t label)
-{
-    for (uint32_t d = 0; d < a->rank; d++) {
-        if (a->index[d].label == label) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool node_reads_apart(const Graph *g, const Node *n, uint32_t k)
 {
     bool scale = n->op == OP_EINSUM && k >= 2 && graph_node(g, n->operand[k])->rank == 0;

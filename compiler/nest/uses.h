@@ -35,9 +35,6 @@ bool use_is_again(const UseList *u, uint32_t i);
 /* How many leaves it reads, without those that are `whole` or `apart`, which come last. */
 uint32_t uses_count(const UseList *u);
 
-/* Does the access move with the label? */
-bool access_has_label(const Access *a, int32_t label);
-
 /* ---- term.c ---- */
 /* Is the node, which reads this, a contraction of two operands: a sum of products, or a fold of another term? */
 bool nest_contracts(const Graph *g, const Residence *residence, NodeRef node, const UseList *u);

@@ -285,15 +285,6 @@ typedef struct Choice {
     int32_t rows;   /* label */
 } Choice;
 
-static bool has_label(Access a, int32_t label)
-{
-    bool has = false;
-    for (uint32_t d = 0; d < a.rank; d++) {
-        has = has || a.index[d].label == label;
-    }
-    return has;
-}
-
 /* Reads the gather's dimensions as labels of the sum: all but one at indices, each its own. */
 static bool is_choice(Groups *m, const Graph *g, NodeRef gather, Access read, Choice *c)
 {
@@ -324,13 +315,13 @@ static bool is_choice(Groups *m, const Graph *g, NodeRef gather, Access read, Ch
     }
     c->matrix = (Access){table->rank, label};
     c->table = n->operand[0];
-    return values == 1 && !has_label(c->matrix, c->rows);
+    return values == 1 && !access_has_label(&c->matrix, c->rows);
 }
 
 /* Each label once, the rows' among them. */
 static bool is_plain(Access a, int32_t rows)
 {
-    bool plain = has_label(a, rows);
+    bool plain = access_has_label(&a, rows);
     for (uint32_t d = 0; d < a.rank; d++) {
         plain = plain && a.index[d].label >= 0;
         for (uint32_t e = 0; e < d; e++) {
@@ -363,7 +354,7 @@ static bool is_worth(const Graph *g, const Choice *c)
         int32_t label = c->matrix.index[d].label;
         if (label >= 0) {
             double size = typical(g, n->extent[label]);
-            bool both = has_label(c->x, label);
+            bool both = access_has_label(&c->x, label);
             each *= size;
             folded *= node_reduces(n, label) && both ? size : 1.0;
             free *= node_reduces(n, label) || both ? 1.0 : size;

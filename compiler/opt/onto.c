@@ -63,7 +63,7 @@ static bool is_sum(const Graph *g, NodeRef r, const Factor *t)
 }
 
 /* A sum of select(key == index(i), x, 0), i of the result: what is added changes few of its elements, perhaps. */
-static bool is_scatter(const Graph *g, const Node *n)
+static bool is_scatter(Arena *arena, const Graph *g, const Node *n)
 {
     const Node *select = n->op == OP_SUM ? graph_node(g, n->operand[0]) : n;
     const Node *zero = select->op == OP_SELECT ? graph_node(g, select->operand[2]) : NULL;
@@ -71,24 +71,23 @@ static bool is_scatter(const Graph *g, const Node *n)
         !op_is_neutral(OP_SUM, number_cast(zero->value, n->acc))) {
         return false;
     }
-    const Node *key = graph_node(g, select->operand[0]);
-    while (key->op == OP_AND) {
-        key = graph_node(g, key->operand[0]);
-    }
-    return key->op == OP_EQ && (graph_node(g, key->operand[0])->op == OP_INDEX ||
-                                graph_node(g, key->operand[1])->op == OP_INDEX);
+    PlaceKey key;
+    Access access = select == n
+                        ? select->access[0]
+                        : access_compose(arena, select, select->access[0], n->access[0]);
+    return graph_place_key(arena, g, n, select->operand[0], access, NULL, NULL, &key);
 }
 
 /* Contractions, and scatters. */
-static bool is_summed(const Graph *g, const Node *n)
+static bool is_summed(Arena *arena, const Graph *g, const Node *n)
 {
-    return n->op == OP_EINSUM || is_scatter(g, n);
+    return n->op == OP_EINSUM || is_scatter(arena, g, n);
 }
 
-static bool is_addend(const Graph *g, NodeRef r)
+static bool is_addend(Arena *arena, const Graph *g, NodeRef r)
 {
     const Node *n = graph_node(g, r);
-    bool plain = is_summed(g, n) && n->n_labels > n->rank && n->rank > 0 && !n->onto &&
+    bool plain = is_summed(arena, g, n) && n->n_labels > n->rank && n->rank > 0 && !n->onto &&
                  n->acc == n->dtype && n->dtype != DTYPE_BOOL && n->n_generators == 0 &&
                  n->n_exchanges == 0;
     for (uint32_t k = 0; plain && k < g->online.n; k++) {
@@ -119,7 +118,7 @@ static bool reads_old(const Joiner *j, NodeRef sum, uint32_t param)
     bool reads = false;
     for (NodeRef r = j->next[sum]; r < j->g->nodes.n && !reads; r++) {
         const Node *n = graph_node(j->g, r);
-        bool ours = j->sum_of[r] == sum && is_summed(j->g, n);
+        bool ours = j->sum_of[r] == sum && is_summed(j->arena, j->g, n);
         for (uint32_t k = 0; (ours || j->sum_of[r] != sum) && k < n->n_operands; k++) {
             const Node *o = graph_node(j->g, n->operand[k]);
             reads |= o->op == OP_INPUT && o->param == param;
@@ -165,8 +164,8 @@ static bool take_apart(Joiner *j, NodeRef sum)
             bool alone =
                 (int)k != scale && j->readers[o] == 1 && access_is_own(n, n->access[k]);
             bool plain = !t.negative && t.n_scales == 0;
-            bool term =
-                alone && is_addend(j->g, o) && (plain || graph_node(j->g, o)->op == OP_EINSUM);
+            bool term = alone && is_addend(j->arena, j->g, o) &&
+                        (plain || graph_node(j->g, o)->op == OP_EINSUM);
             if (term || (alone && is_sum(j->g, o, &t))) {
                 j->sum_of[o] = sum;
                 j->factor[o] = t;
@@ -227,7 +226,7 @@ static NodeRef rest_of(Joiner *j, NodeRef sum, NodeRef r)
     uint32_t left = 0, last = 0;
     for (uint32_t k = 0; k < n->n_operands; k++) {
         NodeRef o = n->operand[k];
-        bool taken = j->sum_of[o] == sum, term = is_summed(j->g, graph_node(j->g, o));
+        bool taken = j->sum_of[o] == sum, term = is_summed(j->arena, j->g, graph_node(j->g, o));
         operand[left] = !taken ? j->map[o] : term ? NODE_NONE : j->rest[o];
         access[left] = n->access[k];
         last = operand[left] != NODE_NONE ? k : last;
@@ -306,7 +305,7 @@ static void make_sum(Joiner *j, NodeRef sum)
 {
     const Node *s = graph_node(j->g, sum);
     for (NodeRef r = j->from[sum]; r <= sum; r++) { /* of those inside first */
-        if (j->sum_of[r] == sum && !is_summed(j->g, graph_node(j->g, r))) {
+        if (j->sum_of[r] == sum && !is_summed(j->arena, j->g, graph_node(j->g, r))) {
             j->rest[r] = rest_of(j, sum, r);
         }
     }
