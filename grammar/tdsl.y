@@ -36,7 +36,7 @@ static void tdsl_error(Span *span, void *scanner, struct Parse *p, const char *m
 %token ARROW "'->'" PLUS_SET "'+='" MINUS_SET "'-='" EQ "'=='" NE "'!='" LE "'<='" GE "'>='" AND "'&&'" OR "'||'"
 %token YYEOF 0 "end of file"
 
-%type <node> item dims dim kernel head params param_list param attributes attribute type results body statement
+%type <node> item dims dim kernel gradient head params param_list param attributes attribute type results body statement
 %type <node> names left lefts expr disjunction conjunction comparison sum product unary primary list items
 %type <i> inout
 
@@ -51,6 +51,7 @@ item:       INCLUDE STRING ';'          { $$ = parse_include(p, @$, $2, false); 
         |   CONST NAME '=' expr ';'     { $$ = parse_const(p, @$, $2, @2, 0, $4); }
         |   CONST NAME ':' type '=' expr ';' { $$ = parse_const(p, @$, $2, @2, $4, $6); }
         |   kernel
+        |   gradient
         |   error ';'                   { $$ = parse_leaf(p, AST_BROKEN, @1, NULL); yyerrok; }
         |   error '}'                   { $$ = parse_leaf(p, AST_BROKEN, @1, NULL); yyerrok; }
         ;
@@ -66,6 +67,9 @@ kernel:     head results '{' body '}'   { $$ = parse_kernel(p, @$, span_join(@1,
         |   head results '{' body error '}' { $$ = parse_kernel(p, @$, span_join(@1, @2), $1, $2, parse_broken(p, $4, @5)); yyerrok; }
         |   head error block            { $$ = parse_list(p, AST_LIST, @2); }
         |   KERNEL error block          { $$ = parse_list(p, AST_LIST, @2); }
+        ;
+gradient:   KERNEL NAME '=' NAME NAME '(' names ')' ';' { $$ = parse_gradient(p, @$, $2, @2, parse_leaf(p, AST_NAME, @4, $4), parse_leaf(p, AST_NAME, @5, $5), $7, 0, 0); }
+        |   KERNEL NAME '=' NAME NAME '(' names ')' NAME names ';' { $$ = parse_gradient(p, @$, $2, @2, parse_leaf(p, AST_NAME, @4, $4), parse_leaf(p, AST_NAME, @5, $5), $7, parse_leaf(p, AST_NAME, @9, $9), $10); }
         ;
 block:      '{' body '}'                { yyerrok; }
         |   '{' body error '}'          { yyerrok; }

@@ -21,6 +21,7 @@ typedef enum AstKind {
     AST_DIM,     /* link[0]: OP_EXTENT (open), OP_CONST (=), OP_COPY (~); expr or none */
     AST_CONST,   /* type or none, expr */
     AST_KERNEL,  /* AST_LIST of params, AST_LIST of results, AST_LIST of statements */
+    AST_GRADIENT, /* the word, the kernel, LIST of parameters; perhaps a word and a LIST of results */
     AST_LIST,
     AST_PARAM,     /* type, attributes...; flag: inout */
     AST_TYPE,      /* name: element type; extents */

@@ -102,6 +102,7 @@ static void print_bare(Print *p, const AstNode *n)
     case AST_DIM:
     case AST_CONST:
     case AST_KERNEL:
+    case AST_GRADIENT:
     case AST_LIST:
     case AST_PARAM:
     case AST_TYPE:
@@ -175,6 +176,17 @@ void ast_dump_head(const Ast *a, AstId kernel, Text *out)
     Print p = {a, out};
     const AstNode *n = ast_node(a, kernel);
     text_printf(out, "kernel %s", n->name->text);
+    if (n->kind == AST_GRADIENT) {
+        text_printf(out, " = %s %s(", ast_node(a, n->child[0])->name->text,
+                    ast_node(a, n->child[1])->name->text);
+        print_list(&p, ast_node(a, n->child[2]), 0);
+        text_char(out, ')');
+        if (n->n == 5) {
+            text_printf(out, " %s ", ast_node(a, n->child[3])->name->text);
+            print_list(&p, ast_node(a, n->child[4]), 0);
+        }
+        return;
+    }
     print_params(&p, n->child[0]);
     if (ast_node(a, n->child[1])->n > 0) {
         text_put(out, " -> ");
@@ -237,6 +249,9 @@ static void print_item(Print *p, AstId id, uint32_t depth)
     const AstNode *n = ast_node(p->ast, id);
     if (n->kind == AST_KERNEL) {
         print_kernel(p, id);
+    } else if (n->kind == AST_GRADIENT) {
+        ast_dump_head(p->ast, id, p->out);
+        text_put(p->out, ";\n");
     } else if (n->kind == AST_DIM) {
         text_printf(p->out, "dim %s", n->name->text);
         if (n->op != OP_EXTENT) {

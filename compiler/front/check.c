@@ -206,10 +206,16 @@ static void keep_open_dims(Check *c)
     }
 }
 
+static bool is_kernel(const Check *c, uint32_t item)
+{
+    AstKind kind = ast_node(&c->program->ast, c->items.at[item].ast)->kind;
+    return kind == AST_KERNEL || kind == AST_GRADIENT;
+}
+
 static void check_items(Check *c)
 {
     for (uint32_t k = 0; k < c->items.n; k++) {
-        if (ast_node(&c->program->ast, c->items.at[k].ast)->kind != AST_KERNEL) {
+        if (!is_kernel(c, k)) {
             global_add(c, &c->items.at[k]);
         }
     }
@@ -217,7 +223,7 @@ static void check_items(Check *c)
         global_evaluate(c, g, ast_node(&c->program->ast, c->globals.at[g].ast)->at);
     }
     for (uint32_t k = 0; k < c->items.n; k++) {
-        if (ast_node(&c->program->ast, c->items.at[k].ast)->kind == AST_KERNEL) {
+        if (is_kernel(c, k)) {
             kernel_declare(c, c->items.at[k].ast, !c->items.at[k].library);
         }
     }

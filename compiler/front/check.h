@@ -126,6 +126,15 @@ typedef struct CheckedStatement {
         right; /* of the target's element type; f32 where that is an undeclared 16-bit one and has wide uses */
 } CheckedStatement;
 
+/* `kernel dE = grad E(x, y) with E;` */
+typedef struct CheckedGradient {
+    const struct CheckedKernel *of;
+    bool seeds; /* vjp: what each result counts is a parameter */
+    uint32_t n_params, n_with;
+    const uint32_t *param; /* numbers of those that derivatives are taken by, */
+    const uint32_t *with;  /* and of results that are delivered too */
+} CheckedGradient;
+
 typedef struct CheckedKernel {
     Sym name;
     Span span;
@@ -135,6 +144,8 @@ typedef struct CheckedKernel {
     uint32_t n_params, n_results;
     VEC(CheckedStatement) statements;
     bool splits; /* some value counts as one of more dimensions */
+    const CheckedGradient
+        *gradient; /* null; else it has no statements, and the parameters of that kernel */
 } CheckedKernel;
 
 typedef struct Program {

@@ -447,7 +447,11 @@ void program_dump(Ctx *ctx, const Program *p, Text *out)
         text_printf(out, "dim %s ~ %lld;\n", dim->name->text, (long long)dim->typical);
     }
     for (uint32_t k = 0; k < p->kernels.n; k++) {
-        show_kernel(ctx, p->kernels.at[k], out);
+        if (p->kernels.at[k]->gradient != NULL) {
+            text_printf(out, "%s;\n", p->kernels.at[k]->signature);
+        } else {
+            show_kernel(ctx, p->kernels.at[k], out);
+        }
     }
 }
 

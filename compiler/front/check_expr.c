@@ -641,6 +641,7 @@ CheckedExpr *expr_check(Kern *k, AstId ast)
     case AST_DIM:
     case AST_CONST:
     case AST_KERNEL:
+    case AST_GRADIENT:
     case AST_LIST:
     case AST_PARAM:
     case AST_TYPE:

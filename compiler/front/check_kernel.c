@@ -429,9 +429,11 @@ void kernel_declare(Check *c, AstId ast, bool written)
     kernel->name = n->name;
     kernel->span = n->at;
     bool word[WORDS] = {false};
-    find_words(c, n->child[0], word);
-    find_words(c, n->child[1], word);
-    KernelHead head = {.ast = ast, .kernel = kernel};
+    if (n->kind == AST_KERNEL) {
+        find_words(c, n->child[0], word);
+        find_words(c, n->child[1], word);
+    }
+    KernelHead head = {.ast = ast, .kernel = kernel, .written = written};
     for (uint32_t w = 0; w < WORDS; w++) {
         head.words = head.words || word[w];
     }
@@ -496,6 +498,12 @@ void kernel_check(Check *c, uint32_t number)
     const KernelHead head = c->heads.at[number];
     const AstNode n = *ast_node(&c->program->ast, head.ast);
     uint32_t errors = c->ctx->diags.n_errors;
+    if (n.kind == AST_GRADIENT) {
+        gradient_check(c, number);
+        c->heads.at[number].wrong = c->ctx->diags.n_errors != errors;
+        c->heads.at[number].state = GLOBAL_DONE;
+        return;
+    }
     Kern k;
     kern_init(&k, c, head.kernel);
     bool word[WORDS] = {false};

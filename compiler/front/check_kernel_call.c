@@ -14,7 +14,8 @@ static const AstNode *node(const Kern *k, AstId id)
 
 bool kernel_named(const Kern *k, Sym name, uint32_t *head)
 {
-    return name != NULL && k->k != NULL && map_get(&k->c->kernel_by_name, name->id, head);
+    return name != NULL && k->k != NULL && map_get(&k->c->kernel_by_name, name->id, head) &&
+           node(k, k->c->heads.at[*head].ast)->kind == AST_KERNEL;
 }
 
 /* ---- what is called ---- */

@@ -44,6 +44,7 @@ typedef struct KernelHead {
     GlobalState state; /* of checking it by itself */
     bool wrong;        /* there was a mistake in it */
     bool words;        /* its head has words for element types */
+    bool written;      /* it is a kernel by itself */
 } KernelHead;
 
 typedef struct Check {
@@ -229,6 +230,9 @@ void kernel_check(Check *c, uint32_t head);
 /* Declares what the head of `n` does, and checks its statements. Dims that are known stand in k->dim_by_name. */
 void kernel_run(Kern *k, const AstNode *n);
 void kern_init(Kern *k, Check *c, CheckedKernel *kernel);
+
+/* ---- check_gradient.c ---- `kernel dE = grad E(x);`; the kernel that it is of has been checked, or is now. */
+void gradient_check(Check *c, uint32_t head);
 
 /* ---- check_kernel_call.c ---- */
 /* Is there a kernel of this name? */

@@ -217,6 +217,13 @@ AstId parse_add(Parse *p, AstId list, AstId item, Span span)
     return list;
 }
 
+AstId parse_gradient(Parse *p, Span span, Sym name, Span at, AstId word, AstId of, AstId params,
+                     AstId with, AstId results)
+{
+    return ast_new(p->ctx, p->ast, AST_GRADIENT, span, name, at,
+                   (AstId[]){word, of, params, with, results}, with == 0 ? 3 : 5);
+}
+
 AstId parse_broken(Parse *p, AstId list, Span span)
 {
     return parse_add(p, list, parse_leaf(p, AST_BROKEN, span, NULL), span);

@@ -82,6 +82,8 @@ AstId parse_include(Parse *p, Span span, Span text, bool library);
 AstId parse_dim(Parse *p, Span span, Sym name, Span at, Op how, AstId expr);
 AstId parse_const(Parse *p, Span span, Sym name, Span at, AstId type, AstId expr);
 AstId parse_kernel(Parse *p, Span span, Span head, AstId params, AstId results, AstId body);
+AstId parse_gradient(Parse *p, Span span, Sym name, Span at, AstId word, AstId of, AstId params,
+                     AstId with, AstId results);
 AstId parse_broken(Parse *p, AstId list, Span span);
 AstId parse_param(Parse *p, Span span, Sym name, Span at, bool is_inout, AstId type,
                   AstId attrs);

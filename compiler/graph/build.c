@@ -5,6 +5,8 @@
  * side, then of first appearance, so the last one usually has the order of the left side; if not, a copy puts it so. */
 #include "graph/build.h"
 
+#include "graph/gradient.h"
+
 #include <string.h>
 
 #include "graph/build_parts.h"
@@ -561,10 +563,12 @@ Module *module_build(Ctx *ctx, Arena *arena, const Program *program, const char 
         if (only_kernel != NULL && strcmp(only_kernel, kernel->name->text) != 0) {
             continue;
         }
-        Graph *g = build_kernel(ctx, arena, kernel);
+        const CheckedGradient *gradient = kernel->gradient;
+        Graph *g = build_kernel(ctx, arena, gradient != NULL ? gradient->of : kernel);
         if (g == NULL) {
             return NULL;
         }
+        g = gradient != NULL ? graph_gradient(ctx, arena, g, kernel) : g;
         vec_push(arena, &m->graphs, g);
     }
     if (only_kernel != NULL && m->graphs.n == 0) {
