@@ -66,6 +66,27 @@ class Jax(unittest.TestCase):
         np.testing.assert_allclose(value, ((a @ b) ** 2).sum(), rtol=1e-4)
         np.testing.assert_allclose(grad, 2 * (a @ b) @ b.T, rtol=1e-3, atol=1e-2)
 
+    def test_kernels_have_derivatives(self):
+        program = tdsl.compile("""
+kernel loss(W: f32[v, e], x: f32[n, e], t: i32[n]) -> (E: f32) {
+    z[n,v] = x[n,e] * W[v,e];
+    E = sum[n](logsumexp[v](z[n,v]) - z[n,t[n]]);
+}
+kernel complexes(z: c64[n], w: c64[n]) -> (y: c64[n], s: c64) { y[i] = exp(z[i]) * conj(w[i]); s = sum[i](z[i] * w[i]); }
+""")
+        W, x = operands([(7, 3), (5, 3)], np.float32)
+        t = jnp.array([0, 6, 6, 1, 2], jnp.int32)
+        ours = tdsl.jax.function(program.loss)
+        theirs = lambda W, x, t: -jnp.take_along_axis(jax.nn.log_softmax(x @ W.T), t[:, None], 1).sum()
+        for got, wanted in zip(jax.jit(jax.grad(ours, argnums=(0, 1)))(W, x, t), jax.grad(theirs, argnums=(0, 1))(W, x, t)):
+            np.testing.assert_allclose(got, wanted, rtol=2e-4, atol=1e-4)
+        z, w = (jnp.asarray(a + 1j * b, jnp.complex64) for a, b in (operands([(4,), (4,)], np.float32), operands([(4,), (4,)], np.float32)))
+        count = lambda f: jax.grad(lambda *v: jnp.real(f(*v)[0].sum() * (1 + 2j) + f(*v)[1] * 3j), argnums=(0, 1))(z, w)
+        for got, wanted in zip(count(tdsl.jax.function(program.complexes)), count(lambda z, w: (jnp.exp(z) * jnp.conj(w), (z * w).sum()))):
+            np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+        with self.assertRaises(tdsl.ShapeError):
+            jax.eval_shape(ours, W, jnp.ones((5, 4), jnp.float32), t)
+
     def test_shapes_are_looked_at_while_tracing(self):
         for call in (lambda: jax.eval_shape(lambda x, y: tdsl.jax.einsum("ij,jk->ik", x, y), jnp.ones((2, 3)), jnp.ones((4, 5))),
                      lambda: jax.jit(lambda x: tdsl.jax.einsum("ii->i", x))(jnp.ones((2, 3)))):

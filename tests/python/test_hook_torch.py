@@ -18,6 +18,18 @@ STRINGS = [("ij,jk->ik", (3, 4), (4, 5)), ("ij,jk", (3, 4), (4, 5)), ("ij->j", (
            ("ij,jk,kl->il", (2, 3), (3, 4), (4, 2)), ("ijij->", (2, 3, 2, 3)), ("i,j->", (3,), (4,)), ("ij,j->i", (3, 4), (4,))]
 
 
+KERNELS = """
+kernel logistic(W: f64[d, c], x: f64[n, d], t: i64[n], s: f64) -> (E: f64, p: i64[n]) {
+    z[n,c] = x[n,d] * W[d,c];
+    E = s * sum[n](logsumexp[c](z[n,c]) - z[n,t[n]]);
+    p[n] = argmax[c](z[n,c]);
+}
+kernel embedding(W: f32[v, e], tok: i64[n]) -> (Y: f32[n, e]) { Y[n,e] = W[tok[n],e]; }
+kernel complexes(z: c128[n], w: c128[n]) -> (y: c128[n]) { y[i] = exp(z[i]) * conj(w[i]); }
+kernel change(C: inout f64[n]) { C[i] += 1; }
+"""
+
+
 class Torch(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(1)
@@ -29,6 +41,29 @@ class Torch(unittest.TestCase):
                     operands = [torch.randn(*s, dtype=dtype, requires_grad=True) for s in shapes]
                     torch.testing.assert_close(einsum(text, *operands), torch.einsum(text, *operands))
                     self.assertTrue(torch.autograd.gradcheck(lambda *x, t=text: einsum(t, *x), operands))
+
+    def test_kernels_have_derivatives(self):
+        program = tdsl.compile(KERNELS)
+        loss, t = tdsl.torch.function(program.logistic), torch.randint(0, 4, (5,))
+        ours = [torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((3, 4), (5, 3), ())]
+        theirs = [x.detach().clone().requires_grad_() for x in ours]
+        value, places = loss(*ours[:2], t, s=ours[2])
+        value.backward()
+        (theirs[2] * torch.nn.functional.cross_entropy(theirs[1] @ theirs[0], t, reduction="sum")).backward()
+        for x, y in zip(ours, theirs):
+            torch.testing.assert_close(x.grad, y.grad)
+        self.assertFalse(places.requires_grad)
+        table, rows = torch.randn(7, 3, requires_grad=True), torch.tensor([1, 1, 6, 0])
+        other = table.detach().clone().requires_grad_()
+        tdsl.torch.function(program.embedding)(table, rows).pow(2).sum().backward()
+        other[rows].pow(2).sum().backward()
+        self.assertTrue(torch.equal(table.grad, other.grad))
+        pair = [torch.randn(3, dtype=torch.complex128, requires_grad=True) for _ in range(2)]
+        self.assertTrue(torch.autograd.gradcheck(tdsl.torch.function(program.complexes), pair))
+        with self.assertRaises(tdsl.ArgumentError):
+            tdsl.torch.function(program.change)
+        with self.assertRaises(tdsl.DtypeError):
+            tdsl.torch.function(lambda x: x)
 
     def test_second_gradients(self):
         operands = [torch.randn(2, 3, dtype=torch.float64, requires_grad=True), torch.randn(3, 2, dtype=torch.float64, requires_grad=True)]

@@ -12,12 +12,13 @@ from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from . import _derivative as derivatives
 from ._einsum import einsum as _einsum
 from ._equation import interleaved
 from ._errors import ArgumentError
 from ._explicit import batched, explicit, gradient_string, shape_of, split
 
-__all__ = ["einsum"]
+__all__ = ["einsum", "function"]
 
 # einsum is linear in each operand: its derivative is a sum of einsums, and so is the transpose of that, which reverse mode wants.
 _einsum_p = Primitive("tdsl_einsum")
@@ -99,3 +100,49 @@ def einsum(equation, *operands, out=None, optimize="auto", precision=None, prefe
     ones = tuple(tuple(n for n, size in enumerate(x.shape) if size == 1) for x in operands)
     text, drop = explicit(equation, tuple(x.ndim for x in operands), ones)
     return _einsum_p.bind(*(jnp.squeeze(x, gone).astype(dtype) for x, gone in zip(operands, drop)), equation=text).astype(result)
+
+
+def _kernel_on_host(kernel, *given):
+    import numpy as np
+    made = kernel(*(x if x.ndim else x.item() for x in (np.asarray(a) for a in given)))
+    return tuple(np.asarray(a) for a in (made if isinstance(made, tuple) else (made,)))
+
+
+def _kernel_call(kernel, shapes, given):
+    shapes = [jax.ShapeDtypeStruct(shape, arg.dtype) for shape, arg in zip(shapes, derivatives.results(kernel))]
+    return jax.pure_callback(functools.partial(_kernel_on_host, kernel), tuple(shapes), *given, vmap_method="sequential")
+
+
+def function(kernel):
+    """A kernel of `tdsl.compile` or `tdsl.load` as a function of arrays in the host's memory, by a callback under jit, with derivatives in reverse mode by the kernel that
+    `vjp` makes of it, which is compiled when it is first wanted. Returns an array, or a tuple of them. Derivatives of derivatives and forward mode are not there.
+
+    Raises DtypeError for what is no kernel, ArgumentError for one that changes a parameter.
+    """
+    import numpy as np
+    derivatives.check(kernel)
+    parameters, results = derivatives.parameters(kernel), derivatives.results(kernel)
+    differ = [k for k, arg in enumerate(parameters) if arg.type in derivatives.FLOATS]
+    counted = [k for k, arg in enumerate(results) if arg.type in derivatives.FLOATS]
+
+    @jax.custom_vjp
+    def apply(*given):
+        return _kernel_call(kernel, derivatives.result_shapes(kernel, [x.shape for x in given]), given)
+
+    def forward(*given):
+        return apply(*given), given
+
+    def backward(given, counts):
+        back = derivatives.backward(kernel, [parameters[k].name for k in differ])
+        # jax's derivative of a complex number is the conjugate of ours
+        made = iter(_kernel_call(back, [given[k].shape for k in differ], (*given, *(jnp.conj(counts[k]) for k in counted))))
+        return tuple(jnp.conj(next(made)) if k in differ else np.zeros(x.shape, jax.dtypes.float0) for k, x in enumerate(given))
+
+    apply.defvjp(forward, backward)
+
+    @functools.wraps(kernel, updated=())
+    def call(*given, **named):
+        values = kernel._by_name(given, named)
+        made = apply(*(jnp.asarray(values[arg.name], arg.dtype) for arg in parameters))
+        return made[0] if len(made) == 1 else made
+    return call

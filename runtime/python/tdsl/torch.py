@@ -9,13 +9,14 @@ import functools
 import torch
 from torch.autograd import forward_ad
 
+from . import _derivative
 from ._arrays import dtype_of
 from ._einsum import einsum as _einsum
 from ._equation import interleaved
 from ._errors import ArgumentError, DtypeError, Error
 from ._explicit import batched, explicit, gradient_string, shape_of, split
 
-__all__ = ["einsum", "from_numpy", "to_numpy"]
+__all__ = ["einsum", "from_numpy", "function", "to_numpy"]
 
 
 def to_numpy(tensor):
@@ -177,3 +178,55 @@ def einsum(equation, *operands):
     text, drop = rewrite(equation, tuple(x.dim() for x in operands), ones)
     tensors = [x.squeeze(gone) if gone else x for x, gone in zip(operands, drop)]
     return _apply(text, tensors)
+
+
+class _Function(torch.autograd.Function):
+    """A kernel, and the kernel of its derivatives."""
+
+    @staticmethod
+    def forward(ctx, kernel, *given):
+        import numpy as np
+        made = kernel(*(to_numpy(x.contiguous()) if x.dim() else x.item() for x in given))
+        made = made if isinstance(made, tuple) else (made,)
+        outs = tuple(from_numpy(np.asarray(a)) for a in made)
+        ctx.kernel = kernel
+        ctx.save_for_backward(*given)
+        ctx.mark_non_differentiable(*(x for x in outs if not (x.is_floating_point() or x.is_complex())))
+        return outs
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, *grads):
+        import numpy as np
+        kernel, given = ctx.kernel, ctx.saved_tensors
+        names = [arg.name for arg in _derivative.parameters(kernel)]
+        wanted = [name for name, needed in zip(names, ctx.needs_input_grad[1:]) if needed]
+        counts = [g for g, arg in zip(grads, _derivative.results(kernel)) if arg.type in _derivative.FLOATS]
+        made = _derivative.backward(kernel, wanted)(*(to_numpy(x.contiguous()) if x.dim() else x.item() for x in (*given, *counts)))
+        made = iter(made if isinstance(made, tuple) else (made,))
+        return None, *(from_numpy(np.asarray(next(made))) if name in wanted else None for name in names)
+
+
+def function(kernel):
+    """A kernel of `tdsl.compile` or `tdsl.load` as a function of tensors in the host's memory, with derivatives backward by the kernel that `vjp` makes of it, which is
+    compiled when it is first wanted. Numbers may be given for scalars. Returns a tensor, or a tuple of them. Derivatives of derivatives are not there.
+
+    Raises DtypeError for what is no kernel, ArgumentError for one that changes a parameter.
+    """
+    _derivative.check(kernel)
+    types = [dtype_of(arg.type) for arg in _derivative.parameters(kernel)]
+    names = [arg.name for arg in _derivative.parameters(kernel)]
+
+    @functools.wraps(kernel, updated=())
+    def call(*given, **named):
+        values = kernel._by_name(given, named)
+        tensors = []
+        for name, dtype in zip(names, types):
+            x = values[name]
+            if not isinstance(x, torch.Tensor):
+                import numpy as np
+                x = torch.tensor(x) if dtype == dtype_of("bf16") else from_numpy(np.asarray(x, dtype))
+            tensors.append(x)
+        made = _Function.apply(kernel, *tensors)
+        return made[0] if len(made) == 1 else made
+    return call
