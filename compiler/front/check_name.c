@@ -244,6 +244,9 @@ CheckedExpr *unknown_value(Kern *k, Sym name, Span at)
 {
     Diags *diags = &k->c->ctx->diags;
     uint32_t later = 0, label = 0;
+    if (k->k != NULL && recurrence_reported(k, name, at)) {
+        return expr_poison(k, 0, at);
+    }
     if (k->k != NULL && map_get(&k->assigned_later, name->id, &later) &&
         later >= k->statement) {
         report_later(k, name, at, later);

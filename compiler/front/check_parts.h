@@ -231,6 +231,12 @@ void kernel_check(Check *c, uint32_t head);
 void kernel_run(Kern *k, const AstNode *n);
 void kern_init(Kern *k, Check *c, CheckedKernel *kernel);
 
+/* ---- check_recurrence.c ---- */
+/* Does the statement read `name`, which it assigns, at positions that other steps of it make? Then that is reported. */
+bool recurrence_reported(Kern *k, Sym name, Span at);
+/* Warns where `+=` looks like steps. */
+void recurrence_warn(Kern *k, AstId statement);
+
 /* ---- check_gradient.c ---- `kernel dE = grad E(x);`; the kernel that it is of has been checked, or is now. */
 void gradient_check(Check *c, uint32_t head);
 

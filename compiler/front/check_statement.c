@@ -652,6 +652,9 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
     if (!poison) {
         warn_silent_sums(k);
     }
+    if (!poison && l->op != OP_COPY) {
+        recurrence_warn(k, id);
+    }
     TensorType type = local_type(k, l, poison ? DTYPE_NONE : named);
     if (!poison && l->placed) {
         piece_check(k, l->target, l->label, l->rank, l->at, l->split, l->n->span,
