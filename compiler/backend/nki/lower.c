@@ -322,19 +322,44 @@ static bool folded_in_loops(const Lower *l, Stmt *const *body, uint32_t n, BufRe
     return yes;
 }
 
-/* Do statements store every n-th element of its rows? */
-static bool is_scattered(const Lower *l, BufRef buf)
+#define SCATTERED_BYTES ((int64_t)1 << 20) /* of a result: less is not worth the copies */
+
+/* Positions of the last dimension that follow each other in what a statement stores; 1: every n-th of them. */
+static int64_t stored_run(const Stmt *s, Affine at)
 {
-    uint32_t rank = l->from->bufs.at[buf].rank;
-    StmtWalk w;
-    bool scattered = false;
-    for (const Stmt *s = tile_first(&w, l->task.body, l->task.n_body); s != NULL;
-         s = tile_next(&w)) {
-        for (uint32_t t = 0; s->dst == buf && rank > 1 && t < s->at[rank - 1].n; t++) {
-            scattered |= s->at[rank - 1].term[t].coef > 1;
+    int64_t run = 1;
+    for (uint32_t t = 0; t < at.n; t++) {
+        for (uint32_t i = 0; i < s->n_index && at.term[t].coef == 1; i++) {
+            const Range *r = &s->index[i].range;
+            int64_t n = r->clipped ? r->limit.n - r->start.base : r->span;
+            n = r->span > 0 && r->span < n ? r->span : n;
+            run = s->index[i].var == at.term[t].var && n > run ? n : run;
         }
     }
-    return scattered && l->task.crossing == NULL;
+    return run;
+}
+
+/* Do statements store pieces of its rows that a DMA charges as longer ones? */
+static bool is_scattered(const Lower *l, BufRef buf)
+{
+    const Buffer *b = &l->from->bufs.at[buf];
+    StmtWalk w;
+    bool scattered = false, short_runs = false, maps = true;
+    for (const Stmt *s = tile_first(&w, l->task.body, l->task.n_body);
+         s != NULL && b->rank > 1; s = tile_next(&w)) {
+        if (s->dst == buf) {
+            const Affine at = s->at[b->rank - 1];
+            int64_t run = stored_run(s, at);
+            for (uint32_t t = 0; t < at.n; t++) {
+                scattered |= at.term[t].coef > 1;
+            }
+            short_runs |= at.n > 0 && run < b->extent[b->rank - 1].n &&
+                          run * nki_bytes(b->dtype) < NKI_SHORT_RUN;
+            maps &= s->fold == OP_COPY && at.n == 1;
+        }
+    }
+    bool large = nki_elements(b, 0) * nki_bytes(b->dtype) >= SCATTERED_BYTES;
+    return (scattered || (short_runs && maps && large)) && l->task.crossing == NULL;
 }
 
 static void enter_args(Lower *l)
@@ -351,7 +376,7 @@ static void enter_args(Lower *l)
         vec_push(l->arena, &l->to->args, arg);
         BufRef old = l->from->args.at[i].buf;
         h->hbm = h->buf = made;
-        int64_t room = l->room.home_limit / 4;
+        int64_t room = l->room.home_limit / 2;
         bool added = arg.role == ARG_RESULT && is_added_to(l, old);
         if (arg.role == ARG_RESULT &&
             (added || is_scattered(l, old) ||
