@@ -166,8 +166,8 @@ class Hostile(unittest.TestCase):
     def test_what_the_device_does_not_have_is_named_at_its_place(self):
         for text, place, code, words in (
                 ("kernel k(A: f64[4]) -> (C: f64[4]) { C[i] = A[i]; }", "1:10", "E0501", "f64 (of 'A')"),
-                ("kernel k(A: i32[4]) -> (C: i32[4]) { C[i] = A[i] / 2; }", "1:45", "E0501", "'div' of i32"),
-                ("kernel k(A: i64[4]) -> (C: i64[4]) { C[i] = A[i] / 2; }", "1:45", "E0501", "'div' of i64"),
+                ("kernel k(A: i32[4]) -> (C: i32[4]) { C[i] = A[i] * A[i]; }", "1:45", "E0501", "whole numbers beyond 2^24"),
+                ("kernel k(A: i64[4]) -> (C: i64[4]) { C[i] = A[i] * A[i]; }", "1:45", "E0501", "whole numbers beyond 2^24"),
                 ("kernel k(A: i8[4]) -> (C: i8[4]) { C[i] = A[i]; }", "1:10", "E0501", "i8 (of 'A')"),
                 ("kernel k(A: i32[4]) -> (C: f32[4]) { C[i] = f32(u8(A[i] + 300)); }", "1:45", "E0501", "u8"),
                 ("kernel k(A: c128[4]) -> (C: c128[4]) { C[i] = A[i]; }", "1:10", "E0501", "c128 (of 'A')"),
