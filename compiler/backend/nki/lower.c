@@ -345,8 +345,8 @@ static bool is_scattered(const Lower *l, BufRef buf)
     const Buffer *b = &l->from->bufs.at[buf];
     StmtWalk w;
     bool scattered = false, short_runs = false, maps = true;
-    for (const Stmt *s = tile_first(&w, l->task.body, l->task.n_body);
-         s != NULL && b->rank > 1; s = tile_next(&w)) {
+    for (const Stmt *s = tile_first(&w, l->task.body, l->task.n_body); s != NULL && b->rank > 1;
+         s = tile_next(&w)) {
         if (s->dst == buf) {
             const Affine at = s->at[b->rank - 1];
             int64_t run = stored_run(s, at);
