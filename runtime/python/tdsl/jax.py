@@ -102,15 +102,18 @@ def einsum(equation, *operands, out=None, optimize="auto", precision=None, prefe
     return _einsum_p.bind(*(jnp.squeeze(x, gone).astype(dtype) for x, gone in zip(operands, drop)), equation=text).astype(result)
 
 
-def _kernel_on_host(kernel, *given):
+def _kernel_on_host(kernel, types, *given):
     import numpy as np
-    made = kernel(*(x if x.ndim else x.item() for x in (np.asarray(a) for a in given)))
-    return tuple(np.asarray(a) for a in (made if isinstance(made, tuple) else (made,)))
+    arrays = [np.asarray(a, arg.dtype) for a, arg in zip(given, derivatives.parameters(kernel))]
+    made = kernel(*(x if x.ndim else x.item() for x in arrays))
+    return tuple(np.asarray(a, t) for a, t in zip(made if isinstance(made, tuple) else (made,), types))
 
 
 def _kernel_call(kernel, shapes, given):
-    shapes = [jax.ShapeDtypeStruct(shape, arg.dtype) for shape, arg in zip(shapes, derivatives.results(kernel))]
-    return jax.pure_callback(functools.partial(_kernel_on_host, kernel), tuple(shapes), *given, vmap_method="sequential")
+    """Types of 64 bits are those of 32 where jax has no others (jax_enable_x64)."""
+    types = [jax.dtypes.canonicalize_dtype(arg.dtype) for arg in derivatives.results(kernel)]
+    made = tuple(jax.ShapeDtypeStruct(shape, t) for shape, t in zip(shapes, types))
+    return jax.pure_callback(functools.partial(_kernel_on_host, kernel, types), made, *given, vmap_method="sequential")
 
 
 def function(kernel):
