@@ -16,12 +16,6 @@ void say_param(const Calling *c, Diagnostic *d, uint32_t p)
 
 /* ---- operands ---- */
 
-static bool same_value(const Calling *c, const Operand *o, uint32_t value)
-{
-    (void)c;
-    return o->in_place && o->value == value;
-}
-
 /* An operand is a statement of its own: its indices are what is left of it. */
 static bool operand_check(Calling *c, Operand *o)
 {
@@ -343,7 +337,7 @@ static bool reads_in_order(const Calling *c, uint32_t p, DType t)
         return false;
     }
     for (uint32_t q = 0; q < c->n_operands; q++) {
-        if (same_value(c, &c->operand[q], e->read)) {
+        if (c->operand[q].in_place && c->operand[q].value == e->read) {
             return false; /* it is changed */
         }
     }
