@@ -95,18 +95,44 @@ static Parts quotient(Splitter *s, Parts x, Parts y)
     return (Parts){product(s, z.re, inverse), product(s, z.im, inverse)};
 }
 
+/* 1 where x is 0, else 0. */
+static const Expr *zero_of(Splitter *s, const Expr *x)
+{
+    return expr_cast(s->arena, compare(s, OP_EQ, x, number(s, 0)), s->type);
+}
+
 /* The table of square roots does not have 0: there it is that of 1, less 1. */
+static const Expr *root(Splitter *s, const Expr *q)
+{
+    const Expr *zero = zero_of(s, q);
+    return difference(s, op1(s, OP_SQRT, sum(s, q, zero)), zero);
+}
+
 static const Expr *magnitude(Splitter *s, Parts x)
 {
-    const Expr *q = square(s, x);
-    const Expr *zero = expr_cast(s->arena, compare(s, OP_EQ, q, number(s, 0)), s->type);
-    return difference(s, op1(s, OP_SQRT, sum(s, q, zero)), zero);
+    return root(s, square(s, x));
 }
 
 static const Expr *choose(Splitter *s, const Expr *c, const Expr *x, const Expr *y)
 {
     const Expr *arg[3] = {c, given(s, x), given(s, y)};
     return x == NULL && y == NULL ? NULL : expr_op(s->arena, OP_SELECT, s->type, 3, arg);
+}
+
+/* The root with a real part of at least 0: t = sqrt((|z| + |re|) / 2), and im / (2 t) is the other part, so that nothing cancels. On the
+ * negative axis the imaginary part has the sign of im, of which -0 counts as 0. */
+static Parts square_root(Splitter *s, Parts x)
+{
+    const Expr *zero = number(s, 0);
+    const Expr *re = given(s, x.re), *im = given(s, x.im);
+    const Expr *positive = compare(s, OP_GE, re, zero), *below = compare(s, OP_LT, im, zero);
+    const Expr *size = x.im == NULL ? op1(s, OP_ABS, re) : magnitude(s, x);
+    const Expr *twice = sum(s, size, op1(s, OP_ABS, re));
+    const Expr *t = root(s, product(s, twice, number(s, 0.5)));
+    const Expr *by = product(s, sum(s, t, zero_of(s, t)), number(s, 2));
+    const Expr *other = op2(s, OP_DIV, im, by);
+    return (Parts){choose(s, positive, t, op1(s, OP_ABS, other)),
+                   choose(s, positive, other, choose(s, below, negated(s, t), t))};
 }
 
 static Parts constant(Splitter *s, Number v)
@@ -180,6 +206,8 @@ static Parts operation(Splitter *s, Span span, const Expr *e)
                             : (Parts){product(s, size, op1(s, OP_COS, x.im)),
                                       product(s, size, op1(s, OP_SIN, x.im))};
     }
+    case OP_SQRT:
+        return square_root(s, x);
     case OP_POW:
         if (e->arg[1]->kind == EXPR_CONST && y.im == NULL && y.re != NULL &&
             y.re->value.re >= 2.0 && y.re->value.re <= 2.0) {
