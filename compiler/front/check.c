@@ -224,7 +224,7 @@ static void check_items(Check *c)
     }
     for (uint32_t k = 0; k < c->items.n; k++) {
         if (is_kernel(c, k)) {
-            kernel_declare(c, c->items.at[k].ast, !c->items.at[k].library);
+            kernel_declare(c, c->items.at[k].ast, c->items.at[k].library);
         }
     }
     for (uint32_t h = 0; h < c->heads.n; h++) {

@@ -355,7 +355,7 @@ static CheckedExpr *const_dim(Kern *k, AstId ast, const AstNode *n)
 {
     int64_t bound = 0;
     bool ok = true;
-    if (dim_known(k, n->name) || define_find(k->c, n->name, &bound)) {
+    if (dim_known(k, n->name) || (!k->library && define_find(k->c, n->name, &bound))) {
         Dim d = dim_named(k, n->name, n->span, &ok);
         if (ok && d.sym < 0) {
             return weak_const(k, ast, n->span, WEAK_INT, d.n, 0);
@@ -396,7 +396,7 @@ static CheckedExpr *check_name(Kern *k, AstId ast, const AstNode *n)
         }
         return expr_whole(k, found, ast, n->span);
     }
-    if (map_get(&k->c->global_by_name, n->name->id, &found)) {
+    if (global_named(k, n->name, &found)) {
         if (k->c->globals.at[found].is_const) {
             return const_read(k, found, ast, n->span);
         }
@@ -527,8 +527,7 @@ static CheckedExpr *check_indexed(Kern *k, AstId ast)
         }
     } else if (!map_get(&k->value_by_name, base.name->id, &found)) {
         uint32_t global = 0;
-        if (map_get(&k->c->global_by_name, base.name->id, &global) &&
-            k->c->globals.at[global].is_const) {
+        if (global_named(k, base.name, &global) && k->c->globals.at[global].is_const) {
             k->c->globals.at[global].uses++;
             diag_error(&k->c->ctx->diags, E_RANK_MISMATCH, n.span,
                        "'%s' is a constant and has no indices", base.name->text);

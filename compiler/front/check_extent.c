@@ -13,7 +13,7 @@ static const AstNode *node(const Kern *k, AstId id)
 /* Arithmetic with nothing open. */
 static Dim extent_computed(Kern *k, AstId id, bool *ok)
 {
-    Kern inner = {.c = k->c, .in_extent = true};
+    Kern inner = {.c = k->c, .in_extent = true, .library = k->library};
     map_init(&inner.label_by_name, k->c->arena);
     CheckedExpr *e = expr_check(&inner, id);
     Span at = node(k, id)->span;

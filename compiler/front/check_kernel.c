@@ -103,7 +103,7 @@ static TensorType type_of(Kern *k, AstId id, const AstNode *decl)
 static uint32_t named_dimension(Kern *k, AstId id, uint32_t rank, uint64_t *named)
 {
     Diags *diags = &k->c->ctx->diags;
-    Kern inner = {.c = k->c, .in_extent = true};
+    Kern inner = {.c = k->c, .in_extent = true, .library = k->library};
     map_init(&inner.label_by_name, k->c->arena);
     Span at = node(k, id)->span;
     CheckedExpr *e = expr_check(&inner, id);
@@ -422,7 +422,7 @@ static void find_words(const Check *c, AstId list, bool *found)
     }
 }
 
-void kernel_declare(Check *c, AstId ast, bool written)
+void kernel_declare(Check *c, AstId ast, bool library)
 {
     const AstNode *n = ast_node(&c->program->ast, ast);
     CheckedKernel *kernel = ARENA_NEW(c->arena, CheckedKernel);
@@ -433,7 +433,7 @@ void kernel_declare(Check *c, AstId ast, bool written)
         find_words(c, n->child[0], word);
         find_words(c, n->child[1], word);
     }
-    KernelHead head = {.ast = ast, .kernel = kernel, .written = written};
+    KernelHead head = {.ast = ast, .kernel = kernel, .library = library};
     for (uint32_t w = 0; w < WORDS; w++) {
         head.words = head.words || word[w];
     }
@@ -444,7 +444,7 @@ void kernel_declare(Check *c, AstId ast, bool written)
         mark_other(c, d, c->heads.at[before].kernel->span, "first here");
     } else {
         map_put(&c->kernel_by_name, kernel->name->id, c->heads.n);
-        if (written && !head.words) {
+        if (!library && !head.words) {
             vec_push(c->arena, &c->program->kernels, kernel);
         }
     }
@@ -506,6 +506,7 @@ void kernel_check(Check *c, uint32_t number)
     }
     Kern k;
     kern_init(&k, c, head.kernel);
+    k.library = head.library;
     bool word[WORDS] = {false};
     find_words(c, n.child[0], word);
     find_words(c, n.child[1], word);

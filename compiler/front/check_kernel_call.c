@@ -51,16 +51,15 @@ static void dim_bind(Kern *inner, Sym name, Dim d)
     vec_push(inner->c->arena, &inner->dims, ((KernDim){d, true}));
 }
 
-/* Is the name that of a dim with a value: by a number, a constant or -D? */
-static bool is_fixed(Kern *k, Sym name)
+/* Is the name that of a number of the program, `dim n = 5` or a constant? What -D says of a dim is of the caller's. */
+static bool is_fixed(const Kern *inner, Sym name)
 {
     uint32_t global = 0;
-    int64_t bound = 0;
-    if (map_get(&k->c->global_by_name, name->id, &global)) {
-        global_evaluate(k->c, global, (Span){0});
-        return k->c->globals.at[global].is_const || k->c->globals.at[global].dim.sym < 0;
+    if (!global_named(inner, name, &global)) {
+        return false;
     }
-    return define_find(k->c, name, &bound);
+    const Global *g = &inner->c->globals.at[global];
+    return g->is_const || ast_node(&inner->c->program->ast, g->ast)->op == OP_CONST;
 }
 
 /* Dims of the kernel that is called: those of the operands, and else the program's that the caller has too. */
@@ -73,12 +72,12 @@ static void dims_bind(const Calling *c, Kern *inner)
             uint32_t before = 0;
             if (extent->kind == AST_NAME &&
                 !map_get(&inner->dim_by_name, extent->name->id, &before) &&
-                !is_fixed(c->k, extent->name)) {
+                !is_fixed(inner, extent->name)) {
                 dim_bind(inner, extent->name, own_extent(c, &c->operand[p], d));
             }
         }
     }
-    for (uint32_t g = 0; g < c->k->c->globals.n; g++) {
+    for (uint32_t g = 0; g < c->k->c->globals.n && !inner->library; g++) {
         const Global *global = &c->k->c->globals.at[g];
         uint32_t own = 0, before = 0;
         if (!global->is_const && global->dim.sym >= 0 &&
@@ -150,6 +149,7 @@ static bool callee_check(const Calling *c, Kern *inner)
     own->dims = c->k->k->dims;
     kern_init(inner, c->k->c, own);
     inner->is_called = true;
+    inner->library = c->k->c->heads.at[c->head].library;
     if (c->k->c->heads.at[c->head].words && !words_bind(c, inner->word)) {
         return false;
     }

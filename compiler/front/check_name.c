@@ -34,11 +34,15 @@ static Dim dim_of_const(Kern *k, const Global *g, Span at, bool *ok)
     return dim_fixed(g->value->value.i);
 }
 
+bool global_named(const Kern *k, Sym name, uint32_t *global)
+{
+    return !k->library && map_get(&k->c->global_by_name, name->id, global);
+}
+
 bool dim_known(Kern *k, Sym name)
 {
     uint32_t at = 0;
-    return map_get(&k->dim_by_name, name->id, &at) ||
-           map_get(&k->c->global_by_name, name->id, &at);
+    return map_get(&k->dim_by_name, name->id, &at) || global_named(k, name, &at);
 }
 
 Dim dim_named(Kern *k, Sym name, Span at, bool *ok)
@@ -51,7 +55,7 @@ Dim dim_named(Kern *k, Sym name, Span at, bool *ok)
     }
     Dim d;
     int64_t bound = 0;
-    if (map_get(&k->c->global_by_name, name->id, &found)) {
+    if (global_named(k, name, &found)) {
         global_evaluate(k->c, found, at);
         Global *g = &k->c->globals.at[found];
         g->uses++;
@@ -63,7 +67,7 @@ Dim dim_named(Kern *k, Sym name, Span at, bool *ok)
         } else if (d.sym >= 0 && k->k != NULL) {
             d = dim_open_new(k, name, g->typical, ast_node(&k->c->program->ast, g->ast)->at);
         }
-    } else if (define_find(k->c, name, &bound)) {
+    } else if (!k->library && define_find(k->c, name, &bound)) {
         d = dim_fixed(bound);
         *ok = extent_check(k->c, bound, at);
     } else {

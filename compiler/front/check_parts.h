@@ -44,7 +44,7 @@ typedef struct KernelHead {
     GlobalState state; /* of checking it by itself */
     bool wrong;        /* there was a mistake in it */
     bool words;        /* its head has words for element types */
-    bool written;      /* it is a kernel by itself */
+    bool library; /* of the compiler's own files: names of the program mean nothing in it */
 } KernelHead;
 
 typedef struct Check {
@@ -155,6 +155,7 @@ typedef struct Kern {
     const AstNode *body;
     uint32_t statement; /* being checked */
     bool wrong;         /* some statement has a mistake */
+    bool library;       /* it is of the compiler's own files */
     bool is_called;     /* its statements are to be copied into another one */
     DType word
         [WORDS]; /* what words for element types stand for; NONE: the head has none of them */
@@ -224,8 +225,8 @@ DType dtype_declared(Kern *k, const AstNode *type);
 /* What a word for element types stands for: WORDS if it is none. */
 uint32_t dtype_word(Sym name);
 bool dtype_suits_word(uint32_t word, DType t);
-/* A kernel of the program; `written`: by itself too. */
-void kernel_declare(Check *c, AstId ast, bool written);
+/* A kernel of the program, or of a library, which is only called. */
+void kernel_declare(Check *c, AstId ast, bool library);
 void kernel_check(Check *c, uint32_t head);
 /* Declares what the head of `n` does, and checks its statements. Dims that are known stand in k->dim_by_name. */
 void kernel_run(Kern *k, const AstNode *n);
@@ -346,6 +347,8 @@ void piece_check(Kern *k, uint32_t value, const int32_t *label, uint32_t rank, c
 uint32_t tensor_value(Kern *k, AstId ast);
 
 /* ---- check_name.c ---- */
+/* Is it a dim or a constant of the program? Kernels of a library know none of them. */
+bool global_named(const Kern *k, Sym name, uint32_t *global);
 Dim dim_named(Kern *k, Sym name, Span at, bool *ok);
 /* Known already, as the kernel's or the program's? */
 bool dim_known(Kern *k, Sym name);

@@ -289,7 +289,7 @@ static bool is_number(Kern *k, const AstNode *n, Dim *d)
         *d = k->dims.at[found].dim;
         return k->dims.at[found].ok;
     }
-    if (!map_get(&k->c->global_by_name, n->name->id, &found)) {
+    if (!global_named(k, n->name, &found)) {
         return false;
     }
     global_evaluate(k->c, found, n->span);

@@ -69,8 +69,7 @@ static bool left_assignable(Kern *k, Left *l)
     const char *name = l->name->text;
     uint32_t global = 0;
     if (!l->known) {
-        if (map_get(&k->c->global_by_name, l->name->id, &global) &&
-            k->c->globals.at[global].is_const) {
+        if (global_named(k, l->name, &global) && k->c->globals.at[global].is_const) {
             Diagnostic *d =
                 diag_error(diags, E_NOT_ASSIGNABLE, l->span, "'%s' is a constant", name);
             diag_note(d, node(k, k->c->globals.at[global].ast)->at, "it is defined here");
