@@ -145,8 +145,8 @@ static void tables_that_make_no_sense_are_refused(void **state)
     tdsl_arg_info args[3] = {matmul_info.args[0], matmul_info.args[1], matmul_info.args[2]};
     info = matmul_info;
     info.args = args;
-    args[1].dtype = 10;
-    refused_table(&info, "'B'", "dtype 10");
+    args[1].dtype = 100;
+    refused_table(&info, "'B'", "dtype 100");
     args[1].dtype = TDSL_F32;
     args[1].role = TDSL_SCALAR;
     refused_table(&info, "'B'", "rank 2");

@@ -6,6 +6,8 @@
  *     alloc @rows : f32[n,e] workspace       map [n, e] @rows[n,e] = gather @W(cast.i64(@at[n]), index(e))
  *
  * Positions outside of the argument, which a condition leaves out, are those of some row: the device has no word for them. */
+#include <string.h>
+
 #include "backend/nki/lower.h"
 
 #include "loop/walk.h"
@@ -93,6 +95,9 @@ static uint32_t positions_of(const Gathers *x, const Expr *load, VarRef *used, i
             for (uint32_t i = 0; i < n; i++) {
                 again |= used[i] == v;
             }
+            if (!again && n == NKI_DIMS) {
+                return 0;
+            }
             if (!again) {
                 used[n] = v;
                 extent[n++] = extent_of(x, v);
@@ -108,7 +113,10 @@ static BufRef put_positions(Gathers *x, const Expr *e, uint32_t n, const VarRef 
 {
     const Expr *load = expr_uncast(e->arg[0]);
     uint32_t rank = x->to->bufs.at[load->buf].rank;
-    Affine *from = arena_copy(x->arena, load->at, (rank + 1) * sizeof *from);
+    Affine *from = ARENA_ARRAY(x->arena, rank + 1, Affine);
+    if (rank > 0) {
+        memcpy(from, load->at, rank * sizeof *from);
+    }
     VarRef var[NKI_DIMS];
     for (uint32_t i = 0; i < n; i++) {
         var[i] = kernel_var(x->to, &x->ctx->syms, "n", false);
@@ -149,7 +157,7 @@ static const Expr *rows_of(Gathers *x, const Expr *e)
     VarRef used[NKI_DIMS], var[NKI_DIMS];
     int64_t extent[NKI_DIMS];
     uint32_t n = positions_of(x, expr_uncast(e->arg[0]), used, extent), all = n;
-    if (n == 0) {
+    if (n == 0 || n + table->rank - 1 > NKI_DIMS) {
         return NULL;
     }
     BufRef at = put_positions(x, e, n, used, extent);
