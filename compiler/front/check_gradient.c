@@ -4,6 +4,8 @@
 
 #include "front/check_parts.h"
 
+#define ORDER_LIMIT 3 /* each order has several times the work of the one before */
+
 typedef struct Gradients {
     Check *c;
     AstNode n;
@@ -35,17 +37,33 @@ static const CheckedKernel *kernel_of(Gradients *g)
         }
         return NULL;
     }
-    if (ast_node(&c->program->ast, c->heads.at[head].ast)->kind == AST_GRADIENT) {
-        diag_unsupported(diags, E_NOT_YET, name.span,
-                         "derivatives of derivatives are not compiled by this version");
+    if (c->heads.at[head].state == GLOBAL_BUSY) {
+        diag_error(diags, E_CYCLE, name.span, "'%s' is the derivative of itself",
+                   name.name->text);
         return NULL;
     }
+    if (c->calls >= KERNEL_DEPTH) {
+        diag_limit(diags, E_LIMIT_NESTING, name.span,
+                   "kernels that are made of each other more than %d deep", KERNEL_DEPTH);
+        return NULL;
+    }
+    c->calls++;
     kernel_check(c, head);
+    c->calls--;
     const KernelHead *is = &c->heads.at[head];
     if (is->words) {
         Diagnostic *d = diag_error(diags, E_BAD_TYPE, name.span,
                                    "'%s' has words for its element types", name.name->text);
         diag_help(d, "a kernel with types that calls it has derivatives");
+        return NULL;
+    }
+    uint32_t order = 1;
+    for (const CheckedKernel *k = is->kernel; k->gradient != NULL; k = k->gradient->of) {
+        order++;
+    }
+    if (order > ORDER_LIMIT) {
+        diag_limit(diags, E_LIMIT_SIZE, name.span, "derivatives of an order above %d",
+                   ORDER_LIMIT);
         return NULL;
     }
     return is->wrong ? NULL : is->kernel;
@@ -128,39 +146,60 @@ static const uint32_t *named(const Gradients *g, AstId list, ValueKind kind, uin
     return all;
 }
 
-/* dx, of x: a name that the kernel has not. False after a report. */
-static bool name_is_free(const Gradients *g, Sym of)
+/* dx, of x; where the kernel has that name, ddx. */
+static Sym derivative_name(const Gradients *g, const CheckedKernel *k, Sym of)
 {
-    Sym name = sym_cstr(&g->c->ctx->syms, str_format(g->c->arena, "d%s", of->text));
-    for (uint32_t v = 0; v < g->of->n_params + g->of->n_results; v++) {
-        const Value *value = &g->of->values.at[v];
-        bool stays = value->kind == VALUE_PARAM;
-        for (uint32_t w = 0; w < g->to->n_with && !stays; w++) {
-            stays = g->to->with[w] == value->number;
+    Sym name = of;
+    for (bool taken = true; taken;) {
+        name = sym_cstr(&g->c->ctx->syms, str_format(g->c->arena, "d%s", name->text));
+        taken = false;
+        for (uint32_t v = 0; v < k->values.n; v++) {
+            taken = taken || k->values.at[v].name == name;
         }
-        if (stays && value->name == name) {
-            Diagnostic *d =
-                diag_error(&g->c->ctx->diags, E_DUPLICATE_NAME, g->n.at,
-                           "the derivative by '%s' would be called '%s', as a %s is", of->text,
-                           name->text, value->kind == VALUE_PARAM ? "parameter" : "result");
-            diag_note(d, value->span, "it is declared here");
-            return false;
+        for (uint32_t w = 0; w < g->to->n_with; w++) {
+            taken = taken || g->of->values.at[g->of->n_params + g->to->with[w]].name == name;
         }
     }
-    return true;
+    return name;
 }
 
-static bool names_are_free(const Gradients *g)
+static void add_value(const Gradients *g, CheckedKernel *k, const Value *of, ValueKind kind,
+                      Sym name)
 {
-    bool ok = true;
-    for (uint32_t p = 0; p < g->to->n_params && ok; p++) {
-        Sym of = g->of->values.at[g->to->param[p]].name;
-        ok = name_is_free(g, of);
+    Value v = {.kind = kind,
+               .name = name,
+               .type = of->type,
+               .span = of->span,
+               .assigned = true,
+               .updated = true,
+               .uses = 1};
+    v.number = kind == VALUE_PARAM ? k->n_params++ : k->n_results++;
+    vec_push(g->c->arena, &k->values, v);
+}
+
+/* Its parameters and results, for derivatives of it. */
+static void add_values(const Gradients *g, CheckedKernel *k)
+{
+    const Value *value = g->of->values.at;
+    uint32_t n = g->of->n_params;
+    k->dims = g->of->dims;
+    for (uint32_t p = 0; p < n; p++) {
+        add_value(g, k, &value[p], VALUE_PARAM, value[p].name);
     }
-    for (uint32_t r = 0; g->to->seeds && r < g->of->n_results && ok; r++) {
-        ok = name_is_free(g, g->of->values.at[g->of->n_params + r].name);
+    for (uint32_t r = 0; r < g->of->n_results && g->to->seeds; r++) {
+        if (differs(value[n + r].type.dtype)) {
+            add_value(g, k, &value[n + r], VALUE_PARAM,
+                      derivative_name(g, k, value[n + r].name));
+        }
     }
-    return ok;
+    for (uint32_t p = 0; p < g->to->n_params; p++) {
+        const Value *of = &value[g->to->param[p]];
+        add_value(g, k, of, VALUE_RESULT, derivative_name(g, k, of->name));
+    }
+    for (uint32_t r = 0; r < g->to->n_with; r++) {
+        const Value *of = &value[n + g->to->with[r]];
+        add_value(g, k, of, VALUE_RESULT, of->name);
+    }
 }
 
 void gradient_check(Check *c, uint32_t head)
@@ -191,9 +230,10 @@ void gradient_check(Check *c, uint32_t head)
     if (g.to->param != NULL && g.n.n == 5) {
         g.to->with = named(&g, g.n.child[4], VALUE_RESULT, &g.to->n_with);
     }
-    if (g.to->param == NULL || (g.n.n == 5 && g.to->with == NULL) || !names_are_free(&g)) {
+    if (g.to->param == NULL || (g.n.n == 5 && g.to->with == NULL)) {
         return;
     }
+    add_values(&g, h.kernel);
     Text signature;
     text_init(&signature, c->arena);
     ast_dump_head(&c->program->ast, h.ast, &signature);

@@ -4,9 +4,6 @@
  * checked once more with the extents and types of the call, and its statements are copied (check_inline.c): one dispatch. */
 #include "front/kernel_call.h"
 
-/* Kernels that call each other, one inside of another. */
-#define CALL_DEPTH 64
-
 static const AstNode *node(const Kern *k, AstId id)
 {
     return ast_node(&k->c->program->ast, id);
@@ -32,9 +29,9 @@ static bool callee_ready(const Calling *c)
         diag_note(d, head->kernel->span, "it is defined here");
         return false;
     }
-    if (k->c->calls >= CALL_DEPTH) {
+    if (k->c->calls >= KERNEL_DEPTH) {
         diag_limit(diags, E_LIMIT_NESTING, c->n.at,
-                   "kernels that call each other more than %d deep", CALL_DEPTH);
+                   "kernels that call each other more than %d deep", KERNEL_DEPTH);
         return false;
     }
     k->c->calls++;

@@ -34,6 +34,9 @@ typedef struct Item {
     bool library; /* from an include of the compiler's own files */
 } Item;
 
+/* Kernels that call, or are derivatives of, each other: one inside of another. */
+#define KERNEL_DEPTH 64
+
 /* Words that stand for an element type in the head of a kernel that is only called: each call says which. */
 enum { WORD_FLOAT, WORD_COMPLEX, WORD_INT, WORD_NUMBER, WORDS };
 

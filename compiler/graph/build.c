@@ -539,6 +539,16 @@ static Graph *build_kernel(Ctx *ctx, Arena *arena, const CheckedKernel *written)
     return graph_prune(arena, g);
 }
 
+/* The graph of a kernel, or of the derivatives of one. */
+static Graph *build_derived(Ctx *ctx, Arena *arena, const CheckedKernel *kernel)
+{
+    if (kernel->gradient == NULL) {
+        return build_kernel(ctx, arena, kernel);
+    }
+    Graph *g = build_derived(ctx, arena, kernel->gradient->of);
+    return g == NULL ? NULL : graph_gradient(ctx, arena, g, kernel);
+}
+
 static const CheckedKernel *kernel_near(const Program *p, const char *name)
 {
     const CheckedKernel *best = NULL;
@@ -563,12 +573,10 @@ Module *module_build(Ctx *ctx, Arena *arena, const Program *program, const char 
         if (only_kernel != NULL && strcmp(only_kernel, kernel->name->text) != 0) {
             continue;
         }
-        const CheckedGradient *gradient = kernel->gradient;
-        Graph *g = build_kernel(ctx, arena, gradient != NULL ? gradient->of : kernel);
+        Graph *g = build_derived(ctx, arena, kernel);
         if (g == NULL) {
             return NULL;
         }
-        g = gradient != NULL ? graph_gradient(ctx, arena, g, kernel) : g;
         vec_push(arena, &m->graphs, g);
     }
     if (only_kernel != NULL && m->graphs.n == 0) {

@@ -65,14 +65,11 @@ static void find_wanted(Grad *d, const CheckedGradient *spec)
     }
 }
 
-static Sym derivative_name(Grad *d, Sym of)
-{
-    return sym_cstr(&d->ctx->syms, str_format(d->arena, "d%s", of->text));
-}
-
 /* What each result counts: a parameter, or 1 for the only one. */
-static void seed(Grad *d, const CheckedGradient *spec)
+static void seed(Grad *d, const CheckedKernel *kernel)
 {
+    const CheckedGradient *spec = kernel->gradient;
+    uint32_t next = spec->of->n_params;
     Graph *g = d->g;
     for (uint32_t k = 0; k < g->results.n; k++) {
         const Result r = g->results.at[k];
@@ -83,7 +80,7 @@ static void seed(Grad *d, const CheckedGradient *spec)
         d->span = r.span;
         NodeRef part;
         if (spec->seeds) {
-            Param p = {.name = derivative_name(d, r.name),
+            Param p = {.name = kernel->values.at[next++].name,
                        .role = n.rank == 0 ? PARAM_SCALAR : PARAM_IN,
                        .dtype = n.dtype,
                        .rank = r.rank > 0 ? r.rank : n.rank,
@@ -121,8 +118,9 @@ static NodeRef named_copy(Grad *d, NodeRef x, Sym name)
 }
 
 /* dP, for each parameter that is named, and the kernel's own results that are. */
-static void deliver(Grad *d, const CheckedGradient *spec)
+static void deliver(Grad *d, const CheckedKernel *kernel)
 {
+    const CheckedGradient *spec = kernel->gradient;
     Graph *g = d->g;
     VEC(Result) results = {0};
     for (uint32_t k = 0; k < spec->n_params; k++) {
@@ -137,7 +135,7 @@ static void deliver(Grad *d, const CheckedGradient *spec)
         if (x == NODE_NONE) {
             x = gradient_zeros(d, p.dtype, param_rank(&p), param_shape(&p));
         }
-        Sym name = derivative_name(d, p.name);
+        Sym name = kernel->values.at[kernel->n_params + k].name;
         Result r = {.name = name,
                     .node = named_copy(d, gradient_cast(d, x, p.dtype), name),
                     .param = -1,
@@ -164,13 +162,13 @@ Graph *graph_gradient(Ctx *ctx, Arena *arena, Graph *g, const CheckedKernel *ker
     d.wanted = ARENA_ARRAY(arena, d.n, bool);
     memset(d.adjoint, 0xff, d.n * sizeof *d.adjoint);
     find_wanted(&d, spec);
-    seed(&d, spec);
+    seed(&d, kernel);
     for (NodeRef r = d.n; r-- > 0;) {
         if (d.adjoint[r] != NODE_NONE && d.wanted[r]) {
             back(&d, r);
         }
     }
-    deliver(&d, spec);
+    deliver(&d, kernel);
     g->name = kernel->name;
     g->span = kernel->span;
     g->signature = kernel->signature;

@@ -71,6 +71,15 @@ def check(tool, path, folder, name, params, results, dims, target, seed=0):
     return True
 
 
+def second(tool, path, folder, name, params, results, dims):
+    """Derivatives of derivatives."""
+    wanted = [p for p, kind, _ in params if kind in FLOAT]
+    counted = [(f"d{r}", kind, extents) for r, kind, extents in results if kind in FLOAT]
+    first = folder / "first.tdsl"
+    first.write_text(f'{path.read_text()}\nkernel first = vjp {name}({", ".join(wanted)});\n')
+    return check(tool, first, folder, "first", params + counted, [(f"d{p}", kind, extents) for p, kind, extents in params if kind in FLOAT], dims, "interp", 3)
+
+
 def main():
     tdslc, tool = sys.argv[1:]
     count = 0
@@ -83,7 +92,7 @@ def main():
                 if path.name == "gradients.tdsl":
                     for target in ("interp", "c"):
                         assert check(tool, path, folder, kernel, params, results, dims, target)
-                    count += 1
+                    count += 1 + second(tool, path, folder, kernel, params, results, dims)
                 else:
                     count += check(tool, path, folder, kernel, params, results, dims, "interp")
     assert count > 50, count
