@@ -83,15 +83,16 @@ static NodeRef back_most(Grad *d, const Node *node, const Folded *f)
         return f->G;
     }
     NodeRef last = graph_const(d->g, number_int(DTYPE_I64, INT64_MAX), d->span);
-    NodeRef is = gradient_chosen(d, gradient_compared(d, OP_EQ, f->x, f->r), at,
-                                 gradient_filled(d, last, f->n, f->shape));
+    NodeRef holds = gradient_compared(d, OP_EQ, f->x, f->r);
+    NodeRef is = gradient_chosen(d, holds, at, gradient_filled(d, last, f->n, f->shape));
     Access access = gradient_access_of(d, f->label, f->n);
     NodeRef first =
         gradient_add(d, OP_RMIN, DTYPE_I64, 1, &is, &access, node->rank, node->out, NULL, NULL);
     NodeRef spread_first = gradient_spread(
         d, first, gradient_access_of(d, node->out, node->rank), f->n, f->label, f->shape);
-    return gradient_chosen(d, gradient_compared(d, OP_EQ, at, spread_first), f->G,
-                           gradient_zeros(d, gradient_type_of(d, f->G), f->n, f->shape));
+    NodeRef nothing = gradient_zeros(d, gradient_type_of(d, f->G), f->n, f->shape);
+    holds = gradient_compared(d, OP_EQ, at, spread_first);
+    return gradient_chosen(d, holds, f->G, nothing);
 }
 
 /* The product of all others: with no zero among them r / x; with one, it is there alone. */
@@ -102,9 +103,9 @@ static NodeRef back_product(Grad *d, const Node *node, const Folded *f)
     NodeRef is = gradient_compared(d, OP_EQ, f->x, zero);
     NodeRef unit = gradient_filled(d, gradient_number(d, t, 1), f->n, f->shape);
     NodeRef rest = gradient_chosen(d, is, unit, f->x);
-    NodeRef counted = gradient_chosen(
-        d, is, gradient_filled(d, gradient_number(d, DTYPE_I64, 1), f->n, f->shape),
-        gradient_filled(d, gradient_number(d, DTYPE_I64, 0), f->n, f->shape));
+    NodeRef yes = gradient_filled(d, gradient_number(d, DTYPE_I64, 1), f->n, f->shape);
+    NodeRef no = gradient_filled(d, gradient_number(d, DTYPE_I64, 0), f->n, f->shape);
+    NodeRef counted = gradient_chosen(d, is, yes, no);
     Access access = gradient_access_of(d, f->label, f->n),
            own = gradient_access_of(d, node->out, node->rank);
     NodeRef product =

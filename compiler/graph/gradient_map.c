@@ -9,119 +9,140 @@ static NodeRef operand(Grad *d, const Node *node, uint32_t k)
                            node->shape);
 }
 
-/* The derivative of gradient_one(x) by x times G; NODE_NONE: 0 everywhere. `r` is the node itself. */
-static NodeRef slope(Grad *d, const Node *node, NodeRef x, NodeRef r, NodeRef G)
+static NodeRef scaled(Grad *d, NodeRef x, double by)
+{
+    NodeRef c = gradient_number(d, gradient_type_of(d, x), by);
+    return gradient_two(d, OP_MUL, x, c);
+}
+
+/* A number at each element of the node. */
+static NodeRef everywhere(Grad *d, const Node *node, DType t, double x)
+{
+    NodeRef c = gradient_number(d, t, x);
+    return gradient_filled(d, c, node->rank, node->shape);
+}
+
+/* The probability that a normal number is below x, and x times its density. */
+static NodeRef gelu_slope(Grad *d, NodeRef x)
 {
     DType t = gradient_type_of(d, x);
-    NodeRef zero = gradient_number(d, t, 0), unit = gradient_number(d, t, 1);
+    NodeRef arc = gradient_one(d, OP_ERF, scaled(d, x, 0.70710678118654752440));
+    NodeRef unit = gradient_number(d, t, 1);
+    NodeRef below = scaled(d, gradient_two(d, OP_ADD, arc, unit), 0.5);
+    NodeRef bell = gradient_one(d, OP_EXP, scaled(d, gradient_two(d, OP_MUL, x, x), -0.5));
+    NodeRef density = scaled(d, bell, 0.39894228040143267794);
+    return gradient_two(d, OP_ADD, below, gradient_two(d, OP_MUL, x, density));
+}
+
+/* Of |z|: z / |z|, and 0 at 0. */
+static NodeRef direction(Grad *d, const Node *node, NodeRef z, NodeRef r)
+{
+    DType t = gradient_type_of(d, z);
+    NodeRef size = gradient_cast(d, r, t), nothing = everywhere(d, node, t, 0);
+    NodeRef is0 = gradient_compared(d, OP_EQ, size, gradient_number(d, t, 0));
+    NodeRef unit = gradient_two(d, OP_DIV, z, size);
+    return gradient_chosen(d, is0, nothing, unit);
+}
+
+/* What G is multiplied with: the derivative of a function by x, where it is f(x) = r; NODE_NONE: 0 everywhere. */
+static NodeRef slope(Grad *d, const Node *node, NodeRef x, NodeRef r)
+{
+    DType t = gradient_type_of(d, x);
+    NodeRef unit = gradient_number(d, t, 1), y = NODE_NONE;
+    switch (node->op) {
+    case OP_ABS:
+        return dtype_is_complex(t) ? direction(d, node, x, r) : gradient_one(d, OP_SIGN, x);
+    case OP_EXP:
+        return r;
+    case OP_EXP2:
+        return scaled(d, r, 0.69314718055994530942);
+    case OP_EXPM1:
+        return gradient_two(d, OP_ADD, r, unit);
+    case OP_RSQRT:
+        y = gradient_two(d, OP_MUL, r, gradient_two(d, OP_MUL, r, r));
+        return scaled(d, y, -0.5);
+    case OP_SIN:
+        return gradient_one(d, OP_COS, x);
+    case OP_COS:
+        return gradient_one(d, OP_NEG, gradient_one(d, OP_SIN, x));
+    case OP_TANH:
+        y = everywhere(d, node, t, 1);
+        return gradient_two(d, OP_SUB, y, gradient_two(d, OP_MUL, r, r));
+    case OP_ERF:
+        y = gradient_one(d, OP_NEG, gradient_two(d, OP_MUL, x, x));
+        return scaled(d, gradient_one(d, OP_EXP, y), 1.12837916709551257390);
+    case OP_SIGMOID:
+        y = everywhere(d, node, t, 1);
+        return gradient_two(d, OP_MUL, r, gradient_two(d, OP_SUB, y, r));
+    case OP_GELU:
+        return gelu_slope(d, x);
+    default: /* floor, ceil, round, sign: steps */
+        return NODE_NONE;
+    }
+}
+
+/* What G is divided by instead; NODE_NONE: it is multiplied. */
+static NodeRef divisor(Grad *d, const Node *node, NodeRef x, NodeRef r)
+{
+    DType t = gradient_type_of(d, x);
+    NodeRef unit = gradient_number(d, t, 1);
+    switch (node->op) {
+    case OP_LOG:
+        return x;
+    case OP_LOG2:
+        return scaled(d, x, 0.69314718055994530942);
+    case OP_LOG1P:
+        return gradient_two(d, OP_ADD, x, unit);
+    case OP_SQRT:
+        return scaled(d, r, 2);
+    case OP_ATAN:
+        return gradient_two(d, OP_ADD, gradient_two(d, OP_MUL, x, x), unit);
+    default:
+        return NODE_NONE;
+    }
+}
+
+/* G times the derivative of a function of one operand; NODE_NONE: 0. */
+static NodeRef through(Grad *d, const Node *node, NodeRef x, NodeRef r, NodeRef G)
+{
+    DType t = gradient_type_of(d, x);
+    NodeRef holds = NODE_NONE, imaginary = NODE_NONE;
     switch (node->op) {
     case OP_COPY:
     case OP_CAST:
         return G;
     case OP_NEG:
         return gradient_one(d, OP_NEG, G);
-    case OP_ABS:
-        if (dtype_is_complex(t)) { /* G z / |z|, and 0 at 0 */
-            NodeRef size = gradient_cast(d, r, t),
-                    at0 = gradient_compared(d, OP_EQ, size, zero);
-            return gradient_two(
-                d, OP_MUL, gradient_cast(d, G, t),
-                gradient_chosen(d, at0, gradient_filled(d, zero, node->rank, node->shape),
-                                gradient_two(d, OP_DIV, x, size)));
-        }
-        return gradient_two(d, OP_MUL, G, gradient_one(d, OP_SIGN, x));
-    case OP_EXP:
-        return gradient_two(d, OP_MUL, G, gradient_conjugate(d, r));
-    case OP_EXP2:
-        return gradient_two(
-            d, OP_MUL, G,
-            gradient_two(d, OP_MUL, r, gradient_number(d, t, 0.69314718055994530942)));
-    case OP_EXPM1:
-        return gradient_two(d, OP_MUL, G, gradient_two(d, OP_ADD, r, unit));
-    case OP_LOG:
-        return gradient_two(d, OP_DIV, G, gradient_conjugate(d, x));
-    case OP_LOG2:
-        return gradient_two(
-            d, OP_DIV, G,
-            gradient_two(d, OP_MUL, x, gradient_number(d, t, 0.69314718055994530942)));
-    case OP_LOG1P:
-        return gradient_two(d, OP_DIV, G, gradient_two(d, OP_ADD, x, unit));
-    case OP_SQRT:
-        return gradient_two(
-            d, OP_DIV, G,
-            gradient_conjugate(d, gradient_two(d, OP_MUL, r, gradient_number(d, t, 2))));
-    case OP_RSQRT:
-        return gradient_two(
-            d, OP_MUL, G,
-            gradient_conjugate(
-                d, gradient_two(d, OP_MUL,
-                                gradient_two(d, OP_MUL, r, gradient_two(d, OP_MUL, r, r)),
-                                gradient_number(d, t, -0.5))));
-    case OP_SIN:
-        return gradient_two(d, OP_MUL, G, gradient_conjugate(d, gradient_one(d, OP_COS, x)));
-    case OP_COS:
-        return gradient_two(
-            d, OP_MUL, G,
-            gradient_conjugate(d, gradient_one(d, OP_NEG, gradient_one(d, OP_SIN, x))));
-    case OP_TANH:
-        return gradient_two(
-            d, OP_MUL, G,
-            gradient_conjugate(
-                d, gradient_two(d, OP_SUB, gradient_filled(d, unit, node->rank, node->shape),
-                                gradient_two(d, OP_MUL, r, r))));
-    case OP_ERF:
-        return gradient_two(
-            d, OP_MUL, G,
-            gradient_two(
-                d, OP_MUL,
-                gradient_one(d, OP_EXP, gradient_one(d, OP_NEG, gradient_two(d, OP_MUL, x, x))),
-                gradient_number(d, t, 1.12837916709551257390)));
-    case OP_SIGMOID:
-        return gradient_two(
-            d, OP_MUL, G,
-            gradient_two(
-                d, OP_MUL, r,
-                gradient_two(d, OP_SUB, gradient_filled(d, unit, node->rank, node->shape), r)));
-    case OP_RELU:
-        return gradient_chosen(d, gradient_compared(d, OP_GT, x, zero), G,
-                               gradient_filled(d, zero, node->rank, node->shape));
-    case OP_GELU: {
-        NodeRef below = gradient_two(
-            d, OP_MUL,
-            gradient_two(
-                d, OP_ADD,
-                gradient_one(
-                    d, OP_ERF,
-                    gradient_two(d, OP_MUL, x, gradient_number(d, t, 0.70710678118654752440))),
-                unit),
-            gradient_number(d, t, 0.5));
-        NodeRef density =
-            gradient_two(d, OP_MUL,
-                         gradient_one(d, OP_EXP,
-                                      gradient_two(d, OP_MUL, gradient_two(d, OP_MUL, x, x),
-                                                   gradient_number(d, t, -0.5))),
-                         gradient_number(d, t, 0.39894228040143267794));
-        return gradient_two(
-            d, OP_MUL, G, gradient_two(d, OP_ADD, below, gradient_two(d, OP_MUL, x, density)));
-    }
-    case OP_FINITE:
-        return gradient_chosen(d, gradient_compared(d, OP_EQ, r, x), G,
-                               gradient_filled(d, zero, node->rank, node->shape));
-    case OP_ATAN:
-        return gradient_two(d, OP_DIV, G,
-                            gradient_two(d, OP_ADD, gradient_two(d, OP_MUL, x, x), unit));
     case OP_CONJ:
         return gradient_conjugate(d, G);
     case OP_RE:
-        return dtype_is_complex(t) ? gradient_cast(d, G, t) : G;
+        return gradient_cast(d, G, t);
     case OP_IM:
-        return dtype_is_complex(t)
-                   ? gradient_two(d, OP_MUL, gradient_cast(d, G, t),
-                                  graph_const(d->g, (Number){.dtype = t, .im = 1}, d->span))
-                   : NODE_NONE;
-    default: /* floor, ceil, round, sign: steps */
-        return NODE_NONE;
+        if (!dtype_is_complex(t)) {
+            return NODE_NONE;
+        }
+        imaginary = graph_const(d->g, (Number){.dtype = t, .im = 1}, d->span);
+        return gradient_two(d, OP_MUL, gradient_cast(d, G, t), imaginary);
+    case OP_RELU:
+        holds = gradient_compared(d, OP_GT, x, gradient_number(d, t, 0));
+        return gradient_chosen(d, holds, G, everywhere(d, node, t, 0));
+    case OP_FINITE:
+        holds = gradient_compared(d, OP_EQ, r, x);
+        return gradient_chosen(d, holds, G, everywhere(d, node, t, 0));
+    default:
+        break;
     }
+    NodeRef by = divisor(d, node, x, r);
+    if (by != NODE_NONE) {
+        return gradient_two(d, OP_DIV, G, gradient_conjugate(d, by));
+    }
+    by = slope(d, node, x, r);
+    if (by == NODE_NONE) {
+        return by;
+    }
+    bool turns = node->op != OP_ABS; /* |z| is real: its direction is not conjugated */
+    by = turns ? gradient_conjugate(d, by) : by;
+    return gradient_two(d, OP_MUL, gradient_cast(d, G, t), by);
 }
 
 static void back_two(Grad *d, const Node *node, NodeRef r, NodeRef G)
@@ -145,8 +166,8 @@ static void back_two(Grad *d, const Node *node, NodeRef r, NodeRef G)
         break;
     case OP_DIV:
         dx = gradient_two(d, OP_DIV, G, gradient_conjugate(d, y));
-        dy = gradient_two(d, OP_MUL, gradient_one(d, OP_NEG, G),
-                          gradient_conjugate(d, gradient_two(d, OP_DIV, r, y)));
+        dy = gradient_conjugate(d, gradient_two(d, OP_DIV, r, y));
+        dy = gradient_two(d, OP_MUL, gradient_one(d, OP_NEG, G), dy);
         break;
     case OP_POW: {
         NodeRef less = gradient_two(d, OP_SUB, y, gradient_number(d, t, 1));
@@ -172,12 +193,12 @@ static void back_two(Grad *d, const Node *node, NodeRef r, NodeRef G)
     }
     case OP_MOD:
         dx = G;
-        dy = gradient_two(d, OP_MUL, gradient_one(d, OP_NEG, G),
-                          gradient_one(d, OP_FLOOR, gradient_two(d, OP_DIV, x, y)));
+        dy = gradient_one(d, OP_FLOOR, gradient_two(d, OP_DIV, x, y));
+        dy = gradient_two(d, OP_MUL, gradient_one(d, OP_NEG, G), dy);
         break;
     case OP_ATAN2: { /* of x / y */
-        NodeRef square = gradient_two(d, OP_ADD, gradient_two(d, OP_MUL, x, x),
-                                      gradient_two(d, OP_MUL, y, y));
+        NodeRef square = gradient_two(d, OP_MUL, x, x);
+        square = gradient_two(d, OP_ADD, square, gradient_two(d, OP_MUL, y, y));
         dx = gradient_two(d, OP_DIV, gradient_two(d, OP_MUL, G, y), square);
         dy = gradient_two(d, OP_DIV, gradient_two(d, OP_MUL, gradient_one(d, OP_NEG, G), x),
                           square);
@@ -204,7 +225,7 @@ void gradient_back_map(Grad *d, NodeRef r, const Node *node, NodeRef G)
         back_two(d, node, r, G);
         return;
     }
-    NodeRef part = slope(d, node, operand(d, node, 0), r, G);
+    NodeRef part = through(d, node, operand(d, node, 0), r, G);
     if (part != NODE_NONE) {
         gradient_give_operand(d, node, 0, part);
     }

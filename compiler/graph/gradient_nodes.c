@@ -253,10 +253,11 @@ void gradient_give_read(Grad *d, NodeRef to, Access read, NodeRef part)
             NodeRef index = graph_index(d->g, shape[k], DTYPE_I64, d->span),
                     both[2] = {is, NODE_NONE};
             int32_t here = (int32_t)k, there = (int32_t)first[k];
-            both[1] = gradient_compared(
-                d, OP_EQ,
-                gradient_spread(d, index, gradient_access_of(d, &here, 1), m, all, shape),
-                gradient_spread(d, index, gradient_access_of(d, &there, 1), m, all, shape));
+            NodeRef x = gradient_spread(d, index, gradient_access_of(d, &here, 1), m, all,
+                                        shape),
+                    y = gradient_spread(d, index, gradient_access_of(d, &there, 1), m, all,
+                                        shape);
+            both[1] = gradient_compared(d, OP_EQ, x, y);
             is = is == NODE_NONE ? both[1] : gradient_map(d, OP_AND, DTYPE_BOOL, 2, both);
         }
     }

@@ -35,7 +35,7 @@ static tdsl_status twice(const int64_t *, void *const *args, void *, size_t)
 int main()
 {
     static const tdsl_extent three[] = {{-1, 0, 3}};
-    static const tdsl_arg_info args[] = {{"X", TDSL_IN, TDSL_F64, 1, 0, three}, {"Y", TDSL_OUT, TDSL_F64, 1, 0, three}};
+    static const tdsl_arg_info args[] = {{"X", TDSL_IN, TDSL_F64, 1, 0, three, 0, 0}, {"Y", TDSL_OUT, TDSL_F64, 1, 0, three, 0, 0}};
     static const tdsl_kernel_info info = {TDSL_ABI_HEAD, "twice", "", "", "", 0, 2, nullptr, args, none, work, twice, nullptr, nullptr, nullptr, 0, 0, nullptr};
     tdsl_config config = TDSL_CONFIG_INIT;
     tdsl_report report = TDSL_REPORT_INIT;

@@ -110,7 +110,7 @@ def check_library(folder, names, first, prefix, interposed):
     for k, name in enumerate(names):
         info = table[k].contents
         want = (0, 0, 0, 2.0 * (first + k) + 1, 3.0 * (first + k) + 1)
-        if info.name.decode() != name or info.version != 5:
+        if info.name.decode() != name or info.version != 6:
             wrong.append(f"{name}: table of {info.name}")
             continue
         wrong += [f"{name}, {what}: {got}, not {want}" for what in ("call", "call_threads") for got in [call(info, what)] if got != want]
