@@ -100,7 +100,7 @@ bool ring_position(const Graph *g, NodeRef n, int64_t extent, int64_t *by)
 {
     const Node *node = graph_node(g, n);
     int64_t around;
-    bool is = node->op == OP_MOD && is_number(g, node->operand[1], &around) &&
+    bool is = extent > 0 && node->op == OP_MOD && is_number(g, node->operand[1], &around) &&
               around == extent && is_shifted(g, node->operand[0], extent, by);
     *by = is ? (*by % extent + extent) % extent : 0;
     return *by > 0;
