@@ -351,15 +351,9 @@ static NodeRef read_stored(Local *l, NodeRef n)
                      .operand = &param,
                      .rank = node->rank,
                      .span = node->span};
-    Index *index = ARENA_ARRAY(l->b->arena, node->rank, Index);
-    int32_t *out = ARENA_ARRAY(l->b->arena, node->rank, int32_t);
-    for (uint32_t d = 0; d < node->rank; d++) {
-        index[d] = (Index){(int32_t)d, 0};
-        out[d] = (int32_t)d;
-    }
-    Access access = {node->rank, index};
+    Access access = access_in_order(l->b->arena, node->rank);
     cast.access = &access;
-    cast.out = out;
+    cast.out = labels_in_order(l->b->arena, node->rank);
     return graph_add(l->to, &cast);
 }
 

@@ -28,12 +28,8 @@ View build_view(Build *b, NodeRef node, const int32_t *label, uint32_t rank)
 static View view_positions_read(Build *b, const CheckedExpr *e, NodeRef node)
 {
     uint32_t rank = graph_node(b->g, node)->rank;
-    Index *index = ARENA_ARRAY(b->arena, rank, Index);
     Dim *shape = ARENA_ARRAY(b->arena, e->rank, Dim);
-    Access access = {rank, index};
-    for (uint32_t d = 0; d < rank; d++) {
-        index[d] = (Index){-1, 0};
-    }
+    Access access = access_whole(b->arena, rank);
     for (uint32_t a = 0; a < e->rank; a++) {
         shape[a] = b->s->label[e->label[a]].extent;
     }
@@ -238,12 +234,10 @@ static View build_gather(Build *b, const CheckedExpr *e)
     NodeRef table = b->current[e->read];
     const Node n = *graph_node(b->g, table);
     View *v = ARENA_ARRAY(b->arena, (size_t)e->n + 1, View);
-    Index *whole = ARENA_ARRAY(b->arena, e->n, Index);
     CHECK(n.rank == e->n);
     for (uint32_t d = 0; d < e->n; d++) {
         const CheckedExpr *at = e->arg[d];
         bool stretched = at->kind == CHECKED_INDEX && dim_is(n.shape[d], 1);
-        whole[d] = (Index){-1, 0};
         v[d + 1] =
             stretched
                 ? build_view(b, graph_const(b->g, number_int(DTYPE_I64, 0), e->span), NULL, 0)
@@ -252,7 +246,7 @@ static View build_gather(Build *b, const CheckedExpr *e)
             require_position(b, e->read, d, at, v[d + 1]);
         }
     }
-    v[0] = (View){table, n.rank, whole, n.dtype};
+    v[0] = (View){table, n.rank, access_whole(b->arena, n.rank).index, n.dtype};
     OutLabels out = out_labels(b, v + 1, e->n, NULL, 0);
     return node_add(b, OP_GATHER, n.dtype, v, e->n + 1, &out, e->span, NULL);
 }
@@ -352,17 +346,8 @@ static NodeRef add_join(Build *b, Op op, const BuildPieces *p, const TensorType 
                         const CheckedStatement *s, const Root *root)
 {
     Access *access = ARENA_ARRAY(b->arena, p->node.n, Access);
-    int32_t *out = ARENA_ARRAY(b->arena, type->rank, int32_t);
     for (uint32_t k = 0; k < p->node.n; k++) {
-        uint32_t rank = graph_node(b->g, p->node.at[k])->rank;
-        Index *index = ARENA_ARRAY(b->arena, rank, Index);
-        for (uint32_t d = 0; d < rank; d++) {
-            index[d] = (Index){-1, 0};
-        }
-        access[k] = (Access){rank, index};
-    }
-    for (uint32_t d = 0; d < type->rank; d++) {
-        out[d] = (int32_t)d;
+        access[k] = access_whole(b->arena, graph_node(b->g, p->node.at[k])->rank);
     }
     NodeSpec spec = {.op = op,
                      .dtype = graph_node(b->g, p->node.at[0])->dtype,
@@ -370,7 +355,7 @@ static NodeRef add_join(Build *b, Op op, const BuildPieces *p, const TensorType 
                      .operand = p->node.at,
                      .access = access,
                      .rank = type->rank,
-                     .out = out,
+                     .out = labels_in_order(b->arena, type->rank),
                      .out_shape = type->dims,
                      .at = p->at.at,
                      .span = s->span,

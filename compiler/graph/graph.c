@@ -611,6 +611,33 @@ Graph *graph_prune(Arena *arena, const Graph *g)
     return to;
 }
 
+const int32_t *labels_in_order(Arena *arena, uint32_t rank)
+{
+    int32_t *label = ARENA_ARRAY(arena, rank, int32_t);
+    for (uint32_t d = 0; d < rank; d++) {
+        label[d] = (int32_t)d;
+    }
+    return label;
+}
+
+Access access_in_order(Arena *arena, uint32_t rank)
+{
+    Index *index = ARENA_ARRAY(arena, rank, Index);
+    for (uint32_t d = 0; d < rank; d++) {
+        index[d] = (Index){(int32_t)d, 0};
+    }
+    return (Access){rank, index};
+}
+
+Access access_whole(Arena *arena, uint32_t rank)
+{
+    Index *index = ARENA_ARRAY(arena, rank, Index);
+    for (uint32_t d = 0; d < rank; d++) {
+        index[d] = (Index){-1, 0};
+    }
+    return (Access){rank, index};
+}
+
 Access access_compose(Arena *arena, const Node *node, Access inner, Access outer)
 {
     Index *index = ARENA_ARRAY(arena, inner.rank, Index);

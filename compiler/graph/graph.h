@@ -280,6 +280,11 @@ bool access_has_label(const Access *a, int32_t label);
 bool access_eq(Access x, Access y);
 /* Is each element of the result of `node`, in whose labels the access is, made of the element at its own place? */
 bool access_is_own(const Node *node, Access a);
+/* [rank]: 0, 1, 2, ...; what reads each dimension at that label; and at position 0, as views, gathers and what puts pieces
+ * together read what they are of. */
+const int32_t *labels_in_order(Arena *arena, uint32_t rank);
+Access access_in_order(Arena *arena, uint32_t rank);
+Access access_whole(Arena *arena, uint32_t rank);
 /* Indices of `inner` (given in some node's labels) rewritten in the labels of its reader, which reads that node at
  * `outer`: label out[d] of the node becomes outer.index[d]. */
 Access access_compose(Arena *arena, const Node *node, Access inner, Access outer);

@@ -69,11 +69,7 @@ static bool read_operand(GraphReader *r, const Term *t, bool whole, NodeRef *ope
     const Node *n = graph_node(r->g, *operand);
     access->rank = t->kind == TERM_INDEX ? t->n - 1 : 0;
     if (whole && t->kind != TERM_INDEX) {
-        Index *at_0 = ARENA_ARRAY(r->scratch, n->rank, Index);
-        for (uint32_t d = 0; d < n->rank; d++) {
-            at_0[d] = (Index){-1, 0};
-        }
-        *access = (Access){n->rank, at_0};
+        *access = access_whole(r->scratch, n->rank);
         return true;
     }
     if (access->rank != n->rank) {

@@ -126,11 +126,7 @@ void result_uses(Arena *arena, const Graph *g, const Residence *residence, NodeR
                  UseList *out)
 {
     const Node *node = graph_node(g, n);
-    Index *index = ARENA_ARRAY(arena, node->rank, Index);
-    for (uint32_t d = 0; d < node->rank; d++) {
-        index[d] = (Index){(int32_t)d, 0};
-    }
-    expand(arena, g, residence, n, (Access){node->rank, index}, false, out);
+    expand(arena, g, residence, n, access_in_order(arena, node->rank), false, out);
     add_viewed(arena, g, out);
 }
 

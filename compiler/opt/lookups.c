@@ -114,21 +114,15 @@ static NodeRef with_number(Lookups *r, Op op, NodeRef x, double by, Span span)
 {
     const Node *node = graph_node(r->to, x);
     uint32_t rank = node->rank;
-    int32_t *out = ARENA_ARRAY(&r->scratch, (size_t)rank + 1, int32_t);
-    Index *index = ARENA_ARRAY(&r->scratch, (size_t)rank + 1, Index);
-    for (uint32_t d = 0; d < rank; d++) {
-        out[d] = (int32_t)d;
-        index[d] = (Index){.label = (int32_t)d};
-    }
     NodeRef operand[2] = {x, graph_const(r->to, number_real(node->dtype, by), span)};
-    Access access[2] = {{rank, index}, {0, NULL}};
+    Access access[2] = {access_in_order(&r->scratch, rank), {0, NULL}};
     NodeSpec s = {.op = op,
                   .dtype = node->dtype,
                   .n_operands = 2,
                   .operand = operand,
                   .access = access,
                   .rank = rank,
-                  .out = out,
+                  .out = labels_in_order(&r->scratch, rank),
                   .out_shape = graph_node(r->to, x)->shape,
                   .span = span};
     return graph_add(r->to, &s);

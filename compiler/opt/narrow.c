@@ -75,20 +75,14 @@ static Verdict read_through_casts(Rewriter *r, NodeSpec *s, NodeRef *done)
 static NodeRef operand_as_f32(Rewriter *r, const NodeSpec *s, uint32_t k)
 {
     const Node *o = spec_operand(r, s, k);
-    Index *index = ARENA_ARRAY(&r->scratch, o->rank, Index);
-    int32_t *out = ARENA_ARRAY(&r->scratch, o->rank, int32_t);
-    for (uint32_t d = 0; d < o->rank; d++) {
-        index[d] = (Index){.label = (int32_t)d};
-        out[d] = (int32_t)d;
-    }
-    Access access = {o->rank, index};
+    Access access = access_in_order(&r->scratch, o->rank);
     NodeSpec cast = {.op = OP_CAST,
                      .dtype = DTYPE_F32,
                      .n_operands = 1,
                      .operand = &s->operand[k],
                      .access = &access,
                      .rank = o->rank,
-                     .out = out,
+                     .out = labels_in_order(&r->scratch, o->rank),
                      .out_shape = o->shape,
                      .allow_spill = true,
                      .span = s->span};

@@ -8,20 +8,14 @@
 static NodeRef put(Graph *g, Arena *scratch, Op op, NodeRef x, uint32_t rank, const Dim *shape,
                    const Affine *at, Span span)
 {
-    Index *index = ARENA_ARRAY(scratch, (size_t)rank + 1, Index);
-    int32_t *out = ARENA_ARRAY(scratch, (size_t)rank + 1, int32_t);
-    for (uint32_t d = 0; d < rank; d++) {
-        out[d] = (int32_t)d;
-        index[d] = (Index){.label = at == NULL ? (int32_t)d : -1};
-    }
-    Access access = {rank, index};
+    Access access = at == NULL ? access_in_order(scratch, rank) : access_whole(scratch, rank);
     NodeSpec s = {.op = op,
                   .dtype = graph_node(g, x)->dtype,
                   .n_operands = 1,
                   .operand = &x,
                   .access = &access,
                   .rank = rank,
-                  .out = out,
+                  .out = labels_in_order(scratch, rank),
                   .out_shape = shape,
                   .at = at,
                   .span = span};
@@ -50,23 +44,19 @@ NodeRef ring_turned(Graph *g, Arena *scratch, NodeRef x, uint32_t d, int64_t by,
     NodeRef operand[2];
     operand[0] = part(g, scratch, x, d, by, n - by, span);
     operand[1] = part(g, scratch, x, d, 0, by, span);
-    Index *index = ARENA_ARRAY(scratch, (size_t)rank + 1, Index);
-    int32_t *out = ARENA_ARRAY(scratch, (size_t)rank + 1, int32_t);
     Affine *at = ARENA_ARRAY(scratch, 2 * (size_t)rank + 1, Affine);
     for (uint32_t k = 0; k < rank; k++) {
-        out[k] = (int32_t)k;
-        index[k] = (Index){.label = -1};
         at[k] = affine_var(scratch, k);
         at[rank + k] = affine_add(scratch, at[k], k == d ? n - by : 0, affine_const(1));
     }
-    Access access[2] = {{rank, index}, {rank, index}};
+    Access whole = access_whole(scratch, rank), access[2] = {whole, whole};
     NodeSpec s = {.op = OP_JOIN,
                   .dtype = graph_node(g, x)->dtype,
                   .n_operands = 2,
                   .operand = operand,
                   .access = access,
                   .rank = rank,
-                  .out = out,
+                  .out = labels_in_order(scratch, rank),
                   .out_shape = graph_node(g, x)->shape,
                   .at = at,
                   .span = span,

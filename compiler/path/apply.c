@@ -267,20 +267,14 @@ static NodeRef finish(Applier *a, const Partial *t, uint32_t n)
                                      : add_step(a, n == 1 ? OP_COPY : OP_EINSUM, t, n,
                                                 node->rank, node->out);
     if (node->acc != node->dtype) {
-        Index *index = ARENA_ARRAY(a->arena, node->rank, Index);
-        int32_t *out = ARENA_ARRAY(a->arena, node->rank, int32_t);
-        for (uint32_t d = 0; d < node->rank; d++) {
-            index[d] = (Index){(int32_t)d, 0};
-            out[d] = (int32_t)d;
-        }
-        Access access = {node->rank, index};
+        Access access = access_in_order(a->arena, node->rank);
         NodeSpec cast = {.op = OP_CAST,
                          .dtype = node->dtype,
                          .n_operands = 1,
                          .operand = &result.node,
                          .access = &access,
                          .rank = node->rank,
-                         .out = out,
+                         .out = labels_in_order(a->arena, node->rank),
                          .span = node->span};
         result.node = graph_add(a->to, &cast);
     }

@@ -151,11 +151,7 @@ static void sum_find(Finder *f, NodeRef root)
     GraphSum sum = {.root = root};
     VEC(Item) stack = {0};
     VEC(NodeRef) inside = {0};
-    Index *own = ARENA_ARRAY(f->arena, top->rank, Index);
-    for (uint32_t d = 0; d < top->rank; d++) {
-        own[d] = (Index){(int32_t)d, 0};
-    }
-    Item first = {root, 1.0, {top->rank, own}}, part[2];
+    Item first = {root, 1.0, access_in_order(f->arena, top->rank)}, part[2];
     vec_push(f->arena, &stack, first);
     while (stack.n > 0) {
         Item item = stack.at[--stack.n];
