@@ -18,11 +18,6 @@ static const AstNode *node(const Gradients *g, AstId id)
     return ast_node(&g->c->program->ast, id);
 }
 
-static bool differs(DType t)
-{
-    return dtype_is_float(t) || dtype_is_complex(t);
-}
-
 /* The kernel that derivatives are of. Null after a report. */
 static const CheckedKernel *kernel_of(Gradients *g)
 {
@@ -87,7 +82,7 @@ static bool kernel_fits(const Gradients *g)
             return false;
         }
         if (value->kind == VALUE_RESULT) {
-            floats += differs(value->type.dtype);
+            floats += !dtype_is_exact(value->type.dtype);
             last = value;
         }
     }
@@ -126,7 +121,7 @@ static const uint32_t *named(const Gradients *g, AstId list, ValueKind kind, uin
             diag_note(d, g->of->span, "it is defined here");
             return NULL;
         }
-        if (kind == VALUE_PARAM && !differs(found->type.dtype)) {
+        if (kind == VALUE_PARAM && dtype_is_exact(found->type.dtype)) {
             Diagnostic *d = diag_error(diags, E_BAD_TYPE, name.span,
                                        "'%s' is %s: only floats have derivatives",
                                        name.name->text, dtype_name(found->type.dtype));
@@ -187,7 +182,7 @@ static void add_values(const Gradients *g, CheckedKernel *k)
         add_value(g, k, &value[p], VALUE_PARAM, value[p].name);
     }
     for (uint32_t r = 0; r < g->of->n_results && g->to->seeds; r++) {
-        if (differs(value[n + r].type.dtype)) {
+        if (!dtype_is_exact(value[n + r].type.dtype)) {
             add_value(g, k, &value[n + r], VALUE_PARAM,
                       derivative_name(g, k, value[n + r].name));
         }

@@ -23,7 +23,7 @@ static void back(Grad *d, NodeRef r)
     d->span = node.span;
     switch (op_info(node.op)->kind) {
     case OPKIND_MAP:
-        gradient_back_map(d, r, &node, gradient_cast(d, G, adjoint_type(node.dtype)));
+        gradient_back_map(d, r, &node, gradient_cast(d, G, dtype_computes(node.dtype)));
         return;
     case OPKIND_CONTRACT:
         for (uint32_t k = 0; k < node_factors(&node); k++) {
@@ -59,7 +59,7 @@ static void find_wanted(Grad *d, const CheckedGradient *spec)
         for (uint32_t k = 0; k < n->n_operands; k++) {
             d->wanted[r] = d->wanted[r] || d->wanted[n->operand[k]];
         }
-        d->wanted[r] = d->wanted[r] && has_adjoint(n->dtype) &&
+        d->wanted[r] = d->wanted[r] && !dtype_is_exact(n->dtype) &&
                        !((n->op == OP_RMAX || n->op == OP_RMIN) &&
                          graph_shifts_out(d->arena, d->g, r, d->n));
     }
@@ -74,7 +74,7 @@ static void seed(Grad *d, const CheckedKernel *kernel)
     for (uint32_t k = 0; k < g->results.n; k++) {
         const Result r = g->results.at[k];
         const Node n = *graph_node(g, r.node);
-        if (!has_adjoint(n.dtype)) {
+        if (dtype_is_exact(n.dtype)) {
             continue;
         }
         d->span = r.span;
@@ -91,7 +91,7 @@ static void seed(Grad *d, const CheckedKernel *kernel)
             vec_push(g->arena, &g->params, p);
             part = graph_input(g, g->params.n - 1, r.span);
         } else {
-            part = gradient_number(d, adjoint_type(n.dtype), 1);
+            part = gradient_number(d, dtype_computes(n.dtype), 1);
         }
         if (d->wanted[r.node]) {
             gradient_give(d, r.node, part);
@@ -103,14 +103,14 @@ static NodeRef named_copy(Grad *d, NodeRef x, Sym name)
 {
     const Node *n = graph_node(d->g, x);
     uint32_t rank = n->rank;
-    Access whole = gradient_access_of(d, NULL, rank);
+    Access whole = access_in_order(d->arena, rank);
     NodeSpec spec = {.op = OP_COPY,
                      .dtype = n->dtype,
                      .n_operands = 1,
                      .operand = &x,
                      .access = &whole,
                      .rank = rank,
-                     .out = gradient_in_order(d, rank),
+                     .out = labels_in_order(d->arena, rank),
                      .out_shape = n->shape,
                      .span = d->span,
                      .name = name};

@@ -31,8 +31,8 @@ void gradient_back_factor(Grad *d, const Node *node, uint32_t k, NodeRef G)
         }
     }
     NodeRef part = count == 1 ? gradient_summed(d, x[0], node->out, m, there)
-                              : gradient_add(d, OP_EINSUM, adjoint_type(node->dtype), count, x,
-                                             access, m, there, NULL, NULL);
+                              : gradient_add(d, OP_EINSUM, dtype_computes(node->dtype), count,
+                                             x, access, m, there, NULL, NULL);
     if (m < n) { /* what only this factor has is summed of it alone */
         part = gradient_spread(d, part, gradient_access_of(d, there, m), n, label,
                                gradient_extents_of(d, node, label, n));
@@ -71,7 +71,7 @@ static NodeRef back_most(Grad *d, const Node *node, const Folded *f)
         int32_t own = (int32_t)l;
         NodeRef index = graph_index(d->g, f->shape[l], DTYPE_I64, d->span);
         NodeRef here = gradient_spread(d, index, gradient_access_of(d, &own, 1), f->n,
-                                       gradient_in_order(d, f->n), f->shape);
+                                       labels_in_order(d->arena, f->n), f->shape);
         NodeRef extent = f->shape[l].sym >= 0
                              ? graph_extent(d->g, f->shape[l].sym, DTYPE_I64, d->span)
                              : gradient_number(d, DTYPE_I64, (double)f->shape[l].n);

@@ -201,7 +201,8 @@ static NodeRef windows_back(Grad *d, const Node *node, NodeRef G)
     }
     NodeRef wide = gradient_placed(d, G, node->rank, room, padded);
     NodeRef part = gradient_view(d, wide, m + n, shape, at);
-    part = gradient_summed(d, part, gradient_in_order(d, m + n), m, gradient_in_order(d, m));
+    part = gradient_summed(d, part, labels_in_order(d->arena, m + n), m,
+                           labels_in_order(d->arena, m));
     if (m == rank) {
         return part;
     }

@@ -23,25 +23,7 @@ Access gradient_access_of(Grad *d, const int32_t *label, uint32_t rank)
 {
     Index *index = ARENA_ARRAY(d->arena, rank, Index);
     for (uint32_t a = 0; a < rank; a++) {
-        index[a] = (Index){label == NULL ? (int32_t)a : label[a], 0};
-    }
-    return (Access){rank, index};
-}
-
-const int32_t *gradient_in_order(Grad *d, uint32_t rank)
-{
-    int32_t *out = ARENA_ARRAY(d->arena, rank, int32_t);
-    for (uint32_t a = 0; a < rank; a++) {
-        out[a] = (int32_t)a;
-    }
-    return out;
-}
-
-static Access read_whole(Grad *d, uint32_t rank)
-{
-    Index *index = ARENA_ARRAY(d->arena, rank, Index);
-    for (uint32_t a = 0; a < rank; a++) {
-        index[a] = (Index){-1, 0};
+        index[a] = (Index){label[a], 0};
     }
     return (Access){rank, index};
 }
@@ -53,12 +35,12 @@ NodeRef gradient_map(Grad *d, Op op, DType t, uint32_t n, const NodeRef *x)
     uint32_t of = 0;
     for (uint32_t a = 0; a < n; a++) {
         const Node *o = graph_node(d->g, x[a]);
-        access[a] = gradient_access_of(d, NULL, o->rank);
+        access[a] = access_in_order(d->arena, o->rank);
         of = o->rank > graph_node(d->g, x[of])->rank ? a : of;
     }
     const Node *o = graph_node(d->g, x[of]);
     uint32_t rank = o->rank;
-    return gradient_add(d, op, t, n, x, access, rank, gradient_in_order(d, rank), o->shape,
+    return gradient_add(d, op, t, n, x, access, rank, labels_in_order(d->arena, rank), o->shape,
                         NULL);
 }
 
@@ -127,7 +109,8 @@ NodeRef gradient_spread(Grad *d, NodeRef x, Access read, uint32_t rank, const in
 
 NodeRef gradient_filled(Grad *d, NodeRef x, uint32_t rank, const Dim *shape)
 {
-    return gradient_spread(d, x, (Access){0, NULL}, rank, gradient_in_order(d, rank), shape);
+    return gradient_spread(d, x, (Access){0, NULL}, rank, labels_in_order(d->arena, rank),
+                           shape);
 }
 
 NodeRef gradient_zeros(Grad *d, DType t, uint32_t rank, const Dim *shape)
@@ -145,16 +128,16 @@ static NodeRef solid(Grad *d, NodeRef x)
     }
     uint32_t rank = n->rank;
     const Dim *shape = n->shape;
-    return gradient_spread(d, x, gradient_access_of(d, NULL, rank), rank,
-                           gradient_in_order(d, rank), shape);
+    return gradient_spread(d, x, access_in_order(d->arena, rank), rank,
+                           labels_in_order(d->arena, rank), shape);
 }
 
 NodeRef gradient_view(Grad *d, NodeRef x, uint32_t rank, const Dim *shape, const Affine *at)
 {
     x = solid(d, x);
-    Access whole = read_whole(d, graph_node(d->g, x)->rank);
+    Access whole = access_whole(d->arena, graph_node(d->g, x)->rank);
     return gradient_add(d, OP_VIEW, gradient_type_of(d, x), 1, &x, &whole, rank,
-                        gradient_in_order(d, rank), shape, at);
+                        labels_in_order(d->arena, rank), shape, at);
 }
 
 /* Zeros of a shape, with x at positions of its own dimensions. */
@@ -162,14 +145,14 @@ NodeRef gradient_placed(Grad *d, NodeRef x, uint32_t rank, const Dim *shape, con
 {
     NodeRef both[2] = {gradient_zeros(d, gradient_type_of(d, x), rank, shape), x};
     uint32_t own = graph_node(d->g, x)->rank;
-    Access access[2] = {read_whole(d, rank), read_whole(d, own)};
+    Access access[2] = {access_whole(d->arena, rank), access_whole(d->arena, own)};
     Affine *all = ARENA_ARRAY(d->arena, 2 * rank, Affine);
     for (uint32_t a = 0; a < rank; a++) {
         all[a] = affine_var(d->arena, a);
         all[rank + a] = at[a];
     }
     return gradient_add(d, OP_UPDATE, gradient_type_of(d, x), 2, both, access, rank,
-                        gradient_in_order(d, rank), shape, all);
+                        labels_in_order(d->arena, rank), shape, all);
 }
 
 NodeRef gradient_summed(Grad *d, NodeRef x, const int32_t *label, uint32_t rank,
@@ -187,7 +170,7 @@ void gradient_give(Grad *d, NodeRef to, NodeRef part)
     if (!d->wanted[to]) {
         return;
     }
-    part = as_type(d, part, adjoint_type(gradient_type_of(d, to)));
+    part = as_type(d, part, dtype_computes(gradient_type_of(d, to)));
     d->adjoint[to] =
         d->adjoint[to] == NODE_NONE ? part : gradient_two(d, OP_ADD, d->adjoint[to], part);
 }
@@ -247,7 +230,7 @@ void gradient_give_read(Grad *d, NodeRef to, Access read, NodeRef part)
         }
     }
     NodeRef is = NODE_NONE;
-    const int32_t *all = gradient_in_order(d, m);
+    const int32_t *all = labels_in_order(d->arena, m);
     for (uint32_t k = 0; k < m; k++) {
         if (first[k] != k) {
             NodeRef index = graph_index(d->g, shape[k], DTYPE_I64, d->span),

@@ -15,25 +15,12 @@ typedef struct Grad {
     Span span;
 } Grad;
 
-/* Types of 16 and 8 bits are storage: what is added up is f32. */
-static inline DType adjoint_type(DType t)
-{
-    return dtype_is_float(t) ? dtype_computes(t) : t;
-}
-
-static inline bool has_adjoint(DType t)
-{
-    return dtype_is_float(t) || dtype_is_complex(t);
-}
-
 /* ---- gradient_nodes.c ---- */
 /* A node; its positions `at`, and its shape, may be null. */
 NodeRef gradient_add(Grad *d, Op op, DType t, uint32_t n, const NodeRef *x,
                      const Access *access, uint32_t rank, const int32_t *out, const Dim *shape,
                      const Affine *at);
-/* Labels 0, 1, 2, .. */
-const int32_t *gradient_in_order(Grad *d, uint32_t rank);
-/* With these labels, one for each dimension; null: in order. */
+/* With these labels, one for each dimension. */
 Access gradient_access_of(Grad *d, const int32_t *label, uint32_t rank);
 /* Element by element; operands of rank 0 stand beside all. */
 NodeRef gradient_map(Grad *d, Op op, DType t, uint32_t n, const NodeRef *x);

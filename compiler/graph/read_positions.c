@@ -72,17 +72,13 @@ static bool read_placed(GraphReader *r, Cursor *c, bool piece, uint32_t *n, Node
         return graph_reader_refuse(r, t->span,
                                    "there are more or fewer positions than dimensions");
     }
-    Index *index = ARENA_ARRAY(r->scratch, access->rank, Index);
     *at = ARENA_ARRAY(r->scratch, positions, Affine);
-    for (uint32_t d = 0; d < access->rank; d++) {
-        index[d] = (Index){-1, 0};
-    }
     for (uint32_t d = 0; d < positions; d++) {
         if (!read_position(r, t->child[d + 1], piece, &(*at)[d])) {
             return false;
         }
     }
-    access->index = index;
+    *access = access_whole(r->scratch, access->rank);
     return true;
 }
 
