@@ -57,14 +57,23 @@ static Access letters_access(Groups *m, const char *at)
     return (Access){rank, index};
 }
 
-/* Position 0 of all dimensions, as gathers read what they are of. */
-static Access whole_access(Groups *m, uint32_t rank)
+/* `s` over the labels `out`: operands from `first` on are the terms. */
+static NodeRef over(Groups *m, NodeSpec s, const char *out, uint32_t first, NodeRef *operand,
+                    Access *access, uint32_t n, const Read *term)
 {
-    Index *index = ARENA_ARRAY(&m->scratch, (size_t)rank + 1, Index);
-    for (uint32_t d = 0; d < rank; d++) {
-        index[d] = (Index){.label = -1};
+    int32_t label[LETTERS];
+    Dim shape[LETTERS];
+    for (s.rank = 0; out[s.rank] != '\0'; s.rank++) {
+        label[s.rank] = out[s.rank] - 'a';
+        shape[s.rank] = m->extent[label[s.rank]];
     }
-    return (Access){rank, index};
+    for (uint32_t k = 0; k < n; k++) {
+        operand[first + k] = term[k].node;
+        access[first + k] = letters_access(m, term[k].at);
+    }
+    s.out = label;
+    s.out_shape = shape;
+    return add_spec(m, s, first + n, operand, access);
 }
 
 /* `op` of up to three terms, over the labels `out`. */
@@ -72,22 +81,8 @@ static NodeRef make(Groups *m, Op op, DType t, const char *out, uint32_t n, cons
 {
     NodeRef operand[3];
     Access access[3];
-    int32_t label[LETTERS];
-    Dim shape[LETTERS];
-    uint32_t rank = 0;
-    for (; out[rank] != '\0'; rank++) {
-        label[rank] = out[rank] - 'a';
-        shape[rank] = m->extent[label[rank]];
-    }
-    for (uint32_t k = 0; k < n; k++) {
-        operand[k] = term[k].node;
-        access[k] = letters_access(m, term[k].at);
-    }
-    return add_spec(
-        m,
-        (NodeSpec){
-            .op = op, .dtype = t, .acc = t, .rank = rank, .out = label, .out_shape = shape},
-        n, operand, access);
+    return over(m, (NodeSpec){.op = op, .dtype = t, .acc = t}, out, 0, operand, access, n,
+                term);
 }
 
 static NodeRef two(Groups *m, Op op, const char *out, NodeRef x, const char *x_at, NodeRef y,
@@ -120,30 +115,22 @@ static NodeRef positions(Groups *m, char letter)
     return graph_index(m->to, m->extent[letter - 'a'], DTYPE_I64, m->span);
 }
 
+/* The number of `at` where `when` is true, over the labels `out`. */
+static NodeRef count(Groups *m, const char *out, NodeRef when, const char *at)
+{
+    NodeRef none = whole(m, 0), one = whole(m, 1);
+    return sum(m, out, pick(m, at, when, at, one, "", none, ""), at);
+}
+
 /* The table at one or two positions, over the labels `out`. */
 static NodeRef at_values(Groups *m, const char *out, NodeRef table, uint32_t n,
                          const Read *position)
 {
     NodeRef operand[3] = {table};
-    Access access[3] = {whole_access(m, n)};
-    int32_t label[LETTERS];
-    Dim shape[LETTERS];
-    uint32_t rank = 0;
-    for (; out[rank] != '\0'; rank++) {
-        label[rank] = out[rank] - 'a';
-        shape[rank] = m->extent[label[rank]];
-    }
-    for (uint32_t k = 0; k < n; k++) {
-        operand[k + 1] = position[k].node;
-        access[k + 1] = letters_access(m, position[k].at);
-    }
-    return add_spec(m,
-                    (NodeSpec){.op = OP_GATHER,
-                               .dtype = graph_node(m->to, table)->dtype,
-                               .rank = rank,
-                               .out = label,
-                               .out_shape = shape},
-                    n + 1, operand, access);
+    Access access[3] = {access_whole(&m->scratch, n)};
+    DType t = graph_node(m->to, table)->dtype;
+    return over(m, (NodeSpec){.op = OP_GATHER, .dtype = t}, out, 1, operand, access, n,
+                position);
 }
 
 /* ---- the order of rows ---- */
@@ -212,10 +199,10 @@ static NodeRef earlier_in_chunk(Groups *m, NodeRef group)
     NodeRef earlier = two(m, OP_LT, "ij", i, "j", i, "i");
     NodeRef same = two(m, OP_EQ, "cij", group, "cj", group, "ci");
     NodeRef both = two(m, OP_AND, "cij", earlier, "ij", same, "cij");
-    return sum(m, "ci", pick(m, "cij", both, "cij", whole(m, 1), "", whole(m, 0), ""), "cij");
+    return count(m, "ci", both, "cij");
 }
 
-/* [c,g]: what `x`[c,g] sums up to before position c; of [g] before g, with `y` the same at the position that is summed. */
+/* What `x` sums up to at the positions `from` before `to`: of [k,g] to [c,g], of [h] to [g]. */
 static NodeRef sum_before(Groups *m, const char *out, const char *inner, NodeRef x,
                           const char *x_at, char to, char from)
 {
@@ -234,10 +221,9 @@ static Order order_rows(Groups *m, NodeRef choice, Dim rows, Dim groups)
     NodeRef at = two(m, OP_ADD, "ci", start, "c", positions(m, 'i'), "i");
     NodeRef group = group_of_rows(m, choice, groups, at);
     NodeRef hit = two(m, OP_EQ, "cig", group, "ci", g, "g");
-    NodeRef count =
-        sum(m, "cg", pick(m, "cig", hit, "cig", whole(m, 1), "", whole(m, 0), ""), "cig");
-    NodeRef before = sum_before(m, "cg", "kcg", count, "kg", 'c', 'k');
-    NodeRef all = sum(m, "g", count, "cg");
+    NodeRef in_chunks = count(m, "cg", hit, "cig");
+    NodeRef before = sum_before(m, "cg", "kcg", in_chunks, "kg", 'c', 'k');
+    NodeRef all = sum(m, "g", in_chunks, "cg");
     NodeRef full = two(m, OP_ADD, "g", all, "g", whole(m, m->block - 1), "");
     NodeRef blocks = two(m, OP_DIV, "g", full, "g", whole(m, m->block), "");
     NodeRef none = two(m, OP_EQ, "g", g, "g", whole(m, 0), "");
@@ -254,7 +240,8 @@ static Order order_rows(Groups *m, NodeRef choice, Dim rows, Dim groups)
     NodeRef here = two(m, OP_EQ, "cis", slot, "ci", positions(m, 's'), "s");
     NodeRef next = two(m, OP_ADD, "ci", at, "ci", whole(m, 1), "");
     NodeRef found = pick(m, "cis", here, "cis", next, "ci", whole(m, 0), "");
-    NodeRef row = two(m, OP_SUB, "s", sum(m, "s", found, "cis"), "s", whole(m, 1), "");
+    NodeRef one = whole(m, 1);
+    NodeRef row = two(m, OP_SUB, "s", sum(m, "s", found, "cis"), "s", one, "");
     NodeRef b = positions(m, 'b'), n = positions(m, 'n');
     NodeRef of_block = two(m, OP_MUL, "b", b, "b", whole(m, m->block), "");
     NodeRef of_slot = two(m, OP_ADD, "br", of_block, "b", positions(m, 'r'), "r");
@@ -262,8 +249,7 @@ static Order order_rows(Groups *m, NodeRef choice, Dim rows, Dim groups)
     NodeRef some = two(m, OP_NE, "g", g, "g", whole(m, 0), "");
     NodeRef begun = two(m, OP_LE, "gb", first, "g", b, "b");
     NodeRef reached = two(m, OP_AND, "gb", some, "g", begun, "gb");
-    NodeRef experts =
-        sum(m, "b", pick(m, "gb", reached, "gb", whole(m, 1), "", whole(m, 0), ""), "gb");
+    NodeRef experts = count(m, "b", reached, "gb");
     o.expert = two(m, OP_SUB, "b", experts, "b", whole(m, 1), "");
     NodeRef chunk = two(m, OP_DIV, "n", n, "n", whole(m, CHUNK), "");
     NodeRef in_chunk = two(m, OP_MOD, "n", n, "n", whole(m, CHUNK), "");
@@ -333,15 +319,13 @@ static bool is_plain(Access a, int32_t rows)
 
 static double typical(const Graph *g, Dim d)
 {
-    return (double)(d.sym < 0 ? d.n : g->dims.list.at[d.sym].typical);
+    return (double)dim_typical(&g->dims, d);
 }
 
 /* A number, or what a call gives: what blocks are counted with. */
 static bool is_given(const Graph *g, Dim d)
 {
-    return d.sym < 0
-               ? d.n < 1 << 30
-               : g->dims.list.at[d.sym].n_factors == 0 && g->dims.list.at[d.sym].n_terms == 0;
+    return d.sym < 0 ? d.n < 1 << 30 : dim_is_given(&g->dims.list.at[d.sym]);
 }
 
 /* Is it worth blocks of rows? */
@@ -423,7 +407,7 @@ static NodeRef block_of(Groups *m, const Choice *c, NodeRef table, Access a, Nod
         shape[rank++] = m->extent['r' - 'a'];
     }
     operand[0] = table;
-    access[0] = whole_access(m, a.rank);
+    access[0] = access_whole(&m->scratch, a.rank);
     for (uint32_t d = 0; d < a.rank; d++) {
         int32_t label = a.index[d].label;
         bool chosen = label < 0 || label == c->rows;
@@ -469,8 +453,9 @@ static NodeRef grouped(Groups *m, const Graph *g, const Choice *c, const NodeRef
     bool large = typical(g, n->extent[c->rows]) >= LARGE * typical(g, groups);
     m->block = large ? 2 * BLOCK : BLOCK;
     Order o = order_rows(m, map[c->choice], n->extent[c->rows], groups);
-    NodeRef operand[2] = {block_of(m, c, map[c->x_of], c->x, o.row, true),
-                          block_of(m, c, map[c->table], c->matrix, o.expert, false)};
+    NodeRef operand[2];
+    operand[0] = block_of(m, c, map[c->x_of], c->x, o.row, true);
+    operand[1] = block_of(m, c, map[c->table], c->matrix, o.expert, false);
     Access access[2] = {block_access(m, c, c->x, true), block_access(m, c, c->matrix, false)};
     int32_t out[RANK_LIMIT + 1];
     uint32_t rank = 0;
@@ -489,12 +474,13 @@ static NodeRef grouped(Groups *m, const Graph *g, const Choice *c, const NodeRef
                                          .out = out,
                                          .allow_spill = true},
                               2, operand, access);
-    NodeRef of_slot[2] = {two(m, OP_DIV, "n", o.slot, "n", whole(m, m->block), ""),
-                          two(m, OP_MOD, "n", o.slot, "n", whole(m, m->block), "")};
+    NodeRef of_slot[2];
+    of_slot[0] = two(m, OP_DIV, "n", o.slot, "n", whole(m, m->block), "");
+    of_slot[1] = two(m, OP_MOD, "n", o.slot, "n", whole(m, m->block), "");
     NodeRef *position = ARENA_ARRAY(&m->scratch, (size_t)rank + 1, NodeRef);
     Access *read = ARENA_ARRAY(&m->scratch, (size_t)rank + 1, Access);
     position[0] = blocks;
-    read[0] = whole_access(m, rank);
+    read[0] = access_whole(&m->scratch, rank);
     for (uint32_t d = 0; d < rank; d++) {
         Index *own = ARENA_NEW(&m->scratch, Index);
         *own = (Index){.label = d < 2 ? c->rows : out[d]};
