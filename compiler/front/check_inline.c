@@ -8,6 +8,7 @@
  * that it is computed from, so what depends on none of them is computed once. */
 #include <string.h>
 
+#include "base/bits.h"
 #include "front/check_parts.h"
 
 /* Statements that calls may bring into the kernels of a program. */
@@ -20,24 +21,10 @@ typedef struct Inline {
     uint32_t n_index;
     Argument *is; /* of each value of `of` */
     /* the statement that is copied */
-    int32_t label[64]; /* of each batch index it has; -1: none */
-    uint32_t shift;    /* of all other labels */
-    bool read[64];     /* batch indices that its right side reads */
+    int32_t label[RANK_LIMIT]; /* of each batch index it has; -1: none */
+    uint32_t shift;            /* of all other labels */
+    bool read[RANK_LIMIT];     /* batch indices that its right side reads */
 } Inline;
-
-static uint32_t count(uint64_t bits)
-{
-    uint32_t n = 0;
-    for (; bits != 0; bits &= bits - 1) {
-        n++;
-    }
-    return n;
-}
-
-static bool has(uint64_t bits, uint32_t b)
-{
-    return ((bits >> b) & 1) != 0;
-}
 
 /* ---- which batch indices each value has ---- */
 
@@ -168,7 +155,7 @@ static bool copy_values(Inline *in, Span at)
     for (uint32_t v = in->of->n_params; v < in->of->values.n; v++) {
         Value value = in->of->values.at[v];
         uint64_t batch = in->is[v].batch;
-        uint32_t n = count(batch), d = 0;
+        uint32_t n = bits_count(&batch, 1), d = 0;
         if (value.type.rank + n > RANK_LIMIT) {
             diag_limit(&k->c->ctx->diags, E_LIMIT_SIZE, at,
                        "a tensor has at most %d dimensions", RANK_LIMIT);
@@ -176,7 +163,7 @@ static bool copy_values(Inline *in, Span at)
         }
         Dim *dims = ARENA_ARRAY(k->c->arena, n + value.type.rank, Dim);
         for (uint32_t b = 0; b < in->n_index; b++) {
-            if (has(batch, b)) {
+            if (bits_has(&batch, b)) {
                 dims[d++] = in->index[b].extent;
             }
         }
@@ -219,10 +206,10 @@ static Affine shift_affine(const Inline *in, Affine x)
 /* The batch labels, then `label`. */
 static int32_t *with_batch(const Inline *in, uint64_t batch, const int32_t *label, uint32_t n)
 {
-    int32_t *all = ARENA_ARRAY(in->k->c->arena, count(batch) + n, int32_t);
+    int32_t *all = ARENA_ARRAY(in->k->c->arena, bits_count(&batch, 1) + n, int32_t);
     uint32_t d = 0;
     for (uint32_t b = 0; b < in->n_index; b++) {
-        if (has(batch, b)) {
+        if (bits_has(&batch, b)) {
             all[d++] = in->label[b];
         }
     }
@@ -236,9 +223,9 @@ static const Affine *positions_with_batch(const Inline *in, uint64_t batch, cons
                                           uint32_t rank)
 {
     uint32_t d = 0;
-    Affine *all = ARENA_ARRAY(in->k->c->arena, count(batch) + rank, Affine);
+    Affine *all = ARENA_ARRAY(in->k->c->arena, bits_count(&batch, 1) + rank, Affine);
     for (uint32_t b = 0; b < in->n_index; b++) {
-        if (has(batch, b)) {
+        if (bits_has(&batch, b)) {
             all[d++] = affine_var(in->k->c->arena, (VarRef)in->label[b]);
         }
     }
@@ -251,14 +238,14 @@ static const Affine *positions_with_batch(const Inline *in, uint64_t batch, cons
 static const SplitShape *split_with_batch(const Inline *in, uint64_t batch,
                                           const SplitShape *split)
 {
-    uint32_t n = count(batch), d = 0;
+    uint32_t n = bits_count(&batch, 1), d = 0;
     if (split == NULL || n == 0) {
         return split;
     }
     Dim *dims = ARENA_ARRAY(in->k->c->arena, n + split->rank, Dim);
     uint32_t *axis = ARENA_ARRAY(in->k->c->arena, n + split->rank, uint32_t);
     for (uint32_t b = 0; b < in->n_index; b++) {
-        if (has(batch, b)) {
+        if (bits_has(&batch, b)) {
             dims[d] = in->index[b].extent;
             axis[d] = d;
             d++;
@@ -285,10 +272,11 @@ static CheckedExpr *index_number(const Inline *in, const CheckedExpr *like, int3
 /* `first` batch positions, then the arguments there are. */
 static void gather_with_batch(Inline *in, uint64_t batch, CheckedExpr *e)
 {
-    CheckedExpr **all = ARENA_ARRAY(in->k->c->arena, count(batch) + e->n, CheckedExpr *);
+    CheckedExpr **all =
+        ARENA_ARRAY(in->k->c->arena, bits_count(&batch, 1) + e->n, CheckedExpr *);
     uint32_t d = 0;
     for (uint32_t b = 0; b < in->n_index; b++) {
-        if (has(batch, b)) {
+        if (bits_has(&batch, b)) {
             all[d++] = index_number(in, e, in->label[b]);
         }
     }
@@ -326,10 +314,10 @@ static CheckedExpr *copy_expr(Inline *in, const CheckedExpr *from)
     }
     if (is != NULL) {
         e->read = is->value;
-        e->dim += e->placed ? (int32_t)count(is->batch) : 0;
+        e->dim += e->placed ? (int32_t)bits_count(&is->batch, 1) : 0;
     }
     for (uint32_t b = 0; reads && b < in->n_index; b++) {
-        in->read[b] = in->read[b] || has(is->batch, b);
+        in->read[b] = in->read[b] || bits_has(&is->batch, b);
     }
     if (from->kind == CHECKED_GATHER) {
         gather_with_batch(in, is->batch, e);
@@ -344,7 +332,7 @@ static CheckedExpr *copy_expr(Inline *in, const CheckedExpr *from)
     }
     if (from->rank > 0 || batch != 0) {
         e->label = with_batch(in, batch, from->label, from->rank);
-        e->rank = from->rank + count(batch);
+        e->rank = from->rank + bits_count(&batch, 1);
     }
     return e;
 }
@@ -365,12 +353,12 @@ static void copy_statement(Inline *in, const CheckedStatement *from)
 {
     Kern *k = in->k;
     uint64_t batch = in->is[from->target].batch;
-    uint32_t n = count(batch), d = 0;
+    uint32_t n = bits_count(&batch, 1), d = 0;
     Label *label = ARENA_ARRAY(k->c->arena, n + from->n_labels, Label);
     for (uint32_t b = 0; b < in->n_index; b++) {
         in->read[b] = false;
         in->label[b] = -1;
-        if (has(batch, b)) {
+        if (bits_has(&batch, b)) {
             in->label[b] = (int32_t)d;
             label[d++] = (Label){.name = in->index[b].name,
                                  .span = in->index[b].at,

@@ -2,6 +2,7 @@
 /* Calls of kernels: `P[b,k] = softmax[k](S[b,k]);`, `C = product(A, B);`, `(m, c) = update(m0, x);`. An index in the brackets is a
  * dimension of the parameters, in the order in which each operand has them; what else an operand has is batch. The kernel is
  * checked once more with the extents and types of the call, and its statements are copied (check_inline.c): one dispatch. */
+#include "base/bits.h"
 #include "front/kernel_call.h"
 
 static const AstNode *node(const Kern *k, AstId id)
@@ -181,7 +182,7 @@ static const AstId *result_indices(Calling *c, uint32_t r, uint64_t batch)
     bool taken[RANK_LIMIT] = {false};
     uint32_t n = 0;
     for (uint32_t b = 0; b < c->n_index; b++) {
-        if (((batch >> b) & 1) != 0) {
+        if (bits_has(&batch, b)) {
             index[n++] = index_node(k, c->index[b].name, c->n.span);
         }
     }

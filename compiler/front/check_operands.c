@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The operands of a call of a kernel: each is a statement of its own, whose indices are those that the call's brackets name, in
  * the order of its parameter's dimensions, and batch. */
+#include "base/bits.h"
 #include "front/kernel_call.h"
 
 static const AstNode *node(const Kern *k, AstId id)
@@ -342,7 +343,7 @@ static bool reads_in_order(const Calling *c, uint32_t p, DType t)
         }
     }
     for (uint32_t b = 0; b < c->n_index; b++) {
-        if (((o->batch >> b) & 1) != 0) {
+        if (bits_has(&o->batch, b)) {
             if (d >= e->rank || e->label[d] != o->batch_label[b]) {
                 return false;
             }
@@ -374,7 +375,7 @@ Argument argument_of(const Calling *c, uint32_t p, const Value *param)
     int32_t *left = ARENA_ARRAY(k->c->arena, RANK_LIMIT + 64, int32_t);
     uint32_t rank = 0;
     for (uint32_t b = 0; b < c->n_index; b++) {
-        if (((o->batch >> b) & 1) != 0) {
+        if (bits_has(&o->batch, b)) {
             left[rank++] = o->batch_label[b];
         }
     }
