@@ -32,10 +32,10 @@ const char *symmetry_short_word(int sign, bool conj)
     return words[word_number(sign, conj)].short_word;
 }
 
-bool symmetry_from_word(const char *word, SymmetryClass *out)
+static bool from_word(const char *word, bool is_short, SymmetryClass *out)
 {
     for (size_t k = 0; k < N_WORDS; k++) {
-        if (strcmp(word, words[k].word) == 0) {
+        if (strcmp(word, is_short ? words[k].short_word : words[k].word) == 0) {
             *out = (SymmetryClass){.sign = words[k].sign, .conj = words[k].conj};
             return true;
         }
@@ -43,15 +43,14 @@ bool symmetry_from_word(const char *word, SymmetryClass *out)
     return false;
 }
 
+bool symmetry_from_word(const char *word, SymmetryClass *out)
+{
+    return from_word(word, false, out);
+}
+
 bool symmetry_from_short_word(const char *word, SymmetryClass *out)
 {
-    for (size_t k = 0; k < N_WORDS; k++) {
-        if (strcmp(word, words[k].short_word) == 0) {
-            *out = (SymmetryClass){.sign = words[k].sign, .conj = words[k].conj};
-            return true;
-        }
-    }
-    return false;
+    return from_word(word, true, out);
 }
 
 /* ---- what is declared ---- */

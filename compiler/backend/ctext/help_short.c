@@ -95,9 +95,10 @@ static void stores_put(Helpers *h, const Format *f, const char *name)
                f->sign));
 }
 
-const char *help_loads(Helpers *h, DType t)
+/* The name of a conversion, which `put` prints where no fixed helper has it. */
+static const char *converts(Helpers *h, DType t, const char *name,
+                            void (*put)(Helpers *h, const Format *f, const char *name))
 {
-    const char *name = str_format(h->arena, "tdsl_float_of_%s", dtype_name(t));
     if (help_is_fixed(name)) {
         return help_fixed(h, name);
     }
@@ -105,24 +106,19 @@ const char *help_loads(Helpers *h, DType t)
     (void)help_fixed(h, "tdsl_bits_of_float");
     if (helper_new(h, name)) {
         Format f = format_of(t);
-        loads_put(h, &f, name);
+        put(h, &f, name);
     }
     return name;
 }
 
+const char *help_loads(Helpers *h, DType t)
+{
+    return converts(h, t, str_format(h->arena, "tdsl_float_of_%s", dtype_name(t)), loads_put);
+}
+
 const char *help_stores(Helpers *h, DType t)
 {
-    const char *name = str_format(h->arena, "tdsl_%s_of_float", dtype_name(t));
-    if (help_is_fixed(name)) {
-        return help_fixed(h, name);
-    }
-    (void)help_fixed(h, "tdsl_float_of_bits");
-    (void)help_fixed(h, "tdsl_bits_of_float");
-    if (helper_new(h, name)) {
-        Format f = format_of(t);
-        stores_put(h, &f, name);
-    }
-    return name;
+    return converts(h, t, str_format(h->arena, "tdsl_%s_of_float", dtype_name(t)), stores_put);
 }
 
 const char *help_rounds(Helpers *h, DType t)
