@@ -43,6 +43,12 @@ def backward(kernel, wanted):
     return _backward(*kernel._source.made_of, kernel.name, tuple(wanted))
 
 
+def results_of(kernel, arrays):
+    """What the kernel makes of arrays, those of rank 0 as numbers, as a tuple."""
+    made = kernel(*(x if x.ndim else x.item() for x in arrays))
+    return made if isinstance(made, tuple) else (made,)
+
+
 def result_shapes(kernel, shapes):
     """Those of the results, from the shapes of the parameters."""
     values, origin = {}, {}

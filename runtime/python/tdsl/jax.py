@@ -105,8 +105,7 @@ def einsum(equation, *operands, out=None, optimize="auto", precision=None, prefe
 def _kernel_on_host(kernel, types, *given):
     import numpy as np
     arrays = [np.asarray(a, arg.dtype) for a, arg in zip(given, derivatives.parameters(kernel))]
-    made = kernel(*(x if x.ndim else x.item() for x in arrays))
-    return tuple(np.asarray(a, t) for a, t in zip(made if isinstance(made, tuple) else (made,), types))
+    return tuple(np.asarray(a, t) for a, t in zip(derivatives.results_of(kernel, arrays), types))
 
 
 def _kernel_call(kernel, shapes, given):

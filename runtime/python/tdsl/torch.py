@@ -180,15 +180,18 @@ def einsum(equation, *operands):
     return _apply(text, tensors)
 
 
+def _results_of(kernel, tensors):
+    import numpy as np
+    made = _derivative.results_of(kernel, (to_numpy(x.contiguous()) if x.dim() else x for x in tensors))
+    return tuple(from_numpy(np.asarray(a)) for a in made)
+
+
 class _Function(torch.autograd.Function):
     """A kernel, and the kernel of its derivatives."""
 
     @staticmethod
     def forward(ctx, kernel, *given):
-        import numpy as np
-        made = kernel(*(to_numpy(x.contiguous()) if x.dim() else x.item() for x in given))
-        made = made if isinstance(made, tuple) else (made,)
-        outs = tuple(from_numpy(np.asarray(a)) for a in made)
+        outs = _results_of(kernel, given)
         ctx.kernel = kernel
         ctx.save_for_backward(*given)
         ctx.mark_non_differentiable(*(x for x in outs if not (x.is_floating_point() or x.is_complex())))
@@ -197,14 +200,12 @@ class _Function(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, *grads):
-        import numpy as np
         kernel, given = ctx.kernel, ctx.saved_tensors
         names = [arg.name for arg in _derivative.parameters(kernel)]
         wanted = [name for name, needed in zip(names, ctx.needs_input_grad[1:]) if needed]
         counts = [g for g, arg in zip(grads, _derivative.results(kernel)) if arg.type in _derivative.FLOATS]
-        made = _derivative.backward(kernel, wanted)(*(to_numpy(x.contiguous()) if x.dim() else x.item() for x in (*given, *counts)))
-        made = iter(made if isinstance(made, tuple) else (made,))
-        return None, *(from_numpy(np.asarray(next(made))) if name in wanted else None for name in names)
+        made = iter(_results_of(_derivative.backward(kernel, wanted), (*given, *counts)))
+        return None, *(next(made) if name in wanted else None for name in names)
 
 
 def function(kernel):
