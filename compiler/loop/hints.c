@@ -59,21 +59,6 @@ void hints_dump_alloc(const Kernel *k, const Prefetch *p, Text *out)
                 (long long)p->turn, (long long)p->reach);
 }
 
-void hints_dump_tile(const Kernel *k, const Stmt *s, Text *out)
-{
-    if (s->nontemporal) {
-        text_put(out, " nontemporal");
-    }
-    if (s->nontemporal && s->larger > 0) {
-        text_printf(out, " above %lld", (long long)s->larger);
-    }
-    text_put(out, s->specialised ? " specialised" : "");
-    if (s->prefetches > 0) {
-        text_put(out, " prefetch @");
-        dump_name(out, k->bufs.at[s->prefetches - 1].name);
-    }
-}
-
 typedef struct Hints {
     const Kernel *k;
     Arena *scratch;
@@ -114,16 +99,6 @@ static const Stmt *check_loop(Hints *h, Stmt *const *body)
     for (const Stmt *s = tile_first(&w, body, 1); s != NULL; s = tile_next(&w)) {
         if (s->nontemporal && h->read_in[s->dst] == h->n_loops) {
             h->problem = "a non-temporal store of what its loop reads";
-            return s;
-        }
-        if ((s->nontemporal || s->specialised) && h->k->form != LOOP_LEGAL) {
-            h->problem = "only statements of form legal say how they are run";
-            return s;
-        }
-        FoldTerm term;
-        if (s->specialised && tile_kind(s) != TILE_MATMUL &&
-            !fold_term(h->k, s->fold, s->value, &term)) {
-            h->problem = "only products are specialised";
             return s;
         }
     }

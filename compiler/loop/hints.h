@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hints: fields of LEGAL statements that say how they are run and change no value. A target's passes set them, or a person in a dump;
+/* Hints: fields of LEGAL statements that say how they are run and change no value; some are clauses (clauses.def). A target's passes set them, or a person in a dump;
  * printers obey. */
 #ifndef LOOP_HINTS_H
 #define LOOP_HINTS_H
@@ -9,7 +9,6 @@
 /* After the words of the statement that they belong to. */
 void hints_dump_threads(const Kernel *k, const Threads *threads, Text *out);
 void hints_dump_alloc(const Kernel *k, const Prefetch *p, Text *out);
-void hints_dump_tile(const Kernel *k, const Stmt *s, Text *out);
 
 /* Has a prefetch groups, and no numbers that 64 bits are too few for? */
 bool prefetch_fits(const Prefetch *p);

@@ -64,8 +64,18 @@ typedef struct Range {
     Dim limit;
 } Range;
 
-/* Panels: a buffer of rank 2 and known extents [K, M], M a multiple of the width W, holds M / W panels of K lines of W
- * elements one behind the other: element (k, m) lies at (m / W) * (K * W) + k * W + m % W. Only printers see that. */
+/* The fields of a clause by its operand: clauses.def. */
+#define CLAUSE_FLAG(field)   bool field;
+#define CLAUSE_NUMBER(field) int64_t field;
+#define CLAUSE_INDEX(field)  uint32_t field;
+#define CLAUSE_BUFFER(field) uint32_t field;
+#define CLAUSE_ACCESS(field)                                                                   \
+    uint32_t field;                                                                            \
+    const Affine *field##_at;
+#define CLAUSE_LOOPS(field)                                                                    \
+    uint32_t n_##field;                                                                        \
+    const VarRef *field;
+
 typedef struct Buffer {
     Sym name; /* unique in the kernel */
     DType dtype;
@@ -73,13 +83,10 @@ typedef struct Buffer {
     uint32_t rank;
     const Dim *extent; /* C order, dense */
     int32_t param;     /* ARGUMENT: index into Kernel.args, else -1 */
-    bool parts;        /* allocated: the last dimension holds the parts of complex numbers */
-    int64_t panels;    /* width of its panels; 0: C order */
-    bool cascade;      /* allocated: a long sum, see loop/cascade.h */
-    bool
-        cut; /* allocated: panels, of which there are as many as an iteration has of a loop around that threads cut */
-    bool may_spill; /* the user wrote `spill`: no warning when it goes to memory */
     Span span;
+    /* Allocated: */
+#define BUFFER_CLAUSE(word, operand, field, expected) CLAUSE_##operand(field)
+#include "loop/clauses.def"
 } Buffer;
 
 /* An argument of the kernel in calling order: parameters, then results. `whole`: the caller has numbers of this type and
@@ -205,8 +212,6 @@ typedef struct Stmt {
     const Guard *guard;
     /* ALLOC: from here to the end of the enclosing block; content undefined */
     BufRef buf;
-    uint32_t over; /* 0, or 1 + the buffer whose bytes it may take: allocated in the same block,
-                      of the same element type, and not used from here on */
     const Prefetch *prefetch; /* LEGAL form, of panels: what fills them next; or null */
     /* TILE */
     uint32_t n_index;
@@ -214,31 +219,11 @@ typedef struct Stmt {
     BufRef dst;
     const Affine *at; /* [rank of dst] */
     Op fold;          /* OP_COPY: assign; else a REDUCE op */
-    /* A map with a second result, that of `+=` beside it: each value, before it is converted to another type than that of buffer
-     * `sums` less 1 (0: none), is added to what is there. Indices that `sums_at` lacks are folded; what follows says where it begins. */
-    uint32_t sums;
-    const Affine *sums_at;
-    /* A fold that begins: in the first iterations of these loops in which it is run, all at once (none: always), what is at the
-     * destination counts as the neutral element, and is not read. */
-    bool begins;
-    uint32_t n_first;
-    const VarRef *first; /* [n_first] loops around it */
-    /* LEGAL form: stores go past the caches, where the destination has more bytes than `larger`. */
-    bool nontemporal;
-    int64_t larger; /* 0: always */
-    /* ...: a product runs in a function made for its extents and strides. */
-    bool specialised;
-    /* ...: 0, or 1 + panels: each tile of a product prefetches a group of what fills them next. */
-    uint32_t prefetches;
-    /* A scatter: 0, or 1 + the index that has one position for each value of those before it, which the value's condition says
-     * (loop/places.h); what is folded at others is neutral. */
-    uint32_t places;
-    /* A scan: the fold goes along the index of this number, less 1 (0: it is none), and each position gets what there is
-     * up to it, without its own value if `exclusive`. It begins. */
-    uint32_t scan;
-    bool exclusive;
     const Expr *value;
     const Schedule *schedule; /* TILED form: how a sum of products is cut, over its indices */
+    /* TILE, ALLOC */
+#define STMT_CLAUSE(of, word, operand, field, expected, problem) CLAUSE_##operand(field)
+#include "loop/clauses.def"
 } Stmt;
 
 typedef struct Kernel {

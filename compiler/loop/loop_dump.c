@@ -9,6 +9,7 @@
 #include "loop/loop.h"
 
 #include "dump/text.h"
+#include "loop/clauses.h"
 #include "loop/hints.h"
 #include "loop/walk.h"
 
@@ -302,25 +303,7 @@ static void put_tile(const Kernel *k, const Stmt *s, Text *out)
         text_printf(out, " %s= ", op_info(s->fold)->name);
     }
     put_expr(k, s->value, k->bufs.at[s->dst].dtype, 0, out);
-    if (s->scan > 0) {
-        text_put(out, " scan ");
-        put_var(k, s->index[s->scan - 1].var, out);
-        text_put(out, s->exclusive ? " exclusive" : "");
-    }
-    if (s->sums > 0) {
-        text_put(out, " sums ");
-        put_access(k, s->sums - 1, s->sums_at, out);
-    }
-    text_put(out, s->begins ? " begins" : "");
-    for (uint32_t i = 0; i < s->n_first; i++) {
-        text_put(out, i == 0 ? " with " : ", ");
-        put_var(k, s->first[i], out);
-    }
-    if (s->places > 0) {
-        text_put(out, " places ");
-        put_var(k, s->index[s->places - 1].var, out);
-    }
-    hints_dump_tile(k, s, out);
+    clauses_dump(k, s, out);
     if (s->schedule != NULL) {
         Indices indices = {k, s};
         text_char(out, ' ');
@@ -357,17 +340,7 @@ void loop_text_stmt(const Kernel *k, const Stmt *s, Text *out)
     case STMT_ALLOC:
         text_put(out, "alloc ");
         put_declaration(k, s->buf, space_name(k->bufs.at[s->buf].space), out);
-        text_put(out, k->bufs.at[s->buf].parts ? " parts" : "");
-        if (k->bufs.at[s->buf].panels != 0) {
-            text_printf(out, " panels %lld", (long long)k->bufs.at[s->buf].panels);
-        }
-        text_put(out, k->bufs.at[s->buf].cascade ? " cascade" : "");
-        text_put(out, k->bufs.at[s->buf].cut ? " cut" : "");
-        text_put(out, k->bufs.at[s->buf].may_spill ? " spill" : "");
-        if (s->over > 0) {
-            text_put(out, " over ");
-            put_name(out, '@', k->bufs.at[s->over - 1].name);
-        }
+        clauses_dump(k, s, out);
         hints_dump_alloc(k, s->prefetch, out);
         return;
     case STMT_TILE:

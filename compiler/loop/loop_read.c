@@ -3,7 +3,7 @@
  * same grammar. Only what is needed to make the structure is checked here (names, ranks,
  * operand types); whether it means anything is loop_verify's business, which has the last word.
  */
-#include "loop/loop_read.h"
+#include "loop/clauses.h"
 
 #include <string.h>
 
@@ -265,69 +265,7 @@ static int64_t index_named(void *user, const Term *name)
     return -1;
 }
 
-/* An index of the statement by its name: its number, from 1. */
-static bool read_own_index(LoopReader *r, Cursor *c, const Stmt *s, uint32_t *out)
-{
-    Span span = cursor_place(c);
-    const Term *t = cursor_expect(c, TERM_NAME, NULL, "an index");
-    VarRef v = 0;
-    if (t == NULL || !reader_find_var(r, t, &v)) {
-        return false;
-    }
-    for (*out = 0; *out < s->n_index && s->index[*out].var != v; ++*out) {
-    }
-    return ++*out <= s->n_index || reader_refuse(r, span, "this is an index of the statement");
-}
-
-/* `scan x`, `scan x exclusive`, or nothing. */
-static bool read_scan(LoopReader *r, Cursor *c, Stmt *s)
-{
-    if (!cursor_take(c, TERM_NAME, "scan")) {
-        return true;
-    }
-    if (!read_own_index(r, c, s, &s->scan)) {
-        return false;
-    }
-    s->exclusive = cursor_take(c, TERM_NAME, "exclusive");
-    return true;
-}
-
-/* After the value: `sums @L[i]`, or nothing. */
-static bool read_sums(LoopReader *r, Cursor *c, Stmt *s)
-{
-    BufRef buf = 0;
-    if (!cursor_take(c, TERM_NAME, "sums")) {
-        return true;
-    }
-    const Term *to = cursor_expect(c, TERM_INDEX, NULL, "an access such as @L[i]");
-    if (to == NULL || !reader_access(r, to, &buf, &s->sums_at)) {
-        return false;
-    }
-    s->sums = buf + 1;
-    return true;
-}
-
-/* Behind that: `begins`, `begins with $kb, $kc`, or nothing. */
-static bool read_begins(LoopReader *r, Cursor *c, Stmt *s)
-{
-    VEC(VarRef) first = {0};
-    s->begins = cursor_take(c, TERM_NAME, "begins");
-    bool more = s->begins && cursor_take(c, TERM_NAME, "with");
-    while (more) {
-        const Term *t = cursor_expect(c, TERM_VAR, NULL, "a loop such as $k");
-        VarRef v = 0;
-        if (t == NULL || !reader_find_var(r, t, &v)) {
-            return false;
-        }
-        vec_push(r->arena, &first, v);
-        more = cursor_take(c, TERM_PUNCT, ",");
-    }
-    s->n_first = first.n;
-    s->first = first.at;
-    return true;
-}
-
-/* After the keyword: [indices] @dst[at] = value BEGINS HINTS SCHEDULE as NAME at PLACE */
+/* After the keyword: [indices] @dst[at] = value CLAUSES SCHEDULE as NAME at PLACE */
 static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
 {
     const Term *list = cursor_expect(c, TERM_LIST, NULL, "the indices in brackets");
@@ -349,10 +287,7 @@ static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
     }
     s->value = reader_value(r, c, r->k->bufs.at[s->dst].dtype);
     Indices indices = {r, s};
-    if (s->value == NULL || !read_scan(r, c, s) || !read_sums(r, c, s) ||
-        !read_begins(r, c, s) ||
-        (cursor_take(c, TERM_NAME, "places") && !read_own_index(r, c, s, &s->places)) ||
-        !reader_tile_hints(r, c, s) ||
+    if (s->value == NULL || !clauses_read(r, c, s, NULL) ||
         !schedule_read(c, r->arena, index_named, &indices, &s->schedule)) {
         return false;
     }
@@ -422,29 +357,8 @@ static bool read_alloc(LoopReader *r, Cursor *c, Stmt *s)
     const Term *name = NULL;
     Buffer b;
     s->kind = STMT_ALLOC;
-    if (!reader_declaration(r, c, &name, &b) || !reader_space(r, c, &b.space)) {
-        return false;
-    }
-    b.parts = cursor_take(c, TERM_NAME, "parts");
-    if (cursor_take(c, TERM_NAME, "panels")) {
-        const Term *width = cursor_expect(c, TERM_INT, NULL, "the width of panels");
-        if (width == NULL || width->value < 1) {
-            return width != NULL &&
-                   reader_refuse(r, width->span, "the width of panels is 1 or more");
-        }
-        b.panels = width->value;
-    }
-    b.cascade = cursor_take(c, TERM_NAME, "cascade");
-    b.cut = cursor_take(c, TERM_NAME, "cut");
-    b.may_spill = cursor_take(c, TERM_NAME, "spill");
-    if (cursor_take(c, TERM_NAME, "over")) {
-        const Term *t = cursor_expect(c, TERM_AT, NULL, "a buffer such as @T");
-        if (t == NULL || !reader_find_buffer(r, t, &s->over)) {
-            return false;
-        }
-        s->over++;
-    }
-    if (!reader_prefetch(r, c, &s->prefetch)) {
+    if (!reader_declaration(r, c, &name, &b) || !reader_space(r, c, &b.space) ||
+        !clauses_read(r, c, s, &b) || !reader_prefetch(r, c, &s->prefetch)) {
         return false;
     }
     if (!reader_end(r, c, &s->span)) {

@@ -44,7 +44,6 @@ const Expr *reader_value(LoopReader *r, Cursor *c, DType wanted);
 /* ---- loop_read_hints.c ---- */
 bool reader_threads(LoopReader *r, Cursor *c, const Threads **out);
 bool reader_prefetch(LoopReader *r, Cursor *c, const Prefetch **out);
-bool reader_tile_hints(LoopReader *r, Cursor *c, Stmt *s);
 
 /* ---- loop_read_head.c ---- */
 /* One line of the head; *is_head is false, and nothing done, when it is a statement. */

@@ -148,27 +148,3 @@ bool reader_prefetch(LoopReader *r, Cursor *c, const Prefetch **out)
            read_elements(c, "by", &p->each) && read_elements(c, "turn", &p->turn) &&
            read_elements(c, "reach", &p->reach);
 }
-
-/* `nontemporal above BYTES specialised prefetch @B_pack`, of each what there is. */
-bool reader_tile_hints(LoopReader *r, Cursor *c, Stmt *s)
-{
-    s->nontemporal = cursor_take(c, TERM_NAME, "nontemporal");
-    if (s->nontemporal && cursor_take(c, TERM_NAME, "above")) {
-        const Term *bytes = cursor_expect(c, TERM_INT, NULL, "a number of bytes");
-        s->larger = bytes == NULL ? 0 : bytes->value;
-        if (bytes == NULL) {
-            return false;
-        }
-    }
-    s->specialised = cursor_take(c, TERM_NAME, "specialised");
-    if (!cursor_take(c, TERM_NAME, "prefetch")) {
-        return true;
-    }
-    const Term *panels = cursor_expect(c, TERM_AT, NULL, "panels such as @B_pack");
-    BufRef buf = 0;
-    if (panels == NULL || !reader_find_buffer(r, panels, &buf)) {
-        return false;
-    }
-    s->prefetches = 1 + buf;
-    return true;
-}

@@ -17,8 +17,7 @@
 #include "loop/cascade.h"
 #include "loop/hints.h"
 #include "loop/loop_text.h"
-#include "loop/parallel.h"
-#include "loop/places.h"
+#include "loop/clauses.h"
 #include "loop/refers.h"
 #include "loop/term.h"
 
@@ -419,11 +418,6 @@ static bool verify_distinct(Verifier *v, const Stmt *s)
 static bool verify_fold(Verifier *v, const Stmt *s)
 {
     DType t = v->k->bufs.at[s->dst].dtype, made = DTYPE_NONE;
-    const char *problem = begins_problem(
-        v->k, &v->bounds, (const ParallelLoop *const *)v->parallel.at, v->parallel.n, s);
-    if (problem != NULL) {
-        return broken(v, "%s", problem);
-    }
     if (s->fold == OP_COPY) {
         return verify_distinct(v, s);
     }
@@ -446,18 +440,20 @@ static bool verify_tile_body(Verifier *v, const Stmt *s)
     if (!buffer_is_writable(v->k, s->dst)) {
         return broken(v, "'@%.60s' is only read by this kernel", dst->name->text);
     }
+    Clauses has;
+    clauses_of(v->k, s, &has);
+    for (const Clause *c = has.at; c < has.at + has.n; c++) {
+        if (c->at != NULL && !verify_access(v, *c->buf - 1, *c->at, true)) {
+            return false;
+        }
+    }
     if (!verify_fold(v, s) || !verify_expr(v, s->value)) {
         return false;
     }
-    if (s->sums > 0 && !verify_access(v, s->sums - 1, s->sums_at, true)) {
-        return false;
-    }
-    Scattered places;
-    if (s->places > 0 && !stmt_places(&v->scratch, v->k, s, &places)) {
-        return broken(v, "the value is not what belongs to one position of an index alone");
-    }
-    const char *problem =
-        s->sums > 0 ? sums_problem(v->k, s) : fold_schedule_problem(&v->scratch, v->k, s);
+    ClauseContext around = {&v->scratch, v->k, &v->bounds,
+                            (const ParallelLoop *const *)v->parallel.at, v->parallel.n};
+    const char *problem = clauses_problem(&around, s);
+    problem = problem == NULL ? fold_schedule_problem(&v->scratch, v->k, s) : problem;
     if (problem != NULL) {
         return broken(v, "%s", problem);
     }

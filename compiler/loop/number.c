@@ -2,8 +2,7 @@
 /* Variables and buffers numbered as they appear in the text, those that nothing uses left out:
  * what a reader would make of the kernel's dump, which then needs no `order` line. Builders
  * make things in the order they need them; this is their last step. */
-#include "loop/loop.h"
-
+#include "loop/clauses.h"
 #include "loop/walk.h"
 
 #define UNNUMBERED UINT32_MAX
@@ -71,9 +70,6 @@ static void number_stmt(Numbering *n, const Stmt *s)
         break;
     case STMT_ALLOC:
         (void)number_buf(n, s->buf);
-        if (s->over > 0) {
-            (void)number_buf(n, s->over - 1);
-        }
         break;
     case STMT_TILE:
         for (uint32_t i = 0; i < s->n_index; i++) {
@@ -91,10 +87,16 @@ static void number_stmt(Numbering *n, const Stmt *s)
                 (void)number_buf(n, x->buf);
             }
         }
-        if (s->sums > 0) {
-            number_access(n, s->sums - 1, s->sums_at);
-        }
         break;
+    }
+    Clauses has;
+    clauses_of(n->from, s, &has);
+    for (const Clause *c = has.at; c < has.at + has.n; c++) {
+        if (c->at != NULL) {
+            number_access(n, *c->buf - 1, *c->at);
+        } else if (c->buf != NULL) {
+            (void)number_buf(n, *c->buf - 1);
+        }
     }
 }
 

@@ -32,13 +32,4 @@ void parallel_access(ParallelLoop *p, Bounds *b, const Stmt *stmt, BufRef buf, c
  * or null; *buf is the buffer. */
 const Stmt *parallel_conflict(ParallelLoop *p, BufRef *buf);
 
-/* ---- begins.c ---- */
-/* What is wrong with a fold that begins, inside of these parallel loops; or null. */
-const char *begins_problem(const Kernel *k, const Bounds *b,
-                           const ParallelLoop *const *parallel, uint32_t n_parallel,
-                           const Stmt *s);
-bool buffer_is_writable(const Kernel *k, BufRef buf); /* inout, a result, or allocated */
-/* The same of the sum beside a map. */
-const char *sums_problem(const Kernel *k, const Stmt *s);
-
 #endif

@@ -2,6 +2,7 @@
 /* References of statements (refers.h). */
 #include "loop/refers.h"
 
+#include "loop/clauses.h"
 #include "loop/walk.h"
 
 typedef struct Refers {
@@ -104,6 +105,23 @@ static bool window_refers(Refers *r, const Window *w)
     return w == NULL || (affine_refers(r, w->lo) && affine_refers(r, w->hi));
 }
 
+static bool clauses_refer(Refers *r, const Stmt *s)
+{
+    bool ok = true;
+    Clauses has;
+    clauses_of(r->k, s, &has);
+    for (const Clause *c = has.at; ok && c < has.at + has.n; c++) {
+        ok = ((c->index == NULL || *c->index <= s->n_index) &&
+              (c->buf == NULL || *c->buf <= r->k->bufs.n)) ||
+             malformed(r, "a clause of no index or no buffer");
+        ok = ok && (c->at == NULL || access_refers(r, *c->buf - 1, *c->at));
+        for (uint32_t i = 0; c->loop != NULL && ok && i < *c->n_loops; i++) {
+            ok = var_refers(r, (*c->loop)[i], true);
+        }
+    }
+    return ok;
+}
+
 static bool statement_refers(Refers *r, const Stmt *s)
 {
     switch (s->kind) {
@@ -125,7 +143,7 @@ static bool statement_refers(Refers *r, const Stmt *s)
                !access_refers(r, s->prefetch->buf, s->prefetch->past))))) {
             return false;
         }
-        return (s->buf < r->k->bufs.n && s->over <= r->k->bufs.n) ||
+        return (s->buf < r->k->bufs.n && clauses_refer(r, s)) ||
                malformed(r, "an alloc without a buffer");
     case STMT_TILE:
         for (uint32_t i = 0; i < s->n_index; i++) {
@@ -138,13 +156,9 @@ static bool statement_refers(Refers *r, const Stmt *s)
             (s->fold != OP_COPY && op_info(s->fold)->kind != OPKIND_REDUCE)) {
             return malformed(r, "a fold that is no reduction");
         }
-        if (s->prefetches > r->k->bufs.n) {
-            return malformed(r, "a prefetch for no buffer");
-        }
         r->expr_nodes = 0;
         return access_refers(r, s->dst, s->at) && expr_refers(r, s->value, 0) &&
-               s->sums <= r->k->bufs.n &&
-               (s->sums == 0 || access_refers(r, s->sums - 1, s->sums_at));
+               clauses_refer(r, s);
     }
     return malformed(r, "a statement of no kind");
 }

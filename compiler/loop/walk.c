@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "loop/clauses.h"
+
 #define LEVELS(w) (sizeof(w)->level / sizeof(w)->level[0])
 
 /* ---- values ---- */
@@ -507,9 +509,31 @@ static const Window *copy_window(const StmtCopy *c, const Window *w)
     return out;
 }
 
+static void copy_clauses(const StmtCopy *c, const Stmt *out)
+{
+    Clauses has;
+    clauses_of(c->from, out, &has);
+    for (const Clause *x = has.at; x < has.at + has.n; x++) {
+        if (x->at != NULL) {
+            *x->at = copy_at(c, *x->buf - 1, *x->at);
+        }
+        if (x->buf != NULL) {
+            *x->buf = 1 + c->buf[*x->buf - 1];
+        }
+        if (x->loop != NULL) {
+            VarRef *loop = ARENA_ARRAY(c->arena, *x->n_loops, VarRef);
+            for (uint32_t i = 0; i < *x->n_loops; i++) {
+                loop[i] = c->var[(*x->loop)[i]];
+            }
+            *x->loop = loop;
+        }
+    }
+}
+
 static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
 {
     Stmt *out = arena_copy(c->arena, s, sizeof *s);
+    copy_clauses(c, out);
     switch (s->kind) {
     case STMT_FOR:
         out->var = c->var[s->var];
@@ -523,7 +547,6 @@ static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
         return out;
     case STMT_ALLOC:
         out->buf = c->buf[s->buf];
-        out->over = s->over == 0 ? 0 : 1 + c->buf[s->over - 1];
         out->prefetch = s->prefetch == NULL ? NULL : copy_prefetch(c, s->prefetch);
         return out;
     case STMT_TILE:
@@ -537,19 +560,9 @@ static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
         index[i].var = c->var[s->index[i].var];
         index[i].window = copy_window(c, s->index[i].window);
     }
-    VarRef *first = ARENA_ARRAY(c->arena, s->n_first, VarRef);
-    for (uint32_t i = 0; i < s->n_first; i++) {
-        first[i] = c->var[s->first[i]];
-    }
-    out->first = first;
-    out->prefetches = s->prefetches == 0 ? 0 : 1 + c->buf[s->prefetches - 1];
     out->index = index;
     out->dst = c->buf[s->dst];
     out->at = copy_at(c, s->dst, s->at);
-    if (s->sums > 0) {
-        out->sums = 1 + c->buf[s->sums - 1];
-        out->sums_at = copy_at(c, s->sums - 1, s->sums_at);
-    }
     out->value = copy_value(&of_value, s->value);
     return out;
 }
