@@ -5,6 +5,8 @@
  *
  *     select(x > 0, log(x), 0)  ->  select(x > 0, log(select(x > 0, x, 1)), 0)
  *
+ * What the condition itself is made of is computed for all operands anyway, and stays one value.
+ *
  * And the root of what is never negative, but may be 0, is taken of no less than the least operand:
  *
  *     sqrt(x)  ->  sqrt(max(x, least)) * (x >= least) */
@@ -15,6 +17,7 @@
 #define NESTED 12       /* operations of a branch inside each other */
 #define LEAST  0x1p-116 /* the machines' square root: docs/trainium.md */
 #define CHAIN  8        /* selections of one operand inside each other */
+#define MADE   64 /* values that a condition is made of, at most; more are not looked at */
 
 /* The operand that the function does not take every number for; NODE_NONE: it takes all. */
 static uint32_t operand_with_domain(Op op)
@@ -38,8 +41,39 @@ static uint32_t operand_with_domain(Op op)
 typedef struct Guard {
     Rewriter *r;
     const NodeSpec *select;
-    bool taken; /* the branch at hand is the one where the condition holds */
+    bool taken;         /* the branch at hand is the one where the condition holds */
+    const NodeRef *own; /* what the condition is made of, and it */
+    uint32_t n_own;
 } Guard;
+
+/* The values that a condition is made of, by elementwise operations; returns how many. */
+static uint32_t find_own(const Graph *g, NodeRef condition, NodeRef own[MADE])
+{
+    uint32_t n = 0;
+    own[n++] = condition;
+    for (uint32_t i = 0; i < n; i++) {
+        const Node *node = graph_node(g, own[i]);
+        bool map = op_info(node->op)->kind == OPKIND_MAP;
+        for (uint32_t k = 0; map && k < node->n_operands && n < MADE; k++) {
+            uint32_t at = 0;
+            while (at < n && own[at] != node->operand[k]) {
+                at++;
+            }
+            own[n] = node->operand[k];
+            n += at == n ? 1 : 0;
+        }
+    }
+    return n;
+}
+
+static bool is_own(const Guard *g, NodeRef n)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < g->n_own && !is; i++) {
+        is = g->own[i] == n;
+    }
+    return is;
+}
 
 /* How operand k of `n`, which is read by `a`, is read in the labels of the selection. */
 static Access read_through(Rewriter *r, const Node *n, uint32_t k, const Access *a)
@@ -123,7 +157,7 @@ static NodeRef guarded(const Guard *g, NodeRef n, Access *how, uint32_t depth)
 {
     Rewriter *r = g->r;
     const Node node = *graph_node(r->to, n);
-    if (op_info(node.op)->kind != OPKIND_MAP || depth == NESTED ||
+    if (op_info(node.op)->kind != OPKIND_MAP || depth == NESTED || is_own(g, n) ||
         (!dtype_is_float(node.dtype) && node.dtype != DTYPE_BOOL)) {
         return n;
     }
@@ -159,8 +193,10 @@ static Verdict guard_branches(Rewriter *r, NodeSpec *s, NodeRef *done)
     Access *access = arena_copy(&r->scratch, s->access, s->n_operands * sizeof *access);
     const NodeSpec before = *s;
     bool changed = false;
+    NodeRef own[MADE];
+    uint32_t n_own = find_own(r->to, s->operand[0], own);
     for (uint32_t k = 1; k < 3; k++) {
-        Guard g = {.r = r, .select = &before, .taken = k == 1};
+        Guard g = {r, &before, k == 1, own, n_own};
         operand[k] = guarded(&g, s->operand[k], &access[k], 0);
         changed |= operand[k] != s->operand[k];
     }
