@@ -431,6 +431,9 @@ static const Val *eval_unary(Evaluation *ev, const Expr *e, const TileView *into
     const Val *x = eval(ev, e->arg[0], narrows ? into : NULL);
     switch ((int)e->op) {
     case OP_CAST:
+        if (e->dtype == DTYPE_BOOL && e->arg[0]->dtype != DTYPE_BOOL) {
+            return eval_binary(ev, OP_NE, x, val_number(ev, 0.0));
+        }
         if (dtype_bytes(e->dtype) >= 4 || e->dtype == DTYPE_BOOL || narrows) {
             return x;
         }

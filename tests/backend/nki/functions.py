@@ -69,6 +69,24 @@ def check_casts(tool, folder):
     return f"off by {off}" if off > 0 else None
 
 
+def check_bools(tool, folder):
+    """All but 0 is true, however small or large."""
+    x = np.array([*LINE, *EDGES, 300, -300, 1e-30, 0.25], np.float32)
+    np.save(os.path.join(folder, "x.npy"), x)
+    with open(os.path.join(folder, "f.tdsl"), "w", encoding="utf-8") as stream:
+        stream.write(f"kernel f(x: f32[{x.size}]) -> (a: bool[{x.size}]) {{ a[i] = bool(x[i]); }}\n")
+    done = subprocess.run([tool, "f.tdsl", "--target=emulator", "x=x.npy", "-o", "a=a.npy"], cwd=folder, capture_output=True, text=True, timeout=120)
+    return done.stderr if done.returncode else None if np.load(os.path.join(folder, "a.npy")).tobytes() == (x != 0).tobytes() else "others are true"
+
+
+def check_conditions(tool, folder):
+    """A selection by a condition on what its branches read too makes that once."""
+    text = "kernel f(x: f32[64, 512], s: f32[64]) -> (q: f32[64, 512]) { q[i,j] = round(x[i,j] / s[i]) + round(log(abs(x[i,j]) + 1)); }\n"
+    done = subprocess.run([tool.replace("tdsl-run", "tdslc"), "-", "--target=trn2", "-w", "--dump=legal"], input=text, cwd=folder, capture_output=True, text=True, timeout=120)
+    lines = len(done.stdout.splitlines())
+    return done.stderr if done.returncode else f"{lines} lines" if lines > 100 else None
+
+
 def check_whole(tool, folder):
     """Quotients, remainders and truncation to the ends of what a call may give."""
     rng, most = np.random.default_rng(5), 1 << 22
@@ -101,7 +119,7 @@ def main():
             wrong = check(os.path.join(os.path.abspath(options.bin), "tdsl-run"), name, folder)
             failed += wrong is not None
             print(f"FAILED {name}: {wrong}" if wrong else f"{name}: right")
-        for name, part in (("atan2", check_angles), ("casts to 16 bits", check_casts), ("quotients, remainders, truncation", check_whole)):
+        for name, part in (("atan2", check_angles), ("casts to 16 bits", check_casts), ("casts to bool", check_bools), ("conditions", check_conditions), ("quotients, remainders, truncation", check_whole)):
             wrong = part(os.path.join(os.path.abspath(options.bin), "tdsl-run"), folder)
             failed += wrong is not None
             print(f"FAILED {name}: {wrong}" if wrong else f"{name}: right")
