@@ -42,7 +42,7 @@ Head head_of_kernel(Arena *arena, const Kernel *k)
         const Arg *arg = &k->args.at[a];
         const Buffer *b = &k->bufs.at[arg->buf];
         bool parts = arg->whole != DTYPE_NONE; /* the caller has complex numbers */
-        DType dtype = parts ? arg->whole : b->dtype;
+        DType dtype = parts ? arg->whole : buffer_stored(b);
         uint32_t rank = parts ? arg->whole_rank : arg->shape != NULL ? arg->rank : b->rank;
         const Dim *shape = arg->shape != NULL ? arg->shape : b->extent;
         if (arg->role == ARG_RESULT || (arg->role == ARG_INOUT && is_written(k, arg->buf))) {

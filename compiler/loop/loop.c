@@ -169,6 +169,16 @@ BufRef kernel_buffer(Kernel *k, SymTable *syms, const char *hint, DType t, Space
     return k->bufs.n - 1;
 }
 
+BufRef kernel_buffer_like(Kernel *k, SymTable *syms, const char *hint, const Buffer *like)
+{
+    BufRef made =
+        kernel_buffer(k, syms, hint, like->dtype, like->space, like->rank, like->extent);
+    k->bufs.at[made].stored = like->stored;
+    k->bufs.at[made].param = like->param;
+    k->bufs.at[made].span = like->span;
+    return made;
+}
+
 Range range_whole(Dim extent)
 {
     return (Range){affine_const(0), 0, true, extent};
@@ -380,6 +390,11 @@ bool arg_fits(const Kernel *k, const Arg *arg)
     }
     return arg->whole_rank == 0 ? b->rank == 2 && dim_is(b->extent[0], 1)
                                 : arg->whole_rank + 1 == b->rank;
+}
+
+DType buffer_stored(const Buffer *b)
+{
+    return b->stored == DTYPE_NONE ? b->dtype : b->stored;
 }
 
 bool buffer_has_parts(const Kernel *k, BufRef buf)

@@ -79,6 +79,8 @@ typedef struct Range {
 typedef struct Buffer {
     Sym name; /* unique in the kernel */
     DType dtype;
+    DType
+        stored; /* of an argument: the type of its elements in memory, which copies convert; DTYPE_NONE: dtype */
     Space space;
     uint32_t rank;
     const Dim *extent; /* C order, dense */
@@ -286,6 +288,8 @@ Kernel *kernel_alone(Arena *arena, const Kernel *k, uint32_t n);
 VarRef kernel_var(Kernel *k, SymTable *syms, const char *hint, bool is_loop);
 BufRef kernel_buffer(Kernel *k, SymTable *syms, const char *hint, DType t, Space s,
                      uint32_t rank, const Dim *extent);
+/* One of the type and the shape of `like`, which may be of another kernel and an argument. */
+BufRef kernel_buffer_like(Kernel *k, SymTable *syms, const char *hint, const Buffer *like);
 Range range_whole(Dim extent);
 bool range_eq(const Range *x, const Range *y);
 Expr *expr_const(Arena *a, Number v);
@@ -347,6 +351,8 @@ const Affine *pair_at(Arena *a, uint32_t rank, const Affine *at, Affine part);
 uint32_t arg_rank(const Kernel *k, const Arg *arg);
 /* Does its last dimension hold the parts of complex numbers, or the two words of an f64? */
 bool buffer_has_parts(const Kernel *k, BufRef buf);
+/* The type of its elements in memory. */
+DType buffer_stored(const Buffer *b);
 
 /* For these values of the open dims; saturating. */
 int64_t kernel_multiply_adds(const Kernel *k, const int64_t *dims);

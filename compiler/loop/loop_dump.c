@@ -479,6 +479,9 @@ static void put_head(const Kernel *k, Text *out)
         BufRef buf = k->args.at[i].buf;
         text_put(out, "arg ");
         put_declaration(k, buf, role_name(k->args.at[i].role), out);
+        if (k->bufs.at[buf].stored != DTYPE_NONE) {
+            text_printf(out, " stored %s", dtype_name(k->bufs.at[buf].stored));
+        }
         if (k->args.at[i].whole != DTYPE_NONE) {
             text_put(out, " of ");
             dump_type(out, &k->dims, k->args.at[i].whole, k->args.at[i].whole_rank,

@@ -561,6 +561,19 @@ static Tensor *as_buffer(Interpreter *m, const Arg *arg, Tensor *t)
     return out;
 }
 
+/* The same numbers as elements of another type. */
+static Tensor *converted(Arena *arena, DType to, const Tensor *t)
+{
+    Tensor *out = ARENA_NEW(arena, Tensor);
+    *out = *t;
+    out->dtype = to;
+    out->data = arena_alloc(arena, (size_t)(t->count * dtype_bytes(to)) + 1);
+    for (int64_t i = 0; i < t->count; i++) {
+        tensor_set(out, i, tensor_get(t, i));
+    }
+    return out;
+}
+
 /* And back; two words are added. */
 static Tensor *as_whole(Interpreter *m, const Arg *arg, Tensor *t)
 {
@@ -618,6 +631,9 @@ static bool bind_args(Interpreter *m, Tensor *const *args)
         }
         const Buffer *b = &m->k->bufs.at[arg.buf];
         Tensor *given = from_caller(m, &arg, as_buffer(m, &arg, args[i]));
+        if (given != NULL && given->dtype == b->stored) {
+            given = converted(&m->scratch, b->dtype, given);
+        }
         if (!fits(m, b, given)) {
             diag_error(&m->ctx->diags, E_ARGUMENT_VALUE, m->k->span,
                        "argument '%s' of kernel '%s' has another type or shape", b->name->text,
@@ -656,7 +672,9 @@ static bool take_results(Interpreter *m, Tensor **results)
         Tensor *made = memory->tensor;
         made =
             arg.shape == NULL ? made : tensor_as(m->arena, made, arg.rank, arg.shape, m->dims);
-        *results++ = as_whole(m, &arg, made);
+        made = as_whole(m, &arg, made);
+        DType stored = m->k->bufs.at[arg.buf].stored;
+        *results++ = stored == DTYPE_NONE ? made : converted(m->arena, stored, made);
     }
     return true;
 }

@@ -38,6 +38,17 @@ static bool read_caller(LoopReader *r, Cursor *c, const Buffer *b, Arg *arg)
            reader_refuse(r, span, "the buffer does not hold the parts of such a tensor");
 }
 
+/* ` stored i8`: the type of the elements in memory. */
+static bool read_stored(LoopReader *r, Cursor *c, Buffer *b)
+{
+    if (!cursor_take(c, TERM_NAME, "stored")) {
+        return true;
+    }
+    const Term *t = cursor_expect(c, TERM_NAME, NULL, "an element type");
+    return t != NULL && (dtype_from_name((Str){t->text->text, t->text->n}, &b->stored) ||
+                         reader_refuse_name(r, t->span, "there is no element type", t->text));
+}
+
 static bool read_arg(LoopReader *r, Cursor *c)
 {
     static const char *const role[] = {[ARG_IN] = "in",
@@ -58,7 +69,7 @@ static bool read_arg(LoopReader *r, Cursor *c)
     }
     b.space = SPACE_ARGUMENT;
     b.param = (int32_t)r->k->args.n;
-    if (!read_caller(r, c, &b, &arg)) {
+    if (!read_stored(r, c, &b) || !read_caller(r, c, &b, &arg)) {
         return false;
     }
     bool parts = arg.whole != DTYPE_NONE;

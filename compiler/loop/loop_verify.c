@@ -110,6 +110,11 @@ static bool verify_buffer(Verifier *v, const Buffer *b)
     if (b->panels != 0 && (!panels || b->panels < 0 || b->extent[1].n % b->panels != 0)) {
         return broken(v, "'@%.60s' is not made of whole panels", name);
     }
+    if (b->stored != DTYPE_NONE &&
+        (b->param < 0 || !dtype_is_float(b->dtype) || !dtype_is_storage(b->stored) ||
+         dtype_bytes(b->stored) > dtype_bytes(b->dtype))) {
+        return broken(v, "'@%.60s' does not hold what is stored", name);
+    }
     bool pairs = b->rank > 0 && dim_is(b->extent[b->rank - 1], 2) &&
                  (b->dtype == DTYPE_F32 || b->dtype == DTYPE_F64);
     return !b->parts || (pairs && b->param < 0) ||

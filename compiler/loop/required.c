@@ -21,7 +21,7 @@ static bool same_param(const Kernel *k, const Arg *x, const Kernel *p, const Arg
     bool parts = x->whole != DTYPE_NONE && y->whole == DTYPE_NONE;
     uint32_t rank = !parts ? a->rank : x->whole_rank == 0 ? 0 : a->rank - 1;
     bool same = x->role == y->role && (parts || x->whole == y->whole) && b->rank == rank &&
-                b->dtype == (parts ? x->whole : a->dtype);
+                b->dtype == (parts ? x->whole : buffer_stored(a));
     for (uint32_t d = 0; same && d < rank; d++) {
         same = dim_eq(a->extent[d], b->extent[d]);
     }

@@ -44,7 +44,7 @@ static bool is_integer(const Integers *s, BufRef buf)
     return dtype_is_int(s->from->bufs.at[buf].dtype);
 }
 
-/* Stays as it is in memory: an argument, or positions for gathers and what these read. */
+/* Stays where it is in memory: an argument, or positions for gathers and what these read. */
 static bool is_kept(const Integers *s, BufRef buf)
 {
     const Buffer *b = &s->from->bufs.at[buf];
@@ -79,6 +79,12 @@ static const Expr *load(Integers *s, BufRef buf, const Affine *at)
     }
     at = is_words(s, buf) ? at_word(s, buf, at, 0) : at;
     return cast(s, expr_load(s->arena, s->to, buf, at), DTYPE_F32);
+}
+
+/* What f32 may hold an integer of a type in: all of 8 bits are bf16. */
+static DType held_in(DType t)
+{
+    return dtype_bytes(t) == 1 ? DTYPE_BF16 : DTYPE_F32;
 }
 
 static const Expr *op(Integers *s, const Expr *e, DType t,
@@ -120,9 +126,23 @@ static bool is_truncated(const Expr *e)
     return e->kind == EXPR_OP && e->op == OP_CAST && dtype_is_float(e->arg[0]->dtype);
 }
 
+/* Does a cast of an integer to a narrower one change what it is of, as it takes the low bits? */
+static bool is_wrapped(const Integers *s, const Expr *e)
+{
+    if (e->kind != EXPR_OP || e->op != OP_CAST || !dtype_is_int(e->arg[0]->dtype)) {
+        return false;
+    }
+    Interval of = interval_of(&s->iv, e->arg[0]);
+    return !(of.lo >= (double)dtype_lowest(e->dtype) &&
+             of.hi <= (double)dtype_highest(e->dtype));
+}
+
 /* Does f32 hold the value, as it is small, or a float without its fraction? */
 static bool is_held(const Integers *s, const Expr *e)
 {
+    if (is_wrapped(s, e)) {
+        return fits(interval_of(&s->iv, e->arg[0])) && fits(interval_of(&s->iv, e));
+    }
     if (is_truncated(e) || fits(interval_of(&s->iv, e))) {
         return true;
     }
@@ -231,8 +251,18 @@ static const Expr *quotient(Integers *s, const Expr *e)
 static const Expr *truncated(Integers *s, const Expr *e)
 {
     const Expr *x = made_before(s, cast(s, value(s, e->arg[0]), DTYPE_F32));
+    bool is_signed = dtype_lowest(e->dtype) < 0;
+    double most = ldexp(1, dtype_info(e->dtype)->fraction),
+           last = most < 0x1p24 ? most - 1 : most;
     return quotient_truncated(s->arena, x, interval_of(&s->iv, e->arg[0]),
-                              e->dtype == DTYPE_I32 ? 0x1p31 : 0x1p63);
+                              (Interval){is_signed ? -most : 0, last});
+}
+
+static const Expr *wrapped(Integers *s, const Expr *e)
+{
+    const Expr *x = made_before(s, real(s, e->arg[0]));
+    return quotient_wrapped(s->arena, x, interval_of(&s->iv, e->arg[0]),
+                            dtype_info(e->dtype)->fraction, dtype_lowest(e->dtype) < 0);
 }
 
 /* An integer as f32. */
@@ -245,7 +275,11 @@ static const Expr *real(Integers *s, const Expr *e)
             s, str_format(s->arena, "'%s' of %s", op_info(e->op)->name, dtype_name(e->dtype)));
     }
     if (!is_held(s, e)) {
-        return refuse_range(s, interval_of(&s->iv, e));
+        Interval of = interval_of(&s->iv, is_wrapped(s, e) ? e->arg[0] : e);
+        return refuse_range(s, fits(of) ? interval_of(&s->iv, e) : of);
+    }
+    if (is_wrapped(s, e)) {
+        return wrapped(s, e);
     }
     if (is_truncated(e) || divides) {
         return divides ? quotient(s, e) : truncated(s, e);
@@ -303,7 +337,7 @@ static Stmt *stmt_of(Integers *s, const Stmt *old, BufRef dst, const Affine *at,
 static void store(Integers *s, const Stmt *old, BufRef buf, const Affine *at, const Expr *v)
 {
     if (!is_words(s, buf)) {
-        put(s, stmt_of(s, old, buf, at, cast(s, v, DTYPE_I32)));
+        put(s, stmt_of(s, old, buf, at, cast(s, v, s->to->bufs.at[buf].dtype)));
         return;
     }
     const Expr *zero = expr_const(s->arena, number_real(DTYPE_F32, 0)), *high = zero;
@@ -348,7 +382,7 @@ static void put_tile(Integers *s, const Stmt *old)
     } else if (is_kept(s, old->dst)) {
         store(s, old, old->dst, old->at, v);
     } else {
-        put(s, stmt_of(s, old, old->dst, old->at, v));
+        put(s, stmt_of(s, old, old->dst, old->at, cast(s, v, s->to->bufs.at[old->dst].dtype)));
     }
 }
 
@@ -457,35 +491,6 @@ static bool has_integers(const Kernel *k)
     return any;
 }
 
-static bool is_storage(DType t)
-{
-    return dtype_is_int(t) && dtype_computes(t) != t;
-}
-
-/* Integers that are storage would have to wrap around, which f32 does not. */
-static void refuse_storage(Integers *s)
-{
-    StmtWalk w;
-    ExprWalk v;
-    for (BufRef i = 0; i < s->from->bufs.n; i++) {
-        const Buffer *b = &s->from->bufs.at[i];
-        s->at = b->span;
-        if (is_storage(b->dtype)) {
-            (void)refuse(
-                s, str_format(s->arena, "%s (of '%s')", dtype_name(b->dtype), b->name->text));
-        }
-    }
-    for (const Stmt *t = tile_first(&w, s->from->body, s->from->n_body); t != NULL;
-         t = tile_next(&w)) {
-        s->at = t->span;
-        for (const Expr *e = expr_first(&v, t->value); e != NULL; e = expr_next(&v)) {
-            if (is_storage(e->dtype)) {
-                (void)refuse(s, dtype_name(e->dtype));
-            }
-        }
-    }
-}
-
 static void change_buffers(Integers *s)
 {
     Kernel *to = s->to;
@@ -497,7 +502,10 @@ static void change_buffers(Integers *s)
             continue;
         }
         if (!is_kept(s, i)) {
-            b->dtype = DTYPE_F32;
+            b->dtype = held_in(b->dtype);
+        } else if (dtype_is_storage(b->dtype)) {
+            b->stored = b->dtype;
+            b->dtype = held_in(b->dtype);
         } else if (b->dtype == DTYPE_I64) {
             arg_set_whole(s->arena, &to->args.at[b->param], DTYPE_I64, b->rank);
             b->dtype = DTYPE_I32;
@@ -511,10 +519,6 @@ Kernel *lower_integers(const Target *target, Ctx *ctx, Arena *arena, const Kerne
     Integers s = {.ctx = ctx, .arena = arena, .target = target, .from = k};
     if (k->dims.list.n > 0 || !has_integers(k)) {
         return (Kernel *)(uintptr_t)k;
-    }
-    refuse_storage(&s);
-    if (s.failed) {
-        return NULL;
     }
     s.to = kernel_like(arena, k);
     change_buffers(&s);

@@ -6,6 +6,11 @@
  *     @c[i] = (@p[i] - $j)          ->       @c[i] = f32(@p[i,0]) - f32($j)
  *     @q[i] = @c[i]                          @q[i,0] = i32(@c[i]); @q[i,1] = select(@c[i] < 0, -1, 0)
  *
+ * Short integers are stored in arguments, and are bf16 of 8 bits, else f32, in the kernel: copies between memory and chip convert
+ * (Buffer.stored).
+ *
+ *     @x : i8[n]                             @x : bf16[n] stored i8
+ *
  * What is made of positions alone stays an integer: the machine has ways of its own for it.
  *
  * Exactness is proved, by intervals: of every value, and of every sum with the number of its terms. Callers promise that what they give

@@ -93,14 +93,23 @@ static Interval rounded(const Expr *e, Interval v)
     return (Interval){v.lo - off, v.hi + off};
 }
 
-/* A cast of a float truncates and saturates; one of a NaN is 0. */
+/* All of an integer type. */
+static Interval of_type(DType t)
+{
+    return (Interval){(double)dtype_lowest(t), (double)dtype_highest(t)};
+}
+
+/* A cast of a float truncates and saturates, one of a NaN is 0; one of an integer takes the low bits. */
 static Interval cast(const Expr *e, Interval v)
 {
-    if (!dtype_is_int(e->dtype) || !dtype_is_float(e->arg[0]->dtype)) {
+    if (!dtype_is_int(e->dtype)) {
         return v;
     }
-    double end = e->dtype == DTYPE_I32 ? 0x1p31 : 0x1p63;
-    v = (Interval){most(trunc(v.lo), -end), least(trunc(v.hi), end)};
+    Interval all = of_type(e->dtype);
+    if (!dtype_is_float(e->arg[0]->dtype)) {
+        return v.lo >= all.lo && v.hi <= all.hi ? v : all;
+    }
+    v = (Interval){most(trunc(v.lo), all.lo), least(trunc(v.hi), all.hi)};
     return joined(v, (Interval){0, 0});
 }
 
@@ -459,7 +468,9 @@ void intervals_find(Intervals *iv, Arena *arena, const Kernel *k, double given)
         for (BufRef b = 0; b < k->bufs.n; b++) {
             int32_t param = k->bufs.at[b].param;
             bool from_caller = param >= 0 && k->args.at[param].role != ARG_RESULT;
-            m.stored[b] = from_caller ? (Interval){-given, given} : nothing;
+            Interval all = from_caller ? of_type(k->bufs.at[b].dtype) : nothing;
+            m.stored[b] =
+                from_caller ? (Interval){most(all.lo, -given), least(all.hi, given)} : nothing;
             m.added[b] = (Interval){0, 0};
             m.hot[b] = (HotBuffer){0};
             m.set[b] = false;

@@ -83,11 +83,24 @@ const Expr *quotient_of(Arena *a, Op op, const Expr *x, const Expr *y, Interval 
     return sign == NULL ? by.r : make(a, OP_MUL, by.r, sign);
 }
 
-const Expr *quotient_truncated(Arena *a, const Expr *x, Interval of_x, double most)
+const Expr *quotient_wrapped(Arena *a, const Expr *x, Interval of_x, int bits, bool is_signed)
 {
-    const Expr *zero = number(a, 0), *end = number(a, most);
-    if (!(size(of_x) <= most)) {
-        x = make(a, OP_MIN, make(a, OP_MAX, x, number(a, -most)), end);
+    double by = ldexp(1, is_signed ? bits + 1 : bits), half = 0.5 / by - (is_signed ? 0 : 0.5);
+    if (size(of_x) >
+        ROUND / 3) { /* less whole turns, to the nearest: half of one at most is left */
+        const Expr *near = rounded(a, make(a, OP_MUL, x, number(a, 1 / by)), ROUND);
+        x = make(a, OP_SUB, x, make(a, OP_MUL, near, number(a, by)));
+    }
+    const Expr *turns = make(a, OP_ADD, make(a, OP_MUL, x, number(a, 1 / by)), number(a, half));
+    return make(a, OP_SUB, x, make(a, OP_MUL, rounded(a, turns, ROUND), number(a, by)));
+}
+
+const Expr *quotient_truncated(Arena *a, const Expr *x, Interval of_x, Interval within)
+{
+    const Expr *zero = number(a, 0);
+    if (!(of_x.lo >= within.lo && of_x.hi <= within.hi)) {
+        x = make(a, OP_MIN, make(a, OP_MAX, x, number(a, within.lo)), number(a, within.hi));
+        of_x = (Interval){fmax(of_x.lo, within.lo), fmin(of_x.hi, within.hi)};
     }
     const Expr *far = make(a, OP_ABS, x, NULL), *near = rounded(a, far, WHOLE);
     near = make(a, OP_SUB, near, is(a, OP_GT, near, far));

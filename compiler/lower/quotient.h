@@ -14,7 +14,9 @@
  * y; 0 where y is 0. Operands are read several times. Null: they may be too large. */
 const Expr *quotient_of(Arena *a, Op op, const Expr *x, const Expr *y, Interval of_x,
                         Interval of_y);
-/* An f32 without its fraction, 0 for a NaN, where f32 that are not below 2^23 are whole; at most `most`, and at least -most. */
-const Expr *quotient_truncated(Arena *a, const Expr *x, Interval of_x, double most);
+/* An f32 without its fraction, 0 for a NaN, where f32 that are not below 2^23 are whole; the nearest of those within. */
+const Expr *quotient_truncated(Arena *a, const Expr *x, Interval of_x, Interval within);
+/* The low bits of a whole number to 2^24, as a number of so many bits, beside them one for the sign. */
+const Expr *quotient_wrapped(Arena *a, const Expr *x, Interval of_x, int bits, bool is_signed);
 
 #endif

@@ -85,6 +85,11 @@ bool dtype_is_half(DType t)
     return dtype_is_float(t) && table[t].computes != t;
 }
 
+bool dtype_is_storage(DType t)
+{
+    return table[t].computes != t;
+}
+
 bool dtype_is_complex(DType t)
 {
     return table[t].is == DTYPE_IS_COMPLEX;

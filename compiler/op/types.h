@@ -57,8 +57,9 @@ const char *dtype_names(void);
 int64_t dtype_bytes(DType t);
 bool dtype_is_float(DType t); /* real: f64 f32 f16 bf16 */
 bool dtype_is_int(DType t);
-bool dtype_is_exact(DType t); /* integers and bool, whose numbers are Number.i */
-bool dtype_is_half(DType t);  /* floats that are storage: f16 bf16 */
+bool dtype_is_exact(DType t);   /* integers and bool, whose numbers are Number.i */
+bool dtype_is_half(DType t);    /* floats that are storage: f16 bf16 */
+bool dtype_is_storage(DType t); /* floats and integers that compute in another type: i8 too */
 bool dtype_is_complex(DType t);
 /* The type in which expressions of `t` compute: f32 for f16 and bf16, else `t`. */
 DType dtype_computes(DType t);

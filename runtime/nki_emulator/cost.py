@@ -26,6 +26,8 @@ from math import prod
 
 import numpy as np
 
+from .dtype import TYPES
+
 MIN_CYCLES = 64
 INSTRUCTION_CYCLES = 64         # of each on the vector and scalar engines, beside its elements
 FP32_PASSES = 4
@@ -136,8 +138,7 @@ def instruction_cycles(record, machine):
     return _CYCLES[record["op"]](record, machine)
 
 
-_BYTES = {"float32": 4, "tfloat32": 4, "int32": 4, "uint32": 4, "bfloat16": 2, "float16": 2,
-          "int16": 2, "uint16": 2, "int8": 1, "uint8": 1}
+_BYTES = {name: dtype.size for name, dtype in TYPES.items()}
 
 
 def _run_elements(operand):

@@ -381,14 +381,16 @@ def check_operand(view, op, engine, max_dims=3):
     for stride, size in dims:
         if size > 65535 or stride > 32767:
             broken("G9", f"free dimension of size {size} and stride {stride} in {view}", op=op)
-    if view.space == "psum" and view.dtype.size == 2:
+    if view.space == "psum" and view.dtype.size < 4:
         inside = view.offset % view.tensor.free_elements
-        if (inside * 2) % 4 != 0:
+        if (inside * view.dtype.size) % 4 != 0:
             broken("G14", f"{view} starts within a 4-byte word", op=op)
 
 
 def check_written_words(view, op):
-    """G14 for results: 2-byte PSUM writes are contiguous runs, not every other half word."""
+    """G14 for results: 2-byte PSUM writes are contiguous runs, not every other half word; of single bytes no document says."""
+    if view.space == "psum" and view.dtype.size == 1:
+        broken("G14", f"{view} writes single bytes", op=op)
     if view.space == "psum" and view.dtype.size == 2:
         dims = merged_free_dims(view)
         if dims and dims[-1][0] != 1:
@@ -490,6 +492,10 @@ def write(view, values, op, group=-1):
         if finite.size and view.dtype.size == 4 and float(np.abs(finite).max()) > 2 ** 24:
             broken("E13", "an integer result above 2^24 is not exact in float32 arithmetic",
                    op=op)
+    if view.dtype.fraction is not None:
+        finite = values[np.isfinite(values)]
+        if finite.size and not np.isfinite(cast(finite, view.dtype)).all():
+            broken("E15", f"{view} is {view.dtype.name}, whose largest number is {view.dtype.most:g}", op=op)
     view.values[...] = cast(values, view.dtype)
     view.written[...] = True
     if view.group is not None:

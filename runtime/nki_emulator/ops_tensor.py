@@ -15,7 +15,7 @@ from .errors import broken
 from .memory import check_operand, check_overlap, check_written_words, read, write
 from .optable import MEMBERS, operation, rows
 
-_FLOATS = ("float32", "tfloat32", "bfloat16", "float16")
+_FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2")
 
 
 def _check_types(op, *views):

@@ -209,9 +209,13 @@ static bool inputs_write(const DeviceRun *run, const NkiPart *part, Session *ses
         }
         session_word(session, "--in");
         session_word(session, path);
-        if (operand->dtype == TDSL_BF16 && part->manifest == NULL) {
+        const char *type = operand->dtype == TDSL_BF16     ? "bfloat16"
+                           : operand->dtype == TDSL_F8E4M3 ? "float8_e4m3"
+                           : operand->dtype == TDSL_F8E5M2 ? "float8_e5m2"
+                                                           : NULL;
+        if (type != NULL && part->manifest == NULL) {
             char *text = session->types[session->made - 1];
-            (void)snprintf(text, sizeof *session->types, "%.256s=bfloat16", operand->name);
+            (void)snprintf(text, sizeof *session->types, "%.256s=%s", operand->name, type);
             session_word(session, "--in-dtype");
             session_word(session, text);
         }

@@ -16,6 +16,11 @@ static bool is_near_32(const void *data, size_t at)
     return v >= -INTEGERS_GIVEN && v <= INTEGERS_GIVEN;
 }
 
+static bool is_near_u32(const void *data, size_t at)
+{
+    return ((const uint32_t *)data)[at] <= INTEGERS_GIVEN;
+}
+
 static bool is_near_64(const void *data, size_t at)
 {
     int64_t v = ((const int64_t *)data)[at];
@@ -28,6 +33,7 @@ bool tdsl_integers_fit(const Call *call, Fault *fault)
         const tdsl_tensor *t = &call->args[i];
         bool (*fits)(const void *, size_t) = t->dtype == TDSL_BOOL  ? is_bool
                                              : t->dtype == TDSL_I32 ? is_near_32
+                                             : t->dtype == TDSL_U32 ? is_near_u32
                                              : t->dtype == TDSL_I64 ? is_near_64
                                                                     : NULL;
         bool read = role_is_read(call->info->args[i].role) && t->device == NULL;

@@ -57,8 +57,11 @@ static bool dtype_fits(int32_t dtype, int32_t native)
         return native == NRT_DTYPE_UINT8 || native == NRT_DTYPE_INT8;
     case TDSL_I16:
     case TDSL_U16:
-    case TDSL_F8E4M3:
+        return native == NRT_DTYPE_UINT16 || native == NRT_DTYPE_INT16;
+    case TDSL_F8E4M3: /* models say of floats of 8 bits that they are integers */
+        return native == NRT_DTYPE_FP8_E4 || native == NRT_DTYPE_INT8;
     case TDSL_F8E5M2:
+        return native == NRT_DTYPE_FP8_E5 || native == NRT_DTYPE_INT8;
     case TDSL_F8E4M3FN:
     case TDSL_F64:
     case TDSL_C128:

@@ -215,6 +215,8 @@ ENGINES = [
     ("E13", "a large integer result", "", I + "nisa.memset(dst=i[...], value=10000)\n"
      "nisa.tensor_scalar(dst=i[...], data=i[...], op0=nl.multiply, operand0=<<10000.0||1000.0"
      ">>)\n"),
+    ("E15", "a number beyond the largest of e4m3", "", T + tile("h", (8, 8), "float8_e4m3") +
+     "nisa.memset(dst=t[...], value=<<249.0||247.0>>)\nnisa.tensor_scalar(dst=h[...], data=t[...], op0=nl.multiply, operand0=1.0)  #!\n"),
     ("E14", "the logarithm of zero", "", T + "nisa.memset(dst=t[0:8, 0:1], "
      "value=<<0.0||1.0>>)\nnisa.activation(dst=t[...], op=nl.log, data=t[...])  #!\n"),
     ("E14", "the sine of four", "", T + "nisa.activation(dst=t[...], op=nl.sin, data=t[...], "

@@ -130,6 +130,7 @@ CASES = [
     ("G14", "bfloat16 in PSUM from an odd element", "",
      tile("p", (8, 8), "bfloat16", "psum") +
      "nisa.memset(dst=p[0:8, <<1:5||2:6>>], value=1.0)\n"),
+    ("G14", "single bytes of PSUM", "", tile("p", (8, 8), "<<float8_e5m2||bfloat16>>", "psum") + "nisa.memset(dst=p[...], value=1.0)  #!\n"),
     ("G14", "every other half word of PSUM", "", tile("p", (8, 8), "bfloat16", "psum") +
      "nisa.memset(dst=p[0:8, 0:8:<<2||1>>], value=1.0)\n"),
     ("G16", "GpSimd fills PSUM", "", tile("p", (8, 8), space="psum") +
@@ -157,7 +158,7 @@ CASES = [
     ("A1", "a wrapper of nl", "a:float32:8x8", "<<t = nl.load(src=a)||pass>>\n"),
     ("A1", "an operator called", "a:float32:8x8", "<<t = nl.add(x=a, y=a)||pass>>\n"),
     ("A1", "a type this emulator does not hold", "",
-     "t = nl.ndarray(shape=(8, 8), dtype=nl.<<float8_e4m3||bfloat16>>, buffer=nl.sbuf)\n"),
+     "t = nl.ndarray(shape=(8, 8), dtype=nl.<<float8_e4m3fn||float8_e4m3>>, buffer=nl.sbuf)\n"),
     ("A1", "an engine nobody knows", "", S + "nisa.memset(dst=s[...], value=1.0, "
      "engine=nisa.engine.<<warp||vector>>)\n"),
     ("A2", "an unknown keyword", "", S + "nisa.memset(dst=s[...], value=1.0<<, mask=3||>>)\n"),

@@ -26,6 +26,12 @@ kernel odd(x: f32[n, m], lambda: f32, W: f32[1, 1]) -> (R: f32[n], E: f32, Q: f3
     E = sum[i,j](x[i,j]);
     Q[i,j] = 2 * W[i,j];
 }
+kernel bytes(x: u8[n], q: i8[n, m], W: f8e5m2[n, m], c: inout u16[n]) -> (R: f8e4m3[n, m], S: i16[n]) {
+    R[i,j] = f8e4m3(f32(W[i,j]) * f32(q[i,j]));
+    S[i] = i16(x[i] - sum[j](q[i,j]));
+    c[i] = u16(c[i] + 65535);
+}
+kernel large(u: u32[n]) -> (h: u32[n]) { h[i] = u32(u[i] / 2); }
 kernel class(C: inout f32[n], E: inout f32) { C[i] = 2 * C[i]; E += 1; }
 """
 rng = np.random.default_rng(5)
@@ -161,6 +167,24 @@ class Nki(unittest.TestCase):
         p = tdsl.nki.load(self.k40, use_simulator=True, require_nki=True)
         self.check_halves(p)
         self.assertEqual((p.halves.last.backend, p.halves.last.reason), ("emulator", "required"))
+
+    def test_bytes(self):
+        """Short types in the emulator: u8 is no bool, and a float of 8 bits is that of ml_dtypes, or its pattern."""
+        odd = tdsl.nki.load(self.odd)
+        x, q, c = (rng.integers(0, 200, 8).astype("u1"), rng.integers(-5, 6, (8, 4)).astype("i1"), np.arange(8, dtype="u2"))
+        wide = np.array([0.5, 1, 2, -4], "f4")
+        patterns = np.array([0x38, 0x3C, 0x40, 0xC4], "u1")
+        W = np.tile(patterns, (8, 1)).view(tdsl._arrays.dtype_of("f8e5m2"))
+        R, S = odd.bytes(x, q, W, c)
+        self.assertEqual(S.dtype, np.dtype("i2"))
+        np.testing.assert_array_equal(S, x.astype(int) - q.astype(int).sum(axis=1))
+        np.testing.assert_array_equal(c, (np.arange(8) + 65535).astype("u2"))
+        size = np.abs(wide * q)             # of e4m3: 8 to a power of two
+        exponent = np.where(size > 0, np.floor(np.log2(np.maximum(size, 1e-9))), 0)
+        bits = np.where(size > 0, (exponent + 7) * 8 + (size / 2 ** exponent - 1) * 8, 0).astype("u1") | np.where(np.signbit(wide * q), 128, 0).astype("u1")
+        np.testing.assert_array_equal(np.asarray(R).view("u1"), bits)
+        with self.assertRaisesRegex(tdsl.Error, r"4194305 is beyond 2\^22"):
+            odd.large(np.full(8, 2 ** 22 + 1, "u4"))
 
     def test_torch(self):
         self.host("torch", "torch_neuronx")

@@ -301,7 +301,8 @@ double nki_dma_charge(const Kernel *k, const Instr *i, int64_t *bytes, int64_t *
     int64_t size = nki_bytes(dtype_of(k, &i->dst));
     int64_t a = run_of(k, &i->dst), b = run_of(k, &i->a);
     int64_t run = a < b ? a : b;
-    *bytes = count * size;
+    const Buffer *memory = &k->bufs.at[i->dst.on_chip ? i->a.buf : i->dst.buf];
+    *bytes = count * nki_bytes(buffer_stored(memory));
     *descriptors = (count + run - 1) / run;
     int64_t each = run * size < NKI_SHORT_RUN ? NKI_SHORT_RUN : run * size;
     return (double)*descriptors * (double)each;

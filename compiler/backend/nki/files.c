@@ -18,7 +18,7 @@ static void put_row(const Kernel *k, Arg arg, bool output, bool last, Text *out)
     uint32_t rank = nki_shape(k, arg.buf, &extent);
     text_printf(out, "    {\"name\": \"%s\", \"role\": \"%s\", \"dtype\": \"%s\", \"shape\": [",
                 output ? nki_result(k, arg.buf) : nki_param(k, arg.buf),
-                output ? "output" : "input", nki_dtype(b->dtype));
+                output ? "output" : "input", nki_dtype(buffer_stored(b)));
     for (uint32_t d = 0; d < rank; d++) {
         text_printf(out, "%s%lld", d == 0 ? "" : ", ", (long long)extent[d].n);
     }
@@ -181,7 +181,7 @@ static void put_base64(Str in, Text *out)
 static void put_hlo_type(const Kernel *k, BufRef buf, Text *out)
 {
     const Buffer *b = &k->bufs.at[buf];
-    text_printf(out, "%s[", dtype_info(b->dtype)->hlo);
+    text_printf(out, "%s[", dtype_info(buffer_stored(b))->hlo);
     const Dim *extent = NULL;
     uint32_t rank = nki_shape(k, buf, &extent);
     for (uint32_t d = 0; d < rank; d++) {

@@ -447,8 +447,8 @@ static void make_ways(Halving *h, Kernel *to)
             continue;
         }
         const char *name = str_format(h->arena, "%s_half", b.name->text);
-        way->own = kernel_buffer(to, &h->ctx->syms, name, b.dtype, b.space, b.rank, extent);
-        to->bufs.at[way->own].span = b.span;
+        way->own = kernel_buffer_like(to, &h->ctx->syms, name, &b);
+        to->bufs.at[way->own].extent = extent;
         to->bufs.at[way->own].param = (int32_t)to->args.n;
         Arg arg = h->k->args.at[b.param];
         arg.buf = way->own;

@@ -368,10 +368,7 @@ static void enter_args(Lower *l)
         Arg arg = l->from->args.at[i];
         const Buffer *b = &l->from->bufs.at[arg.buf];
         Home *h = &l->home[arg.buf];
-        BufRef made = kernel_buffer(l->to, &l->ctx->syms, b->name->text, b->dtype,
-                                    SPACE_ARGUMENT, b->rank, b->extent);
-        l->to->bufs.at[made].span = b->span;
-        l->to->bufs.at[made].param = (int32_t)i;
+        BufRef made = kernel_buffer_like(l->to, &l->ctx->syms, b->name->text, b);
         arg.buf = made;
         vec_push(l->arena, &l->to->args, arg);
         BufRef old = l->from->args.at[i].buf;

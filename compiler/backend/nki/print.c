@@ -68,8 +68,8 @@ static void put_new(Printer *p, const char *name, BufRef buf, const char *space)
     }
     text_printf(p->out, "%s = nl.ndarray(shape=", name);
     nki_print_shape(p->k, buf, p->out);
-    text_printf(p->out, ", dtype=nl.%s, buffer=nl.%s)", nki_dtype(p->k->bufs.at[buf].dtype),
-                space);
+    text_printf(p->out, ", dtype=nl.%s, buffer=nl.%s)",
+                nki_dtype(buffer_stored(&p->k->bufs.at[buf])), space);
     put_use(p, buf);
     text_put(p->out, "\n");
 }

@@ -281,9 +281,7 @@ static BufRef emit_buf(Emit *e, BufRef b)
     if (e->buf[b] == UINT32_MAX) {
         const Buffer *old = &e->r->k->bufs.at[b];
         const char *hint = e->r->hint.at[b];
-        e->buf[b] = kernel_buffer(e->to, &e->r->ctx->syms, hint, old->dtype, old->space,
-                                  old->rank, old->extent);
-        e->to->bufs.at[e->buf[b]].span = old->span;
+        e->buf[b] = kernel_buffer_like(e->to, &e->r->ctx->syms, hint, old);
     }
     return e->buf[b];
 }

@@ -466,11 +466,7 @@ static BufRef whole_buf(Whole *w, const Buffer *b, bool shared)
             return i;
         }
     }
-    BufRef made = kernel_buffer(w->to, &w->s->start->ctx->syms, b->name->text, b->dtype,
-                                b->space, b->rank, b->extent);
-    w->to->bufs.at[made].param = b->param;
-    w->to->bufs.at[made].span = b->span;
-    return made;
+    return kernel_buffer_like(w->to, &w->s->start->ctx->syms, b->name->text, b);
 }
 
 /* The variable of that name of an earlier part, of which there are `earlier`, or a new one. A new one may be called what another of this

@@ -18,7 +18,7 @@ bool lower_refuse(Lower *l, Span span, const char *what)
 static bool dtype_works(DType t, bool in_memory)
 {
     return t == DTYPE_F32 || t == DTYPE_F16 || t == DTYPE_BF16 || t == DTYPE_BOOL ||
-           (t == DTYPE_I32 && in_memory);
+           (in_memory ? t == DTYPE_I32 : t == DTYPE_F8E4M3 || t == DTYPE_F8E5M2);
 }
 
 /* A buffer of a type that the device has not, and the word to write instead. */

@@ -3,6 +3,7 @@
 
 #include "backend/nki/nki.h"
 #include "lower/integers.h"
+#include "lower/storage.h"
 
 extern const Target target_trn1, target_trn2, target_trn3;
 
@@ -11,6 +12,7 @@ extern const Target target_trn1, target_trn2, target_trn3;
 static const TargetPass passes[] = {
     {"gathers", "rows of arguments, at positions of others, are read before all else", false,
      nki_gathers, true},
+    {"storage", "floats of 8 bits are bf16 on chip", false, lower_storage, true},
     {"integers", "whole numbers are f32, where that is exact", false, lower_integers, true},
     {"diagonals", "numbers of 16 bits for each row are diagonals of matrices", true,
      nki_diagonals, true},

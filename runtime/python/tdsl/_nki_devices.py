@@ -76,7 +76,7 @@ def _import_emulator():
 
 
 class Emulator(Arrays):
-    """The emulator, in this process, one program at a time. bf16 is its 16 bits there."""
+    """The emulator, in this process, one program at a time. bf16 is its 16 bits there, a float of 8 bits its byte."""
     name = "the NKI emulator"
     _lock = Lock()  # of all: the emulator keeps the program that runs in a global
 
@@ -84,7 +84,7 @@ class Emulator(Arrays):
         _import_emulator()
 
     def put(self, a):
-        return a.view("u2") if is_bf16(a.dtype) else a
+        return a.view("u2") if is_bf16(a.dtype) else a.view("u1") if a.dtype.name.startswith("float8") else a
 
     def run(self, program, tensors, lnc):
         del lnc
@@ -118,6 +118,11 @@ def kernel_of(program):
                 del sys.modules[name]
                 raise
         return getattr(sys.modules[name], program.function)
+
+
+# Of tensors that lie on a device, where they are as a kernel takes them.
+_TYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "uint8": "u8", "int16": "i16", "uint16": "u16",
+          "float8_e4m3": "f8e4m3", "float8_e5m2": "f8e5m2"}
 
 
 def _tuple(results):
@@ -193,7 +198,7 @@ class Torch(Arrays):
         t.copy_(new)
 
     def type_of(self, t):
-        return {self.torch.float32: "f32", self.torch.float16: "f16", self.torch.bfloat16: "bf16"}.get(t.dtype, str(t.dtype))
+        return _TYPES.get(str(t.dtype).removeprefix("torch."), str(t.dtype))
 
     def _op(self, program, lnc):
         import inspect
@@ -237,7 +242,7 @@ class Jax(Arrays):
         return self.jax.numpy.concatenate(flat)
 
     def type_of(self, t):
-        return {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}.get(str(t.dtype), str(t.dtype))
+        return _TYPES.get(str(t.dtype), str(t.dtype))
 
     def run(self, program, tensors, lnc):
         return _tuple(launched(program, lnc)(*tensors))

@@ -157,8 +157,8 @@ _INTEGERS = 1 << 22  # a device computes whole numbers in f32, and programs are 
 def put(device, row, a):
     """An array as the device has it."""
     import numpy as np
-    if a.dtype.kind == "i" and a.size and (a.min() < -_INTEGERS or a.max() > _INTEGERS):
-        raise OverflowError(f"{row.name}: {max(a.max(), -a.min())} is beyond 2^22, up to which the device computes with whole numbers")
+    if a.dtype.kind in "iu" and a.size and (int(a.min()) < -_INTEGERS or int(a.max()) > _INTEGERS):
+        raise OverflowError(f"{row.name}: {max(int(a.max()), -int(a.min()))} is beyond 2^22, up to which the device computes with whole numbers")
     part = np.int32 if a.dtype.kind == "i" else np.float32
     return device.put((a.reshape(-1).view(part) if row.pairs else a).reshape(row.shape))
 

@@ -13,9 +13,10 @@ from ._table import Argument
 FORMAT = 1  # of manifests
 _NAME = r"[^\W\d]\w*"
 _HEAD = re.compile(rf"kernel ({_NAME})\(")
-_PARAM = re.compile(rf"({_NAME}): (inout )?\w+(?:\[([^]]*)\])?")
+_PARAM = re.compile(rf"({_NAME}): (inout )?(\w+)(?:\[([^]]*)\])?")
 _TYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "complex64": "c64", "float64": "f64",
-          "int32": "i32", "int64": "i64", "uint8": "bool"}
+          "int32": "i32", "int64": "i64", "uint8": "bool", "int8": "i8", "int16": "i16", "uint16": "u16", "uint32": "u32",
+          "float8_e4m3": "f8e4m3", "float8_e5m2": "f8e5m2"}
 
 
 class Row:
@@ -87,18 +88,18 @@ class Form:
         self.name = _HEAD.match(self.signature)[1]
         self.target, self.lnc, self.multiply_adds = data["target"], data["lnc"], data["multiply_adds"]
         params = _PARAM.findall(self.signature, self.signature.index("("))
-        self.extents = [[e.strip() for e in extents.split(",") if e.strip()] for _, _, extents in params]
+        self.extents = [[e.strip() for e in extents.split(",") if e.strip()] for *_, extents in params]
         self.args, self.inputs, self.results = [], [None] * len(params), [None] * len(params)
         for row in data["args"]:
             (self.inputs if row["role"] == "input" else self.results)[row["argument"]] = Row(row)
         rows = {row["argument"]: row for row in data["args"]}
-        for k, (name, inout, _) in enumerate(params):
+        for k, (name, inout, word, _) in enumerate(params):
             of = rows[k].get("of", rows[k])
             shape = of["shape"] if self.extents[k] else ()
             if len(shape) != len(self.extents[k]):
                 raise TypeError(f"the rank of {name}")
             role = "inout" if inout else "out" if self.inputs[k] is None else "in" if shape else "scalar"
-            self.args.append(Argument(name, role, _TYPES[of["dtype"]], shape))
+            self.args.append(Argument(name, role, word if word == "u8" else _TYPES[of["dtype"]], shape))
         self.temporaries = [Row(row) for row in data.get("temporaries", [])]
         if "parts" not in data:
             whole = [Operand(row["role"], row["name"], 0, row["shape"]) for row in data["args"]]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random kernels that read and write integers and bools, also as positions: run by the emulator, and compared with the interpreter exactly.
+"""Random kernels that read and write integers, short ones too, and bools, also as positions: run by the emulator, and compared with the interpreter exactly.
 
     integers.py --bin DIR [--seed N] [--count N] [--only NUMBER]
 
-Every value is a small whole number. And a few kernels whose values may be beyond 2^24 are refused, and a call with arguments beyond 2^22 too.
+Every value is a small whole number, or any of a type of up to 16 bits. And a few kernels whose values may be beyond 2^24 are refused, and a call with arguments beyond 2^22 too.
 """
 import argparse
 import os
@@ -14,7 +14,8 @@ import tempfile
 
 import numpy as np
 
-TYPES = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "bool": np.bool_}
+TYPES = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "bool": np.bool_, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "u32": np.uint32}
+SHORT = {"i32": ("i8", "u8", "i16", "u16"), "i64": ("i8", "u8", "i16", "u16", "u32")}     # what computes in it, or widens to it
 SIZES = (1, 2, 5, 17, 64, 127, 128, 129, 200)
 # Whose values may be beyond 2^24, or are made in a way that f32 has not; E0501 with these words.
 REFUSED = [
@@ -37,7 +38,7 @@ class Draft:
         self.rng, self.params, self.results, self.body = rng, [], [], []
         self.n, self.m = rng.choice(SIZES), rng.choice(SIZES[:6])
         for at in range(rng.choice((1, 2, 2, 3))):
-            rng.choice((self.whole, self.whole, self.chosen, self.scattered, self.counted, self.extreme, self.place, self.floats, self.added, self.flags, self.looked, self.cut, self.labelled))(at)
+            rng.choice((self.whole, self.whole, self.chosen, self.scattered, self.counted, self.extreme, self.place, self.floats, self.added, self.flags, self.product, self.looked, self.cut, self.labelled))(at)
 
     def param(self, kind, indices, inout=False):
         name = f"A{len(self.params)}"
@@ -55,8 +56,8 @@ class Draft:
         rng = self.rng
         if depth == 2 or (depth > 0 and rng.random() < 0.4):
             some = [k for k in indices if rng.random() < 0.6]
-            return rng.choice((self.param(kind, some), self.param(kind, some), f"{kind}(index({rng.choice(indices)}))", str(rng.randrange(9))))
-        a = self.param(kind, indices) if depth == 0 else self.integer(kind, indices, depth + 1)
+            return rng.choice((self.param(kind, some), f"{kind}({self.param(rng.choice(SHORT[kind]), some)})", f"{kind}(index({rng.choice(indices)}))", str(rng.randrange(9))))
+        a = f"{kind}({self.param(rng.choice((kind, *SHORT[kind])), indices)})" if depth == 0 else self.integer(kind, indices, depth + 1)
         b = self.integer(kind, indices, depth + 1)
         word = rng.choice(("{a} - {b}", "{a} / {b}", "mod({a}, {b})", "{a} / {n}", "mod({a}, {n})", "min({a}, {b})", "max({a}, {b})", "select({c}, {a}, {b})", "abs({a})", "-{a}", "{a}", "{a} - 3*{k}"))
         if word.startswith("{a} - {b}") and depth > 0:
@@ -74,8 +75,8 @@ class Draft:
 
     def whole(self, _):
         kind, indices = self.rng.choice(("i32", "i64")), self.rng.choice((["i"], ["i", "j"], ["j", "i"]))
-        value = self.integer(kind, indices)
-        self.body.append(f"{self.result(kind, indices)} = {value};")
+        value, to = self.integer(kind, indices), self.rng.choice((kind, "i8", "u8", "i16", "u16"))
+        self.body.append(f"{self.result(to, indices)} = {value if to == kind else f'{to}({value})'};")
 
     def chosen(self, _):
         x = self.param("f32", ["i", "j"])
@@ -125,6 +126,11 @@ class Draft:
         value = f"{kind}(min(max({x} * {self.rng.choice(('0.75', '1.5', '-0.125'))}, -9), 9))"
         self.body.append(f"{self.result(kind, ['i', 'j'])} = {self.rng.choice((value, f'mod({value}, 4)'))};")
 
+    def product(self, _):
+        a, b = self.rng.choice(SHORT["i32"][:2]), self.rng.choice(SHORT["i32"][:2])
+        value = f"sum[j]({self.param(a, ['i', 'j'])} * {self.param(b, self.rng.choice((['j'], ['i', 'j'])))})"
+        self.body.append(f"{self.result('i32', ['i'])} = {value};")
+
     def flags(self, _):
         value = self.condition(["i", "j"])
         name = self.result("bool", ["i", "j"]).partition("[")[0]
@@ -139,7 +145,10 @@ def array_of(rng, declared):
     kind = declared.split(": ")[1].removeprefix("inout ")
     name, _, extents = kind.partition("[")
     shape = tuple(int(n) for n in extents.rstrip("]").split(", ")) if extents else ()
-    values = rng.integers(0, 2, shape) if name == "bool" else rng.integers(-6, 40, shape) if name != "f32" else rng.integers(-5, 6, shape)
+    if name in ("i8", "u8", "i16", "u16"):
+        info = np.iinfo(TYPES[name])
+        return np.asarray(rng.integers(info.min, info.max + 1, shape), TYPES[name])
+    values = rng.integers(0, 2, shape) if name == "bool" else rng.integers(0, 40, shape) if name == "u32" else rng.integers(-6, 40, shape) if name != "f32" else rng.integers(-5, 6, shape)
     return np.asarray(values, TYPES[name])
 
 
