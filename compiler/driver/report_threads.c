@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In words: which loops of a kernel threads share, and why others are not shared. */
 #include "driver/report.h"
+#include "nest/leaves.h"
 
 typedef struct Words {
     const Nest *nest;
@@ -56,9 +57,10 @@ static void put_loop(Words *w, uint32_t k)
 static bool is_worth_threads(const Words *w, NodeRef n)
 {
     const Node *node = graph_node(w->nest->graph, n);
+    LeafShape shape = nest_leaf_shape(w->arena, w->nest, n);
     double positions = THREADS_ELEMENT;
     for (uint32_t l = 0; l < node->n_labels; l++) {
-        bool once = w->nest->values[n].scan && node_reduces(node, (int32_t)l);
+        bool once = (int32_t)l == shape.once;
         positions *= once ? 1.0 : (double)nest_typical(w->nest->graph, node->extent[l]);
     }
     return positions * w->machine->time.multiply_add >= 2 * w->machine->time.piece;

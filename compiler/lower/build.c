@@ -275,8 +275,9 @@ static void end_part(Builder *b, Block *to, NodeRef node, Place sum, Place part,
 }
 
 /* A statement for each piece, over the piece's dimensions. */
-static void build_pieces(Builder *b, Block *to, NodeRef node)
+void build_join(Builder *b, Block *to, NodeRef node, uint32_t scope)
 {
+    (void)scope;
     const Node *n = graph_node(b->g, node);
     for (uint32_t k = 0; k < n->n_operands; k++) {
         const Node *o = graph_node(b->g, n->operand[k]);
@@ -335,19 +336,10 @@ static void build_init(Builder *b, Block *to, NodeRef node, const Position *pos)
     s->value = build_expr(b, node_init(n), n->access[n->n_operands - 1], pos);
 }
 
-/* The statements of a leaf in the body of loop `scope`. */
-static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
+Stmt *build_at_positions(Builder *b, Block *to, NodeRef node, uint32_t scope,
+                         const Position *pos)
 {
     const Node *n = graph_node(b->g, node);
-    if (op_info(n->op)->kind == OPKIND_JOIN) {
-        build_pieces(b, to, node);
-        return;
-    }
-    if (b->nest->values[node].scan) {
-        build_scan(b, to, node, scope);
-        return;
-    }
-    Position *pos = build_positions(b, node, scope);
     bool fold = !node_is_expression(n);
     bool outer = fold && b->nest->values[node].fold != NEST_NONE;
     Place dst = fold ? build_target(b, node) : b->storage[node];
@@ -362,15 +354,18 @@ static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
     s->fold = fold ? build_fold(n) : OP_COPY;
     s->begins = counts || (fold && !n->onto && !build_goes_on(b, node));
     s->schedule = build_schedule(b, node, s, pos);
-    if (b->nest->values[node].scatter) {
-        build_scatter(b, node, pos, s);
-    }
     if (counts) {
         end_part(b, to, node, dst, part, pos);
     }
     if (fold && !outer && dst.buf != b->storage[node].buf) {
         emit_convert(b, to, node, pos);
     }
+    return s;
+}
+
+void build_plain(Builder *b, Block *to, NodeRef node, uint32_t scope)
+{
+    (void)build_at_positions(b, to, node, scope, build_positions(b, node, scope));
 }
 
 /* ---- buffers of values ---- */
@@ -415,7 +410,7 @@ static void build_buffers(Builder *b, Block *to, NodeRef node, uint32_t scope)
     } else if (b->storage[node].buf == BUF_NONE) {
         build_storage(b, to, node, scope);
     }
-    if (fold && !v->scan && n->acc != n->dtype && fold_scope(b, node) == scope) {
+    if (fold && n->acc != n->dtype && fold_scope(b, node) == scope) {
         /* Folded over all loops around it: nothing but the chip's memory bounds its block. */
         bool tile = scope != NEST_NONE || v->fold == NEST_NONE;
         b->accumulator[node] =
@@ -586,6 +581,10 @@ static void build_loop(Builder *b, Block *to, uint32_t k)
 /* The items of one body. The recursion is as deep as the tree: NEST_DEPTH. */
 void build_items(Builder *b, Block *to, uint32_t first, uint32_t end)
 {
+    static BuildLeaf *const leaves[LEAF_COUNT] = {
+#define LEAF(id, word, applies, lowers, refused) lowers,
+#include "nest/leaves.def"
+    };
     const Nest *nest = b->nest;
     for (uint32_t k = first; k < end; k = nest->items[k].end) {
         uint32_t scope = nest->items[k].parent;
@@ -604,7 +603,8 @@ void build_items(Builder *b, Block *to, uint32_t first, uint32_t end)
         if (nest_is_loop(&nest->items[k])) {
             build_loop(b, to, k);
         } else {
-            build_leaf(b, to, nest->items[k].node, scope);
+            NodeRef node = nest->items[k].node;
+            leaves[nest->values[node].kind](b, to, node, scope);
         }
         if (nest->items[k].online) {
             build_online_end(b, to, k);

@@ -109,15 +109,15 @@ bool build_goes_on(const Builder *b, NodeRef node);
 /* By what the node's parts are joined. */
 Op build_fold(const Node *n);
 
-/* ---- scan.c ---- */
+/* ---- leaves by their kinds (nest/leaves.def): build.c, scan.c, scatter.c ---- */
 
-/* The statements of a leaf that is a scan, in the body of loop `scope`. */
-void build_scan(Builder *b, Block *to, NodeRef node, uint32_t scope);
-
-/* ---- scatter.c ---- */
-
-/* Says of the fold's statement that it is a scatter, if the nest says so. */
-void build_scatter(Builder *b, NodeRef node, const Position *pos, Stmt *s);
+/* The statements of a leaf in the body of loop `scope`. */
+typedef void BuildLeaf(Builder *b, Block *to, NodeRef node, uint32_t scope);
+#define LEAF(id, word, applies, lowers, refused) BuildLeaf lowers;
+#include "nest/leaves.def"
+/* Those of a plain leaf at these positions: the one that computes it. */
+Stmt *build_at_positions(Builder *b, Block *to, NodeRef node, uint32_t scope,
+                         const Position *pos);
 
 /* ---- leaves.c: sums over a parallel loop ---- */
 

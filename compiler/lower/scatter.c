@@ -13,9 +13,11 @@ static uint32_t rank_of(const Node *n, const PlaceKey *scatter, int32_t label)
                                                     : 3;
 }
 
-void build_scatter(Builder *b, NodeRef node, const Position *pos, Stmt *s)
+void build_scatter(Builder *b, Block *to, NodeRef node, uint32_t scope)
 {
     const Node *n = graph_node(b->g, node);
+    const Position *pos = build_positions(b, node, scope);
+    Stmt *s = build_at_positions(b, to, node, scope, pos);
     PlaceKey scatter;
     CHECK(nest_scatter(b->arena, b->nest, b->nest->values, node, &scatter));
     TileIndex *index = ARENA_ARRAY(b->arena, s->n_index, TileIndex);

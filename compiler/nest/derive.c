@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What follows from the tree: home, fold, lifetime and block of every value. Contractions that begin with each other are one place,
  * with one home. */
+#include "nest/leaves.h"
 #include "nest/parts.h"
 
 int32_t nest_axis_label(const NestAxis *axis, NodeRef n)
@@ -216,6 +217,7 @@ void nest_derive(const NestFacts *f, const Nest *nest, NestValue *values)
         }
     }
     join_homes(nest, values);
+    nest_set_leaves(NULL, NULL, nest, values);
 }
 
 void nest_set_bytes(const Nest *nest, NestValue *values)

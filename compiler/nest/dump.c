@@ -16,7 +16,7 @@
  * `%4 into %3 term of %6`, `%4 into result 0 term of %6`. And a contraction's how it is cut inside of its loops (schedule/schedule.h). Several nests stand
  * in blocks of one nest, each after the sizes that it is for. */
 #include "dump/text.h"
-#include "nest/nest.h"
+#include "nest/leaves.h"
 
 /* Names of axes: i, j, ... p, then i8, i9, ... */
 static void dump_axis_name(Text *out, uint32_t axis)
@@ -90,8 +90,9 @@ static void dump_leaf(const Nest *nest, const NestItem *item, Text *out)
         bool into = value->residence == RESIDE_INTO;
         text_printf(out, into ? " %%%u" : " in %%%u", value->in_place);
     }
-    text_put(out, value->scan ? " scan" : "");
-    text_put(out, value->scatter ? " scatter" : "");
+    if (*leaf_word(value->kind) != '\0') {
+        text_printf(out, " %s", leaf_word(value->kind));
+    }
     text_put(out, item->again ? " again" : "");
     text_put(out, item->both ? " both" : "");
     if (value->schedule != NULL) {

@@ -8,8 +8,7 @@
  * the search begins here. */
 #include "nest/greedy.h"
 
-#include "nest/scan.h"
-#include "nest/scatter.h"
+#include "nest/leaves.h"
 
 static bool is_sliced(const Greedy *f, uint32_t group)
 {
@@ -304,8 +303,7 @@ static Nest *plan(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
     NestValue *values = nest_place(arena, facts, fuse ? machine : NULL, nest);
     nest->values = values;
     nest_set_pairs(arena, facts, machine, nest);
-    nest_set_scans(arena, machine, nest, values);
-    nest_set_scatters(arena, machine, nest, values);
+    nest_set_leaves(arena, machine, nest, values);
     nest_set_schedules(arena, facts, machine, nest, values);
     nest_share(ctx, arena, machine, nest, NULL);
     nest_estimate(ctx, machine, nest);

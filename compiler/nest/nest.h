@@ -48,10 +48,7 @@
  *   order      writers come before readers
  *   parallel   what folds over a parallel loop is a sum of its own, and the loop an outermost one that is not online: each
  *              iteration is a leaf with its own part of the sum, and the parts are joined in order (lower/leaves.c)
- *   scatter    a reduction that says so is of what a key lets in at one position of an index of the result (scatter.h), and no
- *              loop is along that, nor is it folded over one
- *   scan       a reduction that says so is over j <= i, j < i, j >= i or j > i of what does not depend on i (scan.h), and
- *              no loop is along i or j
+ *   kinds      a leaf is of the kind that it says, and no loop cuts what that leaves whole (leaves.def)
  *   in place   an inout argument, or the block of another value, is overwritten only when nobody
  *              reads the old value later
  *   delivered  what is computed again is no result
@@ -143,7 +140,13 @@ typedef struct NestItem {
     Span span;       /* its line of the dump that it was read from; else no place */
 } NestItem;
 
-/* Of a node of the graph. `residence`, `result`, `in_place`, `schedule`, `scan` and `scatter` are decisions, the
+typedef enum LeafKind {
+#define LEAF(id, word, applies, lowers, refused) LEAF_##id,
+#include "nest/leaves.def"
+    LEAF_COUNT
+} LeafKind;
+
+/* Of a node of the graph. `residence`, `result`, `in_place`, `schedule` and `kind` are decisions, the
  * rest is derived. */
 typedef struct NestValue {
     Residence residence;
@@ -153,8 +156,7 @@ typedef struct NestValue {
     const Schedule
         *schedule; /* of a contraction, over the labels that its loops leave more than
                                  one position of; null: plain loops */
-    bool scan;     /* a reduction that takes each element once: scan.h */
-    bool scatter;  /* likewise, to the place that its key says: scatter.h */
+    LeafKind kind; /* how its leaf computes it */
     uint32_t item; /* its leaf, or NEST_NONE */
     uint32_t home; /* loop in whose body the block lives; NEST_NONE: the kernel's */
     uint32_t fold; /* outermost loop around the leaf that it folds over, or NEST_NONE */

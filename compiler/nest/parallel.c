@@ -5,8 +5,7 @@
 #include <math.h>
 
 #include "nest/price_leaf.h"
-#include "nest/scan.h"
-#include "nest/scatter.h"
+#include "nest/leaves.h"
 
 /* Elements of a sum that each iteration may have a part of; of larger ones all parts together. */
 #define LEAF_ELEMENTS   2048.0
@@ -157,39 +156,21 @@ static void try_loop(const LeafPrice *l, int32_t label, int64_t tile, LeafLoops 
     }
 }
 
-/* The label that a scatter has one position of, in *places; false where results go to these in the order of what is folded. */
-static bool has_free_places(Arena *scratch, const LeafPrice *l, int32_t *places)
-{
-    const Nest *nest = l->nest;
-    PlaceKey scatter;
-    if (!nest->values[l->node].scatter ||
-        !nest_scatter(scratch, nest, nest->values, l->node, &scatter)) {
-        return true;
-    }
-    const Node *n = graph_node(nest->graph, l->node);
-    *places = scatter.along;
-    return n->op == OP_SELECT || node_reduces(n, scatter.along);
-}
-
 void price_leaf_loops(Arena *scratch, const LeafPrice *l, LeafLoops *out)
 {
     const Nest *nest = l->nest;
     const Graph *g = nest->graph;
     const Node *n = graph_node(g, l->node);
-    Scan scan = {.along = -1, .folded = -1};
-    int32_t places = -1;
+    LeafShape shape = nest_leaf_shape(scratch, nest, l->node);
     out->n = 0;
-    if (l->depth > 0 || n->out == NULL || op_info(n->op)->kind == OPKIND_JOIN ||
-        l->seconds < 2.0 * l->p->machine->time.piece || graph_slices(g, l->node).n > 0 ||
-        !has_free_places(scratch, l, &places) ||
-        (nest->values[l->node].scan &&
-         !nest_scan(scratch, nest, nest->values, l->node, &scan))) {
+    if (l->depth > 0 || n->out == NULL || shape.ordered ||
+        l->seconds < 2.0 * l->p->machine->time.piece || graph_slices(g, l->node).n > 0) {
         return;
     }
     for (uint32_t x = 0; x < n->n_labels; x++) {
         bool folded = node_reduces(n, (int32_t)x);
         int64_t extent = nest_typical(g, n->extent[x]), last = 0;
-        if ((int32_t)x == scan.along || (int32_t)x == scan.folded || (int32_t)x == places) {
+        if ((int32_t)x == shape.alone[0] || (int32_t)x == shape.alone[1]) {
             continue;
         }
         for (int64_t by = l->p->machine->threads; by <= 2 * l->p->machine->threads; by *= 2) {

@@ -29,8 +29,7 @@
 #include "nest/levels.h"
 #include "nest/masks.h"
 #include "nest/price_leaf.h"
-#include "nest/scan.h"
-#include "nest/scatter.h"
+#include "nest/leaves.h"
 
 /* A part of a level that one operand may fill and still find itself there the next time. */
 #define KEPT 0.5
@@ -396,8 +395,11 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
         extent[k] = positions(l, (int32_t)k, l->depth);
         count *= extent[k];
     }
-    count /= nest_scan_repeats(scratch, l->nest, l->node, extent);
-    count /= nest_scatter_repeats(scratch, l->nest, l->node, extent);
+    int32_t once = nest_leaf_shape(scratch, l->nest, l->node).once;
+    if (once >= 0) {
+        count /= extent[once] < 1.0 ? 1.0 : extent[once];
+        extent[once] = 1.0;
+    }
     int32_t folded = -1, other = -1;
     int64_t width = p->masked && p->machine->kind == MACHINE_CACHES
                         ? nest_mask_band(scratch, l->nest->graph, l->node, &folded, &other)
@@ -775,8 +777,7 @@ void nest_estimate(Ctx *ctx, const Machine *machine, Nest *nest)
     Nest *plain = tree_nest(&scratch, nest->graph, &none);
     NestValue *values = nest_place(&scratch, &facts, NULL, plain);
     plain->values = values;
-    nest_set_scans(&scratch, machine, plain, values);
-    nest_set_scatters(&scratch, machine, plain, values);
+    nest_set_leaves(&scratch, machine, plain, values);
     NestMarks marks = {ARENA_ARRAY(&scratch, plain->n_items, bool),
                        ARENA_ARRAY(&scratch, plain->n_items, uint32_t), NULL};
     nest->unfused = nest_price(&scratch, &pricer, plain, &marks);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "dump/text.h"
+#include "nest/leaves.h"
 #include "nest/parts.h"
 
 typedef struct Reader {
@@ -228,8 +229,9 @@ static bool read_leaf(Reader *r, const DumpLine *line, uint32_t depth)
         !read_node(r, cursor_expect(&c, TERM_VALUE, NULL, "a value"), &value->in_place)) {
         return false;
     }
-    value->scan = cursor_take(&c, TERM_NAME, "scan");
-    value->scatter = cursor_take(&c, TERM_NAME, "scatter");
+    for (LeafKind kind = 0; kind < LEAF_COUNT; kind++) {
+        value->kind = cursor_take(&c, TERM_NAME, leaf_word(kind)) ? kind : value->kind;
+    }
     bool again = cursor_take(&c, TERM_NAME, "again"), both = cursor_take(&c, TERM_NAME, "both");
     const Node *node = graph_node(r->g, n);
     tree_leaf(r->arena, &r->tree, depth, n, again);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which reductions are scans: those of select(index(j) <= index(i), x, neutral) over j, where x does not depend on i. What has
- * one place for all positions of i (a loop of the nest over i, an initial value, pairs) is none. */
+/* Which reductions are scans: those of select(index(j) <= index(i), x, neutral) over j, where x does not depend on i. */
 #include "nest/scan.h"
 
 #include "nest/masks.h"
@@ -38,15 +37,6 @@ static bool folds_alone(const Node *n, int32_t folded)
     return true;
 }
 
-static bool is_free(const Nest *nest, const NestValue *values, NodeRef n, const Scan *scan)
-{
-    const NestValue *v = &values[n];
-    const NestItem *leaf = &nest->items[v->item];
-    bool loops = nest_loop_of(nest, leaf->parent, n, scan->folded) != NEST_NONE ||
-                 nest_loop_of(nest, leaf->parent, n, scan->along) != NEST_NONE;
-    return !loops && v->residence != RESIDE_INTO && v->fold == NEST_NONE && !leaf->both;
-}
-
 bool nest_scan(Arena *arena, const Nest *nest, const NestValue *values, NodeRef n, Scan *out)
 {
     const Graph *g = nest->graph;
@@ -69,18 +59,7 @@ bool nest_scan(Arena *arena, const Nest *nest, const NestValue *values, NodeRef 
     }
     out->value = select->operand[1];
     out->access = access_compose(arena, select, select->access[1], node->access[0]);
-    return !access_has_label(&out->access, out->along) && is_free(nest, values, n, out);
-}
-
-double nest_scan_repeats(Arena *scratch, const Nest *nest, NodeRef n, double *extent)
-{
-    Scan scan;
-    if (!nest->values[n].scan || !nest_scan(scratch, nest, nest->values, n, &scan)) {
-        return 1.0;
-    }
-    double repeats = extent[scan.folded] < 1.0 ? 1.0 : extent[scan.folded];
-    extent[scan.folded] = 1.0;
-    return repeats;
+    return !access_has_label(&out->access, out->along);
 }
 
 /* Trainium's engines go forward along whole rows. */
@@ -91,12 +70,15 @@ static bool engines_scan(const Node *n, const Scan *scan)
            !scan->reverse && !scan->exclusive && extent.sym < 0 && extent.n <= ENGINE_ROW;
 }
 
-void nest_set_scans(Arena *arena, const Machine *machine, const Nest *nest, NestValue *values)
+bool leaf_is_scan(Arena *arena, const Machine *machine, const Nest *nest,
+                  const NestValue *values, NodeRef n, LeafShape *out)
 {
-    for (NodeRef n = 0; n < nest->graph->nodes.n; n++) {
-        Scan scan;
-        values[n].scan = nest_scan(arena, nest, values, n, &scan) &&
-                         (machine->kind == MACHINE_CACHES ||
-                          engines_scan(graph_node(nest->graph, n), &scan));
+    Scan scan;
+    bool is = nest_scan(arena, nest, values, n, &scan) &&
+              (machine == NULL || machine->kind == MACHINE_CACHES ||
+               engines_scan(graph_node(nest->graph, n), &scan));
+    if (is) {
+        *out = (LeafShape){scan.folded, {scan.folded, scan.along}, false, false};
     }
+    return is;
 }

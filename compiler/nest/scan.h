@@ -3,7 +3,7 @@
 #ifndef NEST_SCAN_H
 #define NEST_SCAN_H
 
-#include "nest/nest.h"
+#include "nest/leaves.h"
 
 /* A reduction over `folded` whose mask leaves, at position i of `along`, the positions up to i (from i on, if `reverse`);
  * without i itself if `exclusive`. Nothing else of what is folded depends on `along`. */
@@ -14,14 +14,7 @@ typedef struct Scan {
     Access access; /* ... in labels of the node */
 } Scan;
 
-/* Can node `n`, a leaf of the nest, be computed so? Not where a loop of the nest is along either label. */
+/* Can node `n`, a leaf of the nest, be computed so, if no loop of the nest is along either label? */
 bool nest_scan(Arena *arena, const Nest *nest, const NestValue *values, NodeRef n, Scan *out);
-
-/* How often fewer positions a leaf looks at for being a scan, of those that its labels have; 1: it is none. The folded label has
- * one from here on. */
-double nest_scan_repeats(Arena *scratch, const Nest *nest, NodeRef n, double *extent);
-
-/* All that can on this machine: any in caches, on Trainium forward sums, maxima and minima along rows that fit. */
-void nest_set_scans(Arena *arena, const Machine *machine, const Nest *nest, NestValue *values);
 
 #endif

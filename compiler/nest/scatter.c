@@ -11,14 +11,6 @@ static bool is_inline(const void *user, NodeRef node)
     return values[node].residence == RESIDE_INLINE;
 }
 
-static bool is_free(const Nest *nest, const NestValue *values, NodeRef n, int32_t along)
-{
-    const NestValue *v = &values[n];
-    const NestItem *leaf = &nest->items[v->item];
-    return nest_loop_of(nest, leaf->parent, n, along) == NEST_NONE &&
-           v->residence != RESIDE_INTO && v->fold == NEST_NONE && !leaf->both;
-}
-
 static bool is_neutral_const(const Graph *g, const Node *reduce, NodeRef n)
 {
     const Node *neutral = graph_node(g, n);
@@ -50,8 +42,7 @@ bool nest_scatter(Arena *arena, const Nest *nest, const NestValue *values, NodeR
     if (node->op == OP_SELECT) {
         return keeps_own(nest, values, n) &&
                graph_place_key(arena, g, node, node->operand[0], node->access[0], is_inline,
-                               values, out) &&
-               is_free(nest, values, n, out->along);
+                               values, out);
     }
     if (op_info(node->op)->kind != OPKIND_REDUCE || node->acc != node->dtype ||
         node_factors(node) != 1) {
@@ -65,35 +56,19 @@ bool nest_scatter(Arena *arena, const Nest *nest, const NestValue *values, NodeR
         return false;
     }
     Access access = access_compose(arena, select, select->access[0], node->access[0]);
-    return graph_place_key(arena, g, node, select->operand[0], access, is_inline, values,
-                           out) &&
-           is_free(nest, values, n, out->along);
+    return graph_place_key(arena, g, node, select->operand[0], access, is_inline, values, out);
 }
 
-bool nest_scatter_holds(Arena *scratch, const Nest *nest, NodeRef n)
+bool leaf_is_scatter(Arena *arena, const Machine *machine, const Nest *nest,
+                     const NestValue *values, NodeRef n, LeafShape *out)
 {
+    const Node *node = graph_node(nest->graph, n);
     PlaceKey scatter;
-    const NestValue *v = &nest->values[n];
-    return !v->scatter || (!v->scan && nest_scatter(scratch, nest, nest->values, n, &scatter));
-}
-
-double nest_scatter_repeats(Arena *scratch, const Nest *nest, NodeRef n, double *extent)
-{
-    PlaceKey scatter;
-    if (!nest->values[n].scatter || !nest_scatter(scratch, nest, nest->values, n, &scatter)) {
-        return 1.0;
+    bool is = (machine == NULL || machine->kind == MACHINE_CACHES) &&
+              nest_scatter(arena, nest, values, n, &scatter);
+    if (is) { /* results go to their places in the order of what is folded */
+        bool ordered = node->op != OP_SELECT && !node_reduces(node, scatter.along);
+        *out = (LeafShape){scatter.along, {scatter.along, -1}, false, ordered};
     }
-    double repeats = extent[scatter.along] < 1.0 ? 1.0 : extent[scatter.along];
-    extent[scatter.along] = 1.0;
-    return repeats;
-}
-
-void nest_set_scatters(Arena *arena, const Machine *machine, const Nest *nest,
-                       NestValue *values)
-{
-    for (NodeRef n = 0; n < nest->graph->nodes.n; n++) {
-        PlaceKey scatter;
-        values[n].scatter = machine->kind == MACHINE_CACHES && !values[n].scan &&
-                            nest_scatter(arena, nest, values, n, &scatter);
-    }
+    return is;
 }

@@ -5,21 +5,10 @@
 #ifndef NEST_SCATTER_H
 #define NEST_SCATTER_H
 
-#include "nest/nest.h"
+#include "nest/leaves.h"
 
-/* Can node `n`, a leaf of the nest, be computed so? Not where a loop of the nest is along the label, or is folded over. */
+/* Can node `n`, a leaf of the nest, be computed so, if no loop of the nest is along the label, or is folded over? */
 bool nest_scatter(Arena *arena, const Nest *nest, const NestValue *values, NodeRef n,
                   PlaceKey *out);
-
-/* May the leaf be said to be a scatter, if it is? */
-bool nest_scatter_holds(Arena *scratch, const Nest *nest, NodeRef n);
-
-/* How often fewer positions a leaf looks at for being a scatter, of those that its labels have; 1: it is none. The label has one from
- * here on. */
-double nest_scatter_repeats(Arena *scratch, const Nest *nest, NodeRef n, double *extent);
-
-/* All that can, on machines with caches. */
-void nest_set_scatters(Arena *arena, const Machine *machine, const Nest *nest,
-                       NestValue *values);
 
 #endif

@@ -15,8 +15,7 @@
 #include "nest/greedy.h"
 #include "nest/moves.h"
 #include "nest/price_leaf.h"
-#include "nest/scan.h"
-#include "nest/scatter.h"
+#include "nest/leaves.h"
 
 #define WINDOW 12
 /* Trees that go on and steps of one window, at effort 1. */
@@ -296,8 +295,7 @@ static State tree_price(Search *s, const Tree *t, bool first)
     NestValue *values = nest_place(s->scratch, s->facts, s->machine, nest);
     nest->values = values;
     nest_set_pairs(s->scratch, s->facts, s->machine, nest);
-    nest_set_scans(s->scratch, s->machine, nest, values);
-    nest_set_scatters(s->scratch, s->machine, nest, values);
+    nest_set_leaves(s->scratch, s->machine, nest, values);
     State priced = {.tree = *t, .seconds = INFINITY, .spilled = true};
     if (nest_online_is_legal(s->scratch, s->facts, nest) && !is_online_with_mask(s, nest) &&
         (first || !has_idle_loop(nest))) {
@@ -652,8 +650,7 @@ static Nest *placed_nest(const void *with, const Tree *tree)
     NestValue *values = nest_place(m->arena, m->facts, m->machine, nest);
     nest->values = values;
     nest_set_pairs(m->arena, m->facts, m->machine, nest);
-    nest_set_scans(m->arena, m->machine, nest, values);
-    nest_set_scatters(m->arena, m->machine, nest, values);
+    nest_set_leaves(m->arena, m->machine, nest, values);
     nest_set_schedules(m->arena, m->facts, m->machine, nest, values);
     nest_share(m->ctx, m->arena, m->machine, nest, NULL);
     nest_estimate(m->ctx, m->machine, nest);

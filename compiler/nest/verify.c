@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What must hold for the overlay, checked without the code that made it: the rules of nest.h, and where values live again. */
-#include "nest/scan.h"
-#include "nest/scatter.h"
+#include "nest/leaves.h"
 #include "nest/verify.h"
 
 /* The last two leaves that read a value, or NEST_NONE, and how many values take its place. */
@@ -239,12 +238,9 @@ static bool check_leaf(Verifier *v, uint32_t item)
             }
         }
     }
-    Scan scan;
-    if (value->scan && !nest_scan(v->arena, v->nest, v->nest->values, n, &scan)) {
-        return refuse(v, n, "is no scan, or has a loop along the index that is scanned");
-    }
-    if (!nest_scatter_holds(v->arena, v->nest, n)) {
-        return refuse(v, n, "is no scatter, or has a loop along the index of its places");
+    const char *problem = nest_leaf_problem(v->arena, v->nest, item);
+    if (problem != NULL) {
+        return refuse(v, n, problem);
     }
     return lacks == v->nest->items[item].again ||
            refuse(v, n,
@@ -698,8 +694,7 @@ static bool check_values(Verifier *v)
         if (!check_in_place(v, n, kept, homes) || !check_begin(v, n, kept)) {
             return false;
         }
-        const char *problem = nest_pieces_problem(v->nest, v->leaf, n);
-        problem = problem != NULL ? problem : nest_halo_problem(v->arena, v->nest, v->uses, k);
+        const char *problem = nest_halo_problem(v->arena, v->nest, v->uses, k);
         if (problem != NULL) {
             return refuse(v, n, problem);
         }

@@ -20,9 +20,6 @@ const char *nest_schedule_problem(Arena *arena, const Nest *nest, const UseList 
 const char *nest_halo_problem(Arena *arena, const Nest *nest, const UseList *uses,
                               uint32_t item);
 
-/* verify_pieces.c: what is wrong with the loops around what is put together of pieces, or null. */
-const char *nest_pieces_problem(const Nest *nest, const uint32_t *leaf, NodeRef n);
-
 /* verify_sizes.c: what is wrong with the sizes that several nests are for, or null. */
 const char *nest_sizes_problem(const Nest *nest);
 /* Says that loop `k` does not cut the tile of `around`, a loop over the same axis around it. */

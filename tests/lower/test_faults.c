@@ -164,6 +164,11 @@ static const Good goods[] = {
      "  %4 = select %2[a,b], %0[b], %3[] -> [a,b] : i64[m,m]\n"
      "  %5 = reduce.sum %4[a,b] -> [a] : i64[m]\n  result @R = %5\n",
      "nest {\n  %5 result 0 scan\n}\n"},
+    {"pieces",
+     "  param in @x : i64[2,3]\n  param in @y : i64[2,3]\n  %0 = input @x : i64[2,3]\n"
+     "  %1 = input @y : i64[2,3]\n  %2 = join %0[a,b], %1[a+2,b] -> [a,b] : i64[4,3]\n"
+     "  result @R = %2\n",
+     "nest {\n  %2 result 0\n}\n"},
     {"two folds",
      SQUARE "  %2 = einsum %1[a,b], %1[a,b] -> [] : i64[] terms(a b)\n"
             "  %3 = reduce.max %1[a,b] -> [] : i64[]\n  result @R = %2\n  result @S = %3\n",
@@ -260,6 +265,9 @@ static const Fault nest_faults[] = {
      "computed again and is not"},
     {"a scan along a loop", "scan", "  %5 result 0 scan\n",
      "  axis i [%5[a]]\n  for i step 2 {\n    %5 result 0 scan\n  }\n", BY_NEST, "is no scan"},
+    {"a part of what is put together of pieces", "pieces", "  %2 result 0\n",
+     "  axis i [%2[b]]\n  for i step 1 {\n    %2 result 0\n  }\n", BY_NEST, "a loop cuts it"},
+    {"a scan of pieces", "pieces", "%2 result 0", "%2 result 0 scan", BY_NEST, "is no scan"},
     {"a scan of what no mask restricts", "fold", "%2 result 0", "%2 result 0 scan", BY_NEST,
      "is no scan"},
     {"a scatter of what has no key", "fold", "%2 result 0", "%2 result 0 scatter", BY_NEST,

@@ -29,7 +29,7 @@ static inline void fault_arguments(Ctx *ctx, const Graph *g, const int64_t *dims
         const Param *p = &g->params.at[a];
         int64_t extent[RANK_LIMIT] = {0};
         for (uint32_t d = 0; d < p->rank; d++) {
-            extent[d] = dims[p->shape[d].sym];
+            extent[d] = p->shape[d].sym < 0 ? p->shape[d].n : dims[p->shape[d].sym];
         }
         arg[a] = tensor_new(ctx, &ctx->arena, p->dtype, p->rank, extent);
         for (int64_t k = 0; k < arg[a]->count; k++) {

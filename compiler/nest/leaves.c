@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See leaves.h. */
+#include "nest/leaves.h"
+
+static const struct LeafRow {
+    const char *word;
+    LeafApplies *applies;
+    const char *refused;
+} rows[LEAF_COUNT] = {
+#define LEAF(id, word, applies, lowers, refused) {word, applies, refused},
+#include "nest/leaves.def"
+};
+
+#define ANY_SHAPE ((LeafShape){-1, {-1, -1}, false, false})
+
+bool leaf_is_plain(Arena *arena, const Machine *machine, const Nest *nest,
+                   const NestValue *values, NodeRef n, LeafShape *out)
+{
+    (void)arena, (void)machine, (void)nest, (void)values, (void)n, (void)out;
+    return true;
+}
+
+bool leaf_is_join(Arena *arena, const Machine *machine, const Nest *nest,
+                  const NestValue *values, NodeRef n, LeafShape *out)
+{
+    (void)arena, (void)machine, (void)values;
+    out->whole = out->ordered = true;
+    return op_info(graph_node(nest->graph, n)->op)->kind == OPKIND_JOIN;
+}
+
+/* Do the loops around the leaf leave whole what its kind needs so? Of other kinds than plain ones nothing is folded over a loop, or
+ * stored elsewhere too. */
+static bool is_free(const Nest *nest, const NestValue *v, uint32_t item, const LeafShape *shape)
+{
+    const NestItem *leaf = &nest->items[item];
+    bool free = v->residence != RESIDE_INTO && v->fold == NEST_NONE && !leaf->both;
+    for (uint32_t p = leaf->parent; p != NEST_NONE; p = nest->items[p].parent) {
+        int32_t l = nest_axis_label(&nest->axes[nest->items[p].axis], leaf->node);
+        free &= l < 0 || (!shape->whole && l != shape->alone[0] && l != shape->alone[1]);
+    }
+    return free;
+}
+
+const char *leaf_word(LeafKind kind)
+{
+    return rows[kind].word;
+}
+
+void nest_set_leaves(Arena *arena, const Machine *machine, const Nest *nest, NestValue *values)
+{
+    for (NodeRef n = 0; n < nest->graph->nodes.n; n++) {
+        bool leaf = values[n].item != NEST_NONE;
+        for (LeafKind kind = 0; leaf && kind < LEAF_COUNT; kind++) {
+            LeafShape shape = ANY_SHAPE;
+            bool says = *rows[kind].word != '\0';
+            if ((says ? machine != NULL : *rows[values[n].kind].word == '\0') &&
+                rows[kind].applies(arena, machine, nest, values, n, &shape) &&
+                (!says || is_free(nest, &values[n], values[n].item, &shape))) {
+                values[n].kind = kind;
+            }
+        }
+    }
+}
+
+LeafShape nest_leaf_shape(Arena *scratch, const Nest *nest, NodeRef n)
+{
+    LeafShape shape = ANY_SHAPE;
+    LeafApplies *applies = rows[nest->values[n].kind].applies;
+    return applies(scratch, NULL, nest, nest->values, n, &shape) ? shape : ANY_SHAPE;
+}
+
+const char *nest_leaf_problem(Arena *scratch, const Nest *nest, uint32_t item)
+{
+    NodeRef n = nest->items[item].node;
+    const NestValue *v = &nest->values[n];
+    LeafShape shape = ANY_SHAPE;
+    bool fits = rows[v->kind].applies(scratch, NULL, nest, nest->values, n, &shape) &&
+                (v->kind == LEAF_PLAIN || is_free(nest, v, item, &shape));
+    return fits ? NULL : rows[v->kind].refused;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of leaves.def, and what is asked of a leaf whatever its kind is. */
+#ifndef NEST_LEAVES_H
+#define NEST_LEAVES_H
+
+#include "nest/nest.h"
+
+/* Labels of the node, or -1. */
+typedef struct LeafShape {
+    int32_t once;     /* the leaf looks at one position of it for each of the others */
+    int32_t alone[2]; /* no loop is along it */
+    bool whole;       /* no loop is along any */
+    bool ordered;     /* threads share no loop: what the leaf stores depends on the order */
+} LeafShape;
+
+/* Is a leaf that computes node `n` of this kind, on this machine (null: on any)? The nest's values are placed. */
+typedef bool LeafApplies(Arena *arena, const Machine *machine, const Nest *nest,
+                         const NestValue *values, NodeRef n, LeafShape *out);
+#define LEAF(id, word, applies, lowers, refused) LeafApplies applies;
+#include "nest/leaves.def"
+
+const char *leaf_word(LeafKind kind);
+/* Sets the kinds of plain leaves: where the machine is null, those alone that the node says. */
+void nest_set_leaves(Arena *arena, const Machine *machine, const Nest *nest, NestValue *values);
+LeafShape nest_leaf_shape(Arena *scratch, const Nest *nest, NodeRef n);
+/* What is wrong with the kind of the leaf that is this item, or null. */
+const char *nest_leaf_problem(Arena *scratch, const Nest *nest, uint32_t item);
+
+#endif
