@@ -327,7 +327,7 @@ static bool same_declaration(const Buffer *a, const Buffer *b)
 {
     bool same = a->dtype == b->dtype && a->space == b->space && a->rank == b->rank &&
                 a->param == b->param && a->parts == b->parts && a->panels == b->panels &&
-                a->cascade == b->cascade && a->cut == b->cut;
+                a->group == b->group && a->cascade == b->cascade && a->cut == b->cut;
     for (uint32_t d = 0; same && d < a->rank; d++) {
         same = dim_eq(a->extent[d], b->extent[d]);
     }

@@ -115,6 +115,11 @@ static bool verify_buffer(Verifier *v, const Buffer *b)
          dtype_bytes(b->stored) > dtype_bytes(b->dtype))) {
         return broken(v, "'@%.60s' does not hold what is stored", name);
     }
+    int64_t size = dtype_bytes(b->dtype);
+    bool words = dtype_is_int(b->dtype) && size < 4 && b->group == 4 / size;
+    if (b->group != 0 && (b->panels == 0 || !words || b->extent[0].n % b->group != 0)) {
+        return broken(v, "'@%.60s' is not made of whole groups of words", name);
+    }
     bool pairs = b->rank > 0 && dim_is(b->extent[b->rank - 1], 2) &&
                  (b->dtype == DTYPE_F32 || b->dtype == DTYPE_F64);
     return !b->parts || (pairs && b->param < 0) ||

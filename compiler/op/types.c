@@ -166,6 +166,13 @@ bool dtype_keeps_range(DType from, DType to)
                                       a->exponent == b->exponent && a->beyond == b->beyond);
 }
 
+int64_t dtype_dot_group(DType a, DType b, DType sum)
+{
+    bool ints = sum == DTYPE_I32 && dtype_is_int(a) && dtype_is_int(b);
+    bool bytes = ints && table[a].bytes == 1 && table[b].bytes == 1;
+    return bytes ? 4 : ints && dtype_widens(a, DTYPE_I16) && dtype_widens(b, DTYPE_I16) ? 2 : 1;
+}
+
 DType dtype_accumulator(DType t)
 {
     return table[t].sums;

@@ -81,6 +81,9 @@ bool dtype_widens(DType from, DType to);
 bool dtype_keeps_range(DType from, DType to);
 /* The type sums of `t` are accumulated in unless said otherwise: f32 for f16 and bf16, else `t`. */
 DType dtype_accumulator(DType t);
+/* How many neighbouring products of elements of these types instructions for dot products add to one of type `sum`: of operands that
+ * fill a word of 32 bits. 1: there are none. */
+int64_t dtype_dot_group(DType a, DType b, DType sum);
 /* f32 for f64, c64 for c128, else `t`: what --f64=f32 reads. */
 DType dtype_narrower(DType t);
 

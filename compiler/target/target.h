@@ -86,6 +86,8 @@ typedef enum MachineKind { MACHINE_CACHES, MACHINE_SYSTOLIC } MachineKind;
 /* Seconds of one element (f32; wider ones in proportion), of one execution. */
 typedef struct MachineTimes {
     double multiply_add; /* in a full register tile */
+    double
+        dot; /* the same of integers of 8 bits, by instructions for dot products; of 16 bits twice that; 0: there are none */
     double pack,
         pack_line;  /* into a panel along lines of memory, and one line for each element */
     double convert; /* beside that, of one that has another type */

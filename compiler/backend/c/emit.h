@@ -18,6 +18,8 @@
  *   emit_product.c products: calls of functions that all kernels of the file share
  *   emit_tiles.c   these functions, for each instruction set
  *   emit_micro.c   the macros that they are made of, of named vectors
+ *   emit_dot.c     tiles of dot products of integers
+ *   emit_words.c   copies into panels in groups of lines, that such tiles read
  *   emit_term.c    tiles that fold other terms than products
  *   emit_tables.c  joins of incomplete tiles; tables of functions by instruction set
  *   emit_pairs.c   what is special in them where numbers are complex
@@ -46,6 +48,12 @@ typedef struct TileTerm {
     int32_t step[TILE_TERM_STEPS]; /* an Op, or one of these */
 } TileTerm;
 
+/* Operands are panels in groups of lines, each group of a row or a column a word of these types; group 0: they are not. */
+typedef struct TileDot {
+    int64_t group;
+    DType row, column;
+} TileDot;
+
 /* A register tile that products share. Of complex numbers its function gets pointers to the parts, and strides in parts. */
 typedef struct TileShape {
     DType t;
@@ -58,6 +66,7 @@ typedef struct TileShape {
     /* Of a short sum of known extent, for which a call with all of these would take longer than the sum; else 0. */
     int64_t sum, cs_a, rs_a, rs_b, rs_c;
     TileTerm term;
+    TileDot dot;
     int how; /* of such a one: TILE_ADDS and the others */
 } TileShape;
 
@@ -230,6 +239,7 @@ const Ahead *prefetch_of(const Emitter *e, const Stmt *s);
 
 /* ---- emit_tiles.c, emit_tables.c ---- */
 void tiles_init(Tiles *t, Arena *a, Helpers *help);
+bool tiles_have_dots(const Tiles *t);
 /* The name that the function has in the table of an instruction set; it is printed later. */
 const char *tile_use(Tiles *t, TileShape s);
 /* All functions of register tiles and the tables of them: once every kernel has been printed. */
@@ -283,6 +293,13 @@ void strips_emit(Emitter *e, const Stmt *s);
 bool pack_emit(Emitter *e, const Stmt *s);
 /* The function that turns a block of a few elements in registers; the types of its vectors. */
 void turn_put(Emitter *e, DType t);
+/* A helper function's text, with signs for both types replaced, that of the panels and another one that is converted. */
+void converted_put(Emitter *e, const char *text, DType t, DType from);
+/* ---- emit_words.c ---- */
+/* The macro that copies a few bytes. */
+void copy_put(Helpers *h);
+/* The name of the function that copies into panels in groups of lines. */
+const char *words_function(Emitter *e, DType t, DType from);
 /* A helper function's text, with its signs replaced for the element type. */
 void template_put(Emitter *e, const char *text, DType t);
 

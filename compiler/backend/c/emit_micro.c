@@ -280,6 +280,10 @@ static const char *term_lines(Printer *p, const Parts *x, uint32_t v)
 {
     Arena *a = p->tiles->arena;
     const char *type = x->lanes[v] > 1 ? type_of_part(p, x, v) : NULL;
+    if (p->s->dot.group != 0) {
+        return dot_step(p, type, "z##r", str_format(a, "y%u", v),
+                        str_format(a, "x##r##_%u", v));
+    }
     return term_step(p, type, "z##r", str_format(a, "y%u", v), str_format(a, "x##r##_%u", v));
 }
 
@@ -289,10 +293,13 @@ static void step_lines(Printer *p, const Parts *x)
         Text t;
         char z = i == 0 ? 'z' : 'u';
         text_init(&t, p->tiles->arena);
-        text_printf(&t, "const %s %c##r = %s%s;", number_type(p), z, is_int(p) ? "(U)" : "",
-                    i == 0 ? "A" : "A_im");
+        const char *element = i == 0 ? "A" : "A_im";
+        text_printf(&t,
+                    p->s->dot.group != 0 ? "const %s %c##r = tdsl_word(&%s%s);"
+                                         : "const %s %c##r = %s%s;",
+                    number_type(p), z, p->s->dot.group == 0 && is_int(p) ? "(U)" : "", element);
         for (uint32_t v = 0; v < x->n; v++) {
-            if (p->s->term.n > 0) {
+            if (p->s->term.n > 0 || p->s->dot.group != 0) {
                 text_printf(&t, " %s", term_lines(p, x, v));
             } else {
                 text_printf(&t, " %c##r##_%u += %c##r * y%u;", "xw"[i], v, z, v);
@@ -328,7 +335,10 @@ static const char *store_text(Printer *p, const Parts *x, uint32_t i, bool both,
     Arena *a = p->tiles->arena;
     uint32_t v = both ? i / 2 : i;
     const char *place = target_place(p, x, i, both), *type = type_of_part(p, x, v);
-    const char *value = str_format(a, "%s%c##r##_%u", p->s->by ? "by * " : "",
+    const char *value = str_format(a, "%s%c##r##_%u",
+                                   !p->s->by   ? ""
+                                   : is_int(p) ? "(U)by * "
+                                               : "by * ",
                                    both && i % 2 != 0 ? 'w' : 'x', v);
     const char *target = x->lanes[v] == 1 ? str_format(a, "*(%s)", place)
                                           : str_format(a, "TDSL_TO(%s, %s)", type, place);
@@ -381,7 +391,13 @@ static void row_macro(Printer *p, const Parts *x, ForRow which, Text *all)
         step_lines(p, x);
         break;
     case ROW_FINISH:
-        pairs_finish(p, x);
+        if (p->whole) {
+            for (uint32_t v = 0; v < x->n; v++) {
+                micro_put(p, "x##r##_%u -= s[r];", v);
+            }
+        } else {
+            pairs_finish(p, x);
+        }
         break;
     case ROW_ADD:
         store_lines(p, x, STORE_ADDS);
@@ -443,11 +459,15 @@ static void ahead_emit(Printer *p)
 static void columns_emit(Printer *p, int64_t rows, const Parts *x)
 {
     for (uint32_t v = 0; v < x->n; v++) {
-        const char *cast = x->lanes[v] == 1 && is_int(p) ? "(U)" : "";
+        const char *part = part_text(p, x, "q", v, false);
+        if (x->lanes[v] == 1 && is_int(p)) {
+            part = p->s->dot.group == 0 ? str_format(p->tiles->arena, "(U)%s", part)
+                                        : str_format(p->tiles->arena, "tdsl_word(&%s)", part);
+        }
         bool held = rows > 1 && x->lanes[v] > 1;
         micro_put(p, held ? "%s%s y%u = %s%s; TDSL_HOLD(y%u);" : "%s%s y%u = %s%s;",
-                  held ? "" : "const ", type_of_part(p, x, v), v, cast,
-                  part_text(p, x, "q", v, false), v);
+                  held ? "" : "const ", type_of_part(p, x, v), v, part,
+                  dot_is_flipped(p) ? " ^ 0x80808080u" : "", v);
     }
 }
 
@@ -465,6 +485,9 @@ static void steps_emit(Printer *p, int64_t rows, const Parts *x)
         ahead_emit(p);
     }
     columns_emit(p, rows, x);
+    if (dot_is_flipped(p)) {
+        dot_sums_step(p, rows);
+    }
     for_rows(p, x, ROW_STEP);
     line_put(p->out, p->s->side ? "p0 += cs_a;" : "TDSL_THIRDS_##R(TDSL_NEXT, T)");
     line_put(p->out, "q += rs_b;");
@@ -516,9 +539,17 @@ static void block_emit_lines(Printer *p, int64_t rows, const Parts *x)
                                  : "const T *p0 = a + i;");
     line_put(p->out, "const T *q = b + j;");
     for_rows(p, x, ROW_SUM);
+    if (dot_is_flipped(p)) {
+        dot_sums_begin(p, rows);
+    }
     steps_emit(p, rows, x);
     if (!p->whole) {
         pairs_factors(p, x);
+    }
+    if (dot_is_flipped(p)) {
+        dot_sums_end(p, rows);
+    }
+    if (!p->whole || dot_is_flipped(p)) {
         for_rows(p, x, ROW_FINISH);
     }
     micro_put(p, "T *d = c + i * rs_c + %s;", j);
@@ -542,7 +573,7 @@ const char *block_macro(Printer *p, int64_t rows, const Parts *x)
     text_printf(&all, "\n/* %u %s of columns, R rows%s. */\n", x->n,
                 x->n == 1 ? "vector" : "vectors", p->s->side ? ", side by side in A" : "");
     for (ForRow r = ROW_SUM; r <= ROW_STREAM; r++) {
-        if (r == ROW_FINISH ? !p->whole : r != ROW_STREAM || p->streams) {
+        if (r == ROW_FINISH ? !p->whole || dot_is_flipped(p) : r != ROW_STREAM || p->streams) {
             row_macro(p, x, r, &all);
         }
     }

@@ -87,6 +87,11 @@ static bool fills_lines(Emitter *e, const Stmt *s)
     }
     VarRef y = s->index[0].var, z = s->index[1].var;
     Range across = s->index[1].range;
+    int64_t group = e->w.k->bufs.at[s->dst].group;
+    Affine line = affine_subst(e->w.arena, s->at[0], y, s->index[0].range.start);
+    if (group != 0 && !affine_is_multiple(&e->w, line, group)) {
+        return false;
+    }
     Affine first = affine_subst(e->w.arena, s->at[1], z, across.start);
     return !across.clipped && across.span == width && affine_coef(s->at[0], y) == 1 &&
            affine_coef(s->at[0], z) == 0 && affine_coef(s->at[1], z) == 1 &&
@@ -133,6 +138,15 @@ static const char *factor_text(Emitter *e, Range r)
     return strchr(text, ' ') != NULL ? str_format(e->w.arena, "(%s)", text) : text;
 }
 
+/* Of panels in groups, which are filled up: whole groups of lines. */
+static const char *lines_text(Emitter *e, const Buffer *b, const char *lines)
+{
+    long long group = (long long)b->group;
+    return b->group == 0 ? lines
+                         : str_format(e->w.arena, "(%s + %lld) / %lld * %lld", lines, group - 1,
+                                      group, group);
+}
+
 bool zero_emit(Emitter *e, const Stmt *s)
 {
     bool block = fills_block(e, s);
@@ -150,7 +164,8 @@ bool zero_emit(Emitter *e, const Stmt *s)
     for (uint32_t i = 0; i < (block ? s->n_index : 1); i++) {
         const char *count = n.n == 0 && s->n_index == 1 ? count_text(e, s->index[i].range)
                                                         : factor_text(e, s->index[i].range);
-        text_printf(&n, i > 0 ? " * %s" : "%s", count);
+        const Buffer *b = &e->w.k->bufs.at[s->dst];
+        text_printf(&n, i > 0 ? " * %s" : "%s", block ? count : lines_text(e, b, count));
     }
     const char *to = str_format(e->w.arena, "%s&%s", pointer,
                                 element_text(&e->w, s->dst, access_first(e, s, s->dst, s->at)));
@@ -196,6 +211,7 @@ bool edge_emit(Emitter *e, const Stmt *loop)
                 part == b->dtype ? "%s(%s%s, %lld, %lld, %s, %s);"
                                  : "%s((%s *)%s, %lld, %lld, 2 * (%s), %s);",
                 name, part == b->dtype ? "" : c_type(part), e->w.buf[s->dst], (long long)width,
-                (long long)(width * b->extent[0].n), columns, count_text(e, s->index[0].range));
+                (long long)(width * b->extent[0].n), columns,
+                lines_text(e, b, count_text(e, s->index[0].range)));
     return true;
 }

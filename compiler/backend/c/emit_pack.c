@@ -212,8 +212,7 @@ static const char pack_converted[] =
     "    }\n"
     "}\n";
 
-/* With `from` where the template converts, else the type again. */
-static void converted_put(Emitter *e, const char *text, DType t, DType from)
+void converted_put(Emitter *e, const char *text, DType t, DType from)
 {
     int64_t size = dtype_bytes(t);
     Text out;
@@ -224,6 +223,9 @@ static void converted_put(Emitter *e, const char *text, DType t, DType from)
             continue;
         }
         switch (*++text) {
+        case 'D':
+            text_printf(&out, "%lld", (long long)(4 / size));
+            break;
         case 'F':
             text_put(&out, dtype_name(from));
             break;
@@ -339,25 +341,28 @@ bool pack_emit(Emitter *e, const Stmt *s)
         load->kind != EXPR_LOAD || !dtype_widens(load->dtype, to->dtype) ||
         load->dtype == DTYPE_BOOL || s->value->dtype != to->dtype ||
         (dtype_is_complex(to->dtype) && load->dtype != to->dtype) ||
-        !dtype_has_vectors(to->dtype) || e->w.scalar[load->buf] ||
+        (to->group == 0 && !dtype_has_vectors(to->dtype)) || e->w.scalar[load->buf] ||
         k->bufs.at[load->buf].panels != 0 || !pack_indices(s, &x)) {
         return false;
     }
-    const char *function = pack_function(e, to->dtype, load->dtype);
+    bool words = to->group != 0;
+    const char *function = words ? words_function(e, to->dtype, load->dtype)
+                                 : pack_function(e, to->dtype, load->dtype);
     const Affine *at = access_first(e, s, s->dst, s->at);
     const Affine *from = access_first(e, s, load->buf, load->at);
-    Affine line = affine_add(e->w.arena, affine_const(0), to->panels, at[0]);
+    Affine line = affine_add(e->w.arena, affine_const(0), words ? 0 : to->panels, at[0]);
     bool begin = line.n == 0 && line.base == 0;
-    line_printf(&e->w,
-                "%s(%s%s%s, %lld, %lld, %s, %s, %s, %s, %lld, %lld, %lld, &%s, %s, %s, %s);",
-                function, e->w.buf[s->dst], begin ? "" : " + ",
-                begin ? "" : affine_text(&e->w, line, BIND_PRODUCT), (long long)to->panels,
-                (long long)(to->panels * to->extent[0].n), affine_text(&e->w, at[1], BIND_SUM),
-                count_text(e, x.column->range), count_text(e, x.other->range),
-                x.line == NULL ? "1" : count_text(e, x.line->range), (long long)x.columns,
-                (long long)x.lines, (long long)x.lines_z, element_text(&e->w, load->buf, from),
-                stride_text(&e->w, load->buf, load->at, x.column->var),
-                stride_text(&e->w, load->buf, load->at, x.other->var),
-                x.line == NULL ? "0" : stride_text(&e->w, load->buf, load->at, x.line->var));
+    line_printf(
+        &e->w, "%s(%s%s%s, %lld, %lld%s%s, %s, %s, %s, %s, %lld, %lld, %lld, &%s, %s, %s, %s);",
+        function, e->w.buf[s->dst], begin ? "" : " + ",
+        begin ? "" : affine_text(&e->w, line, BIND_PRODUCT), (long long)to->panels,
+        (long long)(to->panels * to->extent[0].n), words ? ", " : "",
+        words ? affine_text(&e->w, at[0], BIND_SUM) : "", affine_text(&e->w, at[1], BIND_SUM),
+        count_text(e, x.column->range), count_text(e, x.other->range),
+        x.line == NULL ? "1" : count_text(e, x.line->range), (long long)x.columns,
+        (long long)x.lines, (long long)x.lines_z, element_text(&e->w, load->buf, from),
+        stride_text(&e->w, load->buf, load->at, x.column->var),
+        stride_text(&e->w, load->buf, load->at, x.other->var),
+        x.line == NULL ? "0" : stride_text(&e->w, load->buf, load->at, x.line->var));
     return true;
 }

@@ -63,6 +63,25 @@ static void shape_fix(TileShape *s, const ProductNumbers *n, int how)
     s->rs_c = n->rs_c;
 }
 
+/* Of panels in groups: pointers to words, and counts and strides of them. */
+static void call_in_words(Emitter *e, const Product *p, Call *x)
+{
+    const Kernel *k = e->w.k;
+    copy_put(e->w.help);
+    const char *const pointer = "(const int32_t *)(const void *)%s";
+    Range sum = p->sum->range;
+    x->a = str_format(e->w.arena, pointer, x->a);
+    x->b = str_format(e->w.arena, pointer, x->b);
+    x->sum = range_is_exact(sum)
+                 ? str_format(e->w.arena, "%lld",
+                              (long long)(round_up(range_most(sum), p->group) / p->group))
+                 : str_format(e->w.arena, "(%s + %lld) / %lld", x->sum, (long long)p->group - 1,
+                              (long long)p->group);
+    x->cs_a = str_format(e->w.arena, "%lld", (long long)k->bufs.at[p->a->buf].panels);
+    x->rs_a = "1";
+    x->rs_b = str_format(e->w.arena, "%lld", (long long)k->bufs.at[p->b->buf].panels);
+}
+
 /* Of a whole tile. */
 static void tile_call(Emitter *e, const Product *p, TileShape *shape, const Call *x,
                       const char *how)
@@ -212,9 +231,12 @@ void product_emit(Emitter *e, const Stmt *s)
                        .columns = p.column->range.span,
                        .parts = {complex && p.a->dtype == p.t, complex && p.b->dtype == p.t},
                        .by = p.by != NULL,
+                       .dot = {p.group, p.group != 0 ? p.a->dtype : DTYPE_NONE,
+                               p.group != 0 ? p.b->dtype : DTYPE_NONE},
                        .term = term_of(k, &p)};
     int64_t side = 0;
-    shape.side = stride_known(k, p.a->buf, p.a->at, p.row->var, &side) && side == 1;
+    shape.side =
+        p.group != 0 || (stride_known(k, p.a->buf, p.a->at, p.row->var, &side) && side == 1);
     Call x = {.a = first_text(e, &p, p.a->buf, p.a->at),
               .b = first_text(e, &p, p.b->buf, p.b->at),
               .c = first_text(e, &p, s->dst, s->at),
@@ -225,6 +247,9 @@ void product_emit(Emitter *e, const Stmt *s)
               .rs_c = stride_in(e, complex, s->dst, s->at, p.row->var),
               .cs_c = stride_in(e, complex, s->dst, s->at, p.column->var),
               .by = by_text(e, &p)};
+    if (p.group != 0) {
+        call_in_words(e, &p, &x);
+    }
     if (complex) {
         call_in_parts(e, &shape, &x);
     }

@@ -8,9 +8,13 @@ const char *shape_name(const Tiles *t, const TileShape *s)
     const char *real = !dtype_is_complex(s->t) || (s->parts[0] && s->parts[1]) ? ""
                        : s->parts[0]                                           ? "_real_columns"
                                                                                : "_real_rows";
-    const char *name = str_format(t->arena, "%s_%lldx%lld%s%s%s%s", dtype_name(s->t),
+    const char *dot = s->dot.group == 0
+                          ? ""
+                          : str_format(t->arena, "_dot_%s_%s", dtype_name(s->dot.row),
+                                       dtype_name(s->dot.column));
+    const char *name = str_format(t->arena, "%s_%lldx%lld%s%s%s%s%s", dtype_name(s->t),
                                   (long long)s->rows, (long long)s->columns, s->side ? "s" : "",
-                                  real, term_name(t->arena, &s->term),
+                                  dot, real, term_name(t->arena, &s->term),
                                   s->by      ? "_by"
                                   : s->ahead ? "_ahead"
                                              : "");
@@ -122,17 +126,25 @@ void table_macro(const Tiles *t, Text *out)
     Text lines;
     text_init(&lines, t->arena);
     text_put(&lines, "    static const tdsl_isa tdsl_isa_##ISA = {\n");
+    bool dots = tiles_have_dots(t);
     for (uint32_t i = 0; i < t->shapes.n; i++) {
-        text_printf(&lines, "        tdsl_%s_##ISA,\n", shape_name(t, &t->shapes.at[i]));
+        bool base = dots && t->shapes.at[i].dot.group == 0;
+        text_printf(&lines, "        tdsl_%s_##%s,\n", shape_name(t, &t->shapes.at[i]),
+                    base ? "BASE" : "ISA");
     }
     for (uint32_t i = 0; i < t->fold_names.n; i++) {
         text_printf(&lines, "        %s_##BYTES,\n", t->fold_names.at[i]);
     }
     text_put(&lines, "    };\n");
-    macro_put(out, "TDSL_TABLE(ISA, BYTES)", lines.at);
+    macro_put(out, dots ? "TDSL_TABLE(ISA, BASE, BYTES)" : "TDSL_TABLE(ISA, BYTES)", lines.at);
 }
 
-void best_emit(Text *out)
+static void best_row(Text *out, const Isa *isa)
+{
+    text_printf(out, "        isa = %s ? &tdsl_isa_%s : isa;\n", isa->test, isa->name);
+}
+
+void best_emit(const Tiles *t, Text *out)
 {
     text_put(out, "\n/* The best that this processor has. Found at the first call: threads "
                   "that do not see it yet "
@@ -144,8 +156,15 @@ void best_emit(Text *out)
                   "    if (isa == NULL) {\n        isa = &tdsl_isa_vectors;\n");
     for (uint32_t r = 0; r < ISA_COUNT; r++) {
         if (isa_table[r].test != NULL) {
-            text_printf(out, "        isa = %s ? &tdsl_isa_%s : isa;\n", isa_table[r].test,
-                        isa_table[r].name);
+            best_row(out, &isa_table[r]);
+        }
+        for (uint32_t i = 0; tiles_have_dots(t) && i < ISA_DOT_COUNT; i++) {
+            const Isa *dots = &isa_dot_table[i].isa;
+            if (isa_dot_table[i].base == r && dots->test != NULL) {
+                text_printf(out, "#if TDSL_ROWS & TDSL_DOTS_%s\n", dots->name);
+                best_row(out, dots);
+                text_put(out, "#endif\n");
+            }
         }
     }
     text_put(out, "        __atomic_store_n(&found, isa, __ATOMIC_RELAXED);\n    }\n"

@@ -98,8 +98,8 @@ static const char about_rows[] =
 static const char about_choice[] =
     "#define TDSL_PASTE_(x, y) x##y\n#define TDSL_PASTE(x, y) TDSL_PASTE_(x, y)\n"
     "#if defined(TDSL_ISA)\n#define TDSL_ROWS TDSL_PASTE(TDSL_ISA_, TDSL_ISA)\n#else\n"
-    "#define TDSL_ROWS (TDSL_ISA_vectors | TDSL_ISA_avx2 | TDSL_ISA_avx512)\n#endif\n"
-    "#if TDSL_ROWS == 0\n#error \"TDSL_ISA is none of plain, vectors, neon, avx2, avx512\"\n"
+    "#define TDSL_ROWS (TDSL_ISA_vectors | TDSL_ISA_avx2 | TDSL_ISA_avx512%s)\n#endif\n"
+    "#if TDSL_ROWS == 0\n#error \"TDSL_ISA is none of plain, vectors, neon, avx2, avx512%s\"\n"
     "#endif\n";
 
 /* `optimize` and the pragma say it to compilers that do not contract, or not across statements, by themselves. What is
@@ -120,6 +120,11 @@ static const char about_tiles[] =
     "\"no-tree-loop-vectorize\")))\n"
     "#define TDSL_CONTRACT\n#else\n#define TDSL_TILE\n#define TDSL_CONTRACT\n#endif\n";
 
+/* Where one of them is taken, the row that it stands on has functions of other tiles alone. */
+static const char about_dots[] =
+    "#if defined(TDSL_ISA) && TDSL_ROWS >= 32\n#define TDSL_ONLY_DOTS 1\n#else\n#define "
+    "TDSL_ONLY_DOTS 0\n#endif\n";
+
 static const char about_lanes[] =
     "\n/* Loops that compilers make vectors of: nothing is contracted, so that a position has "
     "the same bits in each of\n * these instruction sets, wherever it stands in a vector. */\n"
@@ -130,6 +135,39 @@ static const char about_lanes[] =
     "\"no-trapping-math\", \"no-math-errno\")))\n"
     "#define TDSL_EXACT\n#else\n#define TDSL_LANES\n#define TDSL_EXACT\n#endif\n";
 
+/* Rows of dot products: numbers behind those of the others, and which of them the compiler has. */
+static void dot_names_emit(Text *out)
+{
+    const char *plus = "";
+    Text all;
+    text_init(&all, out->arena);
+    for (uint32_t d = 0; d < ISA_DOT_COUNT; d++) {
+        const IsaDotRow *row = &isa_dot_table[d];
+        const char *name = row->isa.name;
+        text_printf(
+            out, "#define TDSL_DOTS_%s %u\n#define TDSL_ISA_%s (TDSL_DOTS_%s | TDSL_ISA_%s)\n",
+            name, 1u << (ISA_COUNT + d), name, name, isa_table[row->base].name);
+        if (row->compiler != NULL) {
+            text_printf(out,
+                        "#if %s\n#define TDSL_HAS_%s TDSL_DOTS_%s\n#else\n#define TDSL_HAS_%s "
+                        "0\n#endif\n",
+                        row->compiler, name, name, name);
+            text_printf(&all, "%sTDSL_HAS_%s", plus, name);
+            plus = " | ";
+        }
+    }
+    text_printf(out, "#define TDSL_DOT_ROWS (%s)\n", all.at);
+}
+
+/* The instruction set that the compiler says there is, if it is a row and says so. */
+static void promise_emit(const Isa *isa, const char **word, Text *out)
+{
+    if (isa != NULL && isa->promised != NULL) {
+        text_printf(out, "%s %s\n#define TDSL_ISA %s\n", *word, isa->promised, isa->name);
+        *word = "#elif";
+    }
+}
+
 void isa_names_emit(const Tiles *t, Text *out, const char *functions)
 {
     if (strstr(functions, "TDSL_LANES") != NULL) {
@@ -138,26 +176,36 @@ void isa_names_emit(const Tiles *t, Text *out, const char *functions)
     if (t->shapes.n == 0 && t->fold_names.n == 0 && !t->turns) {
         return;
     }
+    bool dots = tiles_have_dots(t);
     text_put(out, about_rows);
     for (uint32_t r = 0; r < ISA_COUNT; r++) {
         text_printf(out, "#define TDSL_ISA_%s %u\n", isa_table[r].name, 1u << r);
     }
     const char *word = "#if";
+    if (dots) {
+        dot_names_emit(out);
+    }
     text_put(out, "#if !defined(TDSL_ISA)\n");
     for (uint32_t i = 0; i < ISA_COUNT; i++) {
-        const Isa *isa = &isa_table[i == 0 ? 0 : ISA_COUNT - i]; /* plain C, else the best */
-        if (isa->promised != NULL) {
-            text_printf(out, "%s %s\n#define TDSL_ISA %s\n", word, isa->promised, isa->name);
-            word = "#elif";
+        uint32_t r = i == 0 ? 0 : ISA_COUNT - i; /* plain C, else the best */
+        for (uint32_t d = 0; dots && d < ISA_DOT_COUNT; d++) {
+            promise_emit(isa_dot_table[d].base == r ? &isa_dot_table[d].isa : NULL, &word, out);
         }
+        promise_emit(&isa_table[r], &word, out);
     }
     text_put(out, "#endif\n#endif\n");
-    text_put(out, about_choice);
+    text_printf(out, about_choice, dots ? " | TDSL_DOT_ROWS" : "",
+                dots ? ", dotprod, avxvnni, avx512vnni" : "");
+    text_put(out, dots ? about_dots : "");
     for (uint32_t r = 0; r < ISA_COUNT; r++) {
         text_printf(out,
                     isa_table[r].attribute[0] != '\0' ? "#define TDSL_FOR_%s %s\n"
                                                       : "#define TDSL_FOR_%s%s\n",
                     isa_table[r].name, isa_table[r].attribute);
+    }
+    for (uint32_t d = 0; dots && d < ISA_DOT_COUNT; d++) {
+        text_printf(out, "#define TDSL_FOR_%s %s\n", isa_dot_table[d].isa.name,
+                    isa_dot_table[d].isa.attribute);
     }
     if (strstr(functions, "TDSL_TILE ") != NULL) {
         text_put(out, about_tiles);

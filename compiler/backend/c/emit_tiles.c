@@ -22,8 +22,9 @@ static bool shape_eq(const TileShape *x, const TileShape *y)
     return x->t == y->t && x->rows == y->rows && x->columns == y->columns &&
            x->parts[0] == y->parts[0] && x->parts[1] == y->parts[1] && x->side == y->side &&
            x->ahead == y->ahead && x->by == y->by && term_eq(&x->term, &y->term) &&
-           x->sum == y->sum && x->cs_a == y->cs_a && x->rs_a == y->rs_a && x->rs_b == y->rs_b &&
-           x->rs_c == y->rs_c && x->how == y->how;
+           x->dot.group == y->dot.group && x->dot.row == y->dot.row &&
+           x->dot.column == y->dot.column && x->sum == y->sum && x->cs_a == y->cs_a &&
+           x->rs_a == y->rs_a && x->rs_b == y->rs_b && x->rs_c == y->rs_c && x->how == y->how;
 }
 
 const char *tile_use(Tiles *t, TileShape s)
@@ -165,10 +166,16 @@ static void plain_emit(Printer *p)
     }
     micro_put(p, "for (int64_t k = 0; k < n; ++k) {");
     p->out->indent++;
-    micro_put(p, "const %s z = %sa[k * cs_a + i * rs_a];", u, cast);
+    bool words = p->s->dot.group != 0;
+    micro_put(p,
+              words ? "const %s z = tdsl_word(&%sa[k * cs_a + i * rs_a]);"
+                    : "const %s z = %sa[k * cs_a + i * rs_a];",
+              u, words ? "" : cast);
     micro_put(p, "for (int64_t j = 0; j < COLUMNS; ++j) {");
     p->out->indent++;
-    if (p->s->term.n == 0) {
+    if (words) {
+        micro_put(p, "%s", dot_step(p, NULL, "z", "tdsl_word(&b[k * rs_b + j])", "x[j]"));
+    } else if (p->s->term.n == 0) {
         micro_put(p, "x[j] += z * %sb[k * rs_b + j];", cast);
     } else {
         micro_put(p, "const %s y = %sb[k * rs_b + j];", u, cast);
@@ -227,11 +234,19 @@ typedef struct Cut {
     bool equal; /* all groups are as the first one, of vectors of one type */
 } Cut;
 
+/* Registers that dot products need beside sums: a constant and two vectors of rows' sums; else halves of columns and of a row's word, and
+ * products. */
+static int64_t held_of(const Printer *p, int64_t parts)
+{
+    bool bytes = p->s->dot.group == 4, split = bytes && p->dots == DOTS_PAIRS;
+    return split ? (parts < 2 ? parts : 2) + 2 : dot_is_flipped(p) ? 3 : 0;
+}
+
 static Cut cut_of(Printer *p)
 {
     Parts all = next_parts(p, 0, 16);
     int64_t parts = all.width < p->width ? 16 : all.n;
-    Cut c = {.cover = isa_cover(p->isa, p->s->rows, parts, sums_of(p))};
+    Cut c = {.cover = isa_cover(p->isa, p->s->rows, parts, sums_of(p), held_of(p, parts))};
     c.first = next_parts(p, 0, c.cover.vectors);
     c.equal = parts_are_equal(&c.first) && groups_end(p, &c.first, c.cover.vectors) == p->width;
     p->passes = passes_of(p, &c.cover);
@@ -378,10 +393,15 @@ static void types_emit(Tiles *t, Text *out)
     }
 }
 
-static void functions_emit(Tiles *t, Macros *m, const Isa *isa, Text *out)
+/* Of tiles of dot products, or of all others. */
+static void functions_emit(Tiles *t, Macros *m, const Isa *isa, IsaDots dots, bool of_dots,
+                           Text *out)
 {
     for (uint32_t i = 0; i < t->shapes.n; i++) {
         const TileShape *s = &t->shapes.at[i];
+        if ((s->dot.group != 0) != of_dots) {
+            continue;
+        }
         DType type = dtype_part(s->t);
         (void)vector_type(t->help, type, 16 / dtype_bytes(type)); /* tiles may be narrower */
         Printer p = {.tiles = t,
@@ -389,6 +409,7 @@ static void functions_emit(Tiles *t, Macros *m, const Isa *isa, Text *out)
                      .out = out,
                      .s = s,
                      .isa = isa,
+                     .dots = dots,
                      .part = dtype_part(s->t),
                      .width = s->parts[1] ? 2 * s->columns : s->columns,
                      .w = s->parts[0],
@@ -436,6 +457,45 @@ void tiles_type_emit(Tiles *t, Text *out)
     set_type_emit(t, out);
 }
 
+bool tiles_have_dots(const Tiles *t)
+{
+    uint32_t i = 0;
+    while (i < t->shapes.n && t->shapes.at[i].dot.group == 0) {
+        i++;
+    }
+    return i < t->shapes.n;
+}
+
+/* What a row of the second table has of its own, behind the row that it stands on. */
+static void dot_row_emit(Tiles *t, Macros *m, const IsaDotRow *row, Text *out)
+{
+    text_printf(out, "#if TDSL_ROWS & TDSL_DOTS_%s\n", row->isa.name);
+    functions_emit(t, m, &row->isa, row->dots, true, out);
+    text_printf(out, "TDSL_TABLE(%s, %s, %lld)\n#endif\n", row->isa.name,
+                isa_table[row->base].name, (long long)row->isa.vector_bytes);
+}
+
+static void row_emit(Tiles *t, Macros *m, uint32_t r, Text *out)
+{
+    const Isa *isa = &isa_table[r];
+    long long bytes = (long long)isa->vector_bytes;
+    text_printf(out, "#if TDSL_ROWS & TDSL_ISA_%s\n", isa->name);
+    functions_emit(t, m, isa, DOTS_PAIRS, false, out);
+    if (!tiles_have_dots(t)) {
+        text_printf(out, "TDSL_TABLE(%s, %lld)\n#endif\n", isa->name, bytes);
+        return;
+    }
+    text_put(out, "#endif\n");
+    text_printf(out, "#if (TDSL_ROWS & TDSL_ISA_%s) && !TDSL_ONLY_DOTS\n", isa->name);
+    functions_emit(t, m, isa, DOTS_PAIRS, true, out);
+    text_printf(out, "TDSL_TABLE(%s, %s, %lld)\n#endif\n", isa->name, isa->name, bytes);
+    for (uint32_t i = 0; i < ISA_DOT_COUNT; i++) {
+        if (isa_dot_table[i].base == r) {
+            dot_row_emit(t, m, &isa_dot_table[i], out);
+        }
+    }
+}
+
 void tiles_emit(Tiles *t, Text *out)
 {
     Macros macros = {.arena = t->arena};
@@ -448,11 +508,7 @@ void tiles_emit(Tiles *t, Text *out)
     text_init(&rows, t->arena);
     rows.indent_width = 4;
     for (uint32_t r = 0; r < ISA_COUNT; r++) {
-        const Isa *isa = &isa_table[r];
-        text_printf(&rows, "#if TDSL_ROWS & TDSL_ISA_%s\n", isa->name);
-        functions_emit(t, &macros, isa, &rows);
-        text_printf(&rows, "TDSL_TABLE(%s, %lld)\n#endif\n", isa->name,
-                    (long long)isa->vector_bytes);
+        row_emit(t, &macros, r, &rows);
     }
     for (DType type = 0; type < DTYPE_COUNT; type++) {
         for (JoinKind kind = 0; kind < JOIN_KINDS; kind++) {
@@ -462,10 +518,11 @@ void tiles_emit(Tiles *t, Text *out)
         }
     }
     text_put(out, t->folds.at);
+    dots_emit(t, out);
     text_put(out, "\n");
     text_put(out, macros.text.at);
     table_macro(t, out);
     text_put(out, "\n");
     text_put(out, rows.at);
-    best_emit(out);
+    best_emit(t, out);
 }

@@ -16,6 +16,9 @@ bool stride_known(const Kernel *k, BufRef buf, const Affine *at, VarRef v, int64
         if (open && coef != 0) {
             return false;
         }
+        if (b->group != 0 && coef != 0) { /* to the next line, or group */
+            return false;
+        }
         bool lines = b->panels != 0 && d == 0; /* within one panel */
         *out = sat_add(*out, sat_mul(coef, lines ? b->panels : step));
         open |= b->extent[d].sym >= 0;
@@ -27,7 +30,7 @@ bool stride_known(const Kernel *k, BufRef buf, const Affine *at, VarRef v, int64
 bool access_is_unit(const Kernel *k, BufRef buf, const Affine *at, VarRef v)
 {
     const Buffer *b = &k->bufs.at[buf];
-    uint32_t last = b->rank;
+    uint32_t last = b->group != 0 ? 0 : b->rank;
     while (last > 0 && dim_is(b->extent[last - 1], 1) && !affine_uses(at[last - 1], v)) {
         last--;
     }

@@ -130,6 +130,9 @@ const Expr *matmul_load(const Matmul *m, ScheduleRole side)
 
 DType matmul_panel_type(const Matmul *m, ScheduleRole side)
 {
+    if (m->group != 0) {
+        return m->group == 2 ? DTYPE_I16 : matmul_load(m, side)->dtype;
+    }
     return dtype_is_complex(matmul_load(m, side)->dtype) ? m->t : dtype_part(m->t);
 }
 
@@ -170,14 +173,14 @@ static void further_loops(Matmul *m, ScheduleRole role)
 #define SUM_MOST  512
 #define SUM_BLOCK 256
 
-bool matmul_sum_is_one(Range sum)
+bool matmul_sum_is_one(const Matmul *m, Range sum)
 {
-    return range_most(sum) <= SUM_MOST;
+    return m->group != 0 || range_most(sum) <= SUM_MOST;
 }
 
 Range matmul_sum_block(Matmul *m, Range sum)
 {
-    if (matmul_sum_is_one(sum)) {
+    if (matmul_sum_is_one(m, sum)) {
         return sum;
     }
     /* Blocks end where the span does: what is clipped is so at the end of all. */
@@ -399,6 +402,26 @@ static void direct_emit(Matmul *m)
     }
 }
 
+/* Lines of a group of the panels, where both operands are packed and instructions for dot products of integers take their types; else 0. A
+ * level of the sum inside of one that packs begins at groups if there are whole ones in it, and there is one label to cut. */
+static int64_t dot_group(const Matmul *m)
+{
+    int64_t group =
+        dtype_dot_group(matmul_load(m, ROLE_M)->dtype, matmul_load(m, ROLE_N)->dtype, m->t);
+    bool fits = m->packed && group > 1 && m->l->machine->time.dot > 0 && m->s->fold == OP_SUM &&
+                m->term.value == NULL && m->term.condition == NULL,
+         packs = false;
+    for (uint32_t i = 0; i < m->b->n_levels; i++) {
+        const ScheduleLevel *level = &m->b->level[i];
+        int64_t span = index_range(m, ROLE_K).span;
+        fits = fits &&
+               (!packs || level->role != ROLE_K ||
+                (m->b->n_labels[ROLE_K] == 1 && level->tile % group == 0 && span % group == 0));
+        packs |= level->pack;
+    }
+    return fits ? group : 0;
+}
+
 /* False: its condition is none that loops over register tiles keep. */
 static bool matmul_of(Legaliser *l, const Stmt *s, Matmul *m)
 {
@@ -421,6 +444,7 @@ static bool matmul_of(Legaliser *l, const Stmt *s, Matmul *m)
             m->tile[b->level[i].role] = b->level[i].tile;
         }
     }
+    m->group = dot_group(m);
     m->subst = ARENA_ARRAY(l->arena, (size_t)s->n_index + 4, Subst);
     return m->term.condition == NULL || where_of(m);
 }

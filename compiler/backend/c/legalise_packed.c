@@ -101,10 +101,12 @@ static void label_fix(Packed *p, Box *x, uint32_t i)
     x->stride[i] = 0;
 }
 
-/* Parts of a block are equal, and of what is packed whole register tiles if they can be. */
+/* Parts of a block are equal, and of what is packed whole register tiles, or groups, if they can be. */
 static int64_t equal_part(const Packed *p, ScheduleRole r, int64_t span, int64_t step)
 {
-    int64_t width = r != ROLE_K && p->done[r] ? p->m->tile[r] : 1;
+    int64_t width = r == ROLE_K && p->m->group != 0 ? p->m->group
+                    : r != ROLE_K && p->done[r]     ? p->m->tile[r]
+                                                    : 1;
     return span % width == 0 && step >= width
                ? width * divisor_at_most(span / width, step / width)
                : divisor_at_most(span, step);
@@ -376,6 +378,39 @@ static void pack_holes(Packed *p, const Side *side, const Box *x)
     }
 }
 
+/* Zeros in the group of lines in which the sum ends, unless it fills that. */
+static void pack_tail(Packed *p, const Side *side)
+{
+    Legaliser *l = p->m->l;
+    int64_t group = p->m->group, count = side->sum.count;
+    Range lines = box_numbers(p, &side->sum);
+    bool exact = range_is_exact(lines);
+    if (group == 0 || (exact && count % group == 0)) {
+        return;
+    }
+    StmtBlock *outside = l->block;
+    VarRef kv = local_var(l, "y"), zv = local_var(l, "z");
+    Affine first = affine_const(count);
+    int64_t n = round_up(count, group) - count;
+    if (!exact) {
+        VarRef v = loop_open(l, "edge", lines, group, FOR_REST);
+        first = var_minus(l, v, lines.start);
+        n = group;
+    }
+    Range columns = box_numbers(p, &side->own);
+    bool whole = range_is_exact(columns);
+    TileIndex index[2] = {
+        index_of(kv, range_const(n), MODE_LOOP),
+        index_of(zv, whole ? range_const(side->own.count) : columns, MODE_LOOP)};
+    Affine at[2] = {affine_add(l->arena, first, 1, affine_var(l->arena, kv)),
+                    whole ? affine_var(l->arena, zv) : var_minus(l, zv, columns.start)};
+    tile_add(l, 2, index, side->buf, at, OP_COPY,
+             expr_const(l->arena, number_int(l->k->bufs.at[side->buf].dtype, 0)));
+    while (l->block != outside) {
+        loop_close(l);
+    }
+}
+
 /* Copies what the operand holds within the open boxes, along two labels: that in which it lies in lines, and the first
  * other one in the order of panels. Where both are columns the sum is a third, as lines of one column follow each other. */
 static void pack(Packed *p, ScheduleRole r)
@@ -387,8 +422,11 @@ static void pack(Packed *p, ScheduleRole r)
     side->sum = box_copy(l->arena, &p->box[ROLE_K]);
     const Box *own = &side->own, *sum = &side->sum;
     side->buf = panels_alloc(l, r == ROLE_M ? "A_pack" : "B_pack", matmul_panel_type(m, r),
-                             sum->count, own->count, m->tile[r]);
+                             round_up(sum->count, m->group == 0 ? 1 : m->group), own->count,
+                             m->tile[r]);
+    l->k->bufs.at[side->buf].group = m->group;
     p->done[r] = true;
+    pack_tail(p, side);
     pack_edge(p, side, m->tile[r]);
     pack_holes(p, side, &side->own);
     pack_holes(p, side, &side->sum);
@@ -524,7 +562,8 @@ static bool gather_begin(Packed *p, uint32_t level)
     p->gathers = true;
     p->block = buffer_alloc(l, "s", m->t, SPACE_TILE, 2, extent);
     p->outside = l->block;
-    p->adds = m->term.condition != NULL || !matmul_sum_is_one(box_numbers(p, &p->box[ROLE_K]));
+    p->adds =
+        m->term.condition != NULL || !matmul_sum_is_one(m, box_numbers(p, &p->box[ROLE_K]));
     for (uint32_t i = level + 1; i < m->b->n_levels; i++) {
         p->adds |= m->b->level[i].role == ROLE_K;
     }

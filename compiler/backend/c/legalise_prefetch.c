@@ -332,7 +332,7 @@ bool stmt_may_prefetch(const Kernel *k, const Stmt *s)
 {
     Product p;
     return stmt_is_product(s) && !s->specialised && product_of(k, s, &p) == NULL &&
-           p.by == NULL && product_is_whole(k, &p) && !dtype_is_complex(p.t);
+           p.by == NULL && p.group == 0 && product_is_whole(k, &p) && !dtype_is_complex(p.t);
 }
 
 Kernel *c_prefetch(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)

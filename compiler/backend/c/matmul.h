@@ -20,7 +20,8 @@ typedef struct Matmul {
     uint32_t index[3];     /* the first label, by role */
     int64_t tile[SIDES];   /* of the register tile */
     bool packed, unit_dst; /* the first column has unit stride in the destination */
-    Subst *subst;          /* of the indices that have become loops */
+    int64_t group; /* lines of a group of the panels, for dot products of integers; or 0 */
+    Subst *subst;  /* of the indices that have become loops */
     uint32_t n_subst;
     StmtBlock *around; /* where the statement stands */
     uint32_t
@@ -39,7 +40,8 @@ Affine matmul_loop(Matmul *m, uint32_t index, Range range);
 void matmul_share(Matmul *m, const StmtBlock *outside);
 /* The load that a factor is made of. */
 const Expr *matmul_load(const Matmul *m, ScheduleRole side);
-/* What panels hold of an operand: that of the sum, or the parts of it where the operand is real and the sum is not. */
+/* What panels hold of an operand: that of the sum, or the parts of it where the operand is real and the sum is not; in groups the operand's
+ * own type, or i16 beside one of 16 bits. */
 DType matmul_panel_type(const Matmul *m, ScheduleRole side);
 /* The load with the loops' variables in place, as panels hold it. */
 const Expr *matmul_packed(Matmul *m, ScheduleRole side);
@@ -48,8 +50,8 @@ const Expr *matmul_factor(Matmul *m, ScheduleRole side, const Expr *held);
 /* Says what the target cannot do. */
 void matmul_refuse(Matmul *m, const char *problem);
 
-/* Is the sum so short that matmul_sum_block opens no loop? */
-bool matmul_sum_is_one(Range sum);
+/* Does matmul_sum_block open no loop, since the sum is short, or of integers in groups? */
+bool matmul_sum_is_one(const Matmul *m, Range sum);
 /* Opens a loop over blocks of a long sum; else there is one block. */
 Range matmul_sum_block(Matmul *m, Range sum);
 /* The statement just added begins with all loops over parts of the sum that are open. */

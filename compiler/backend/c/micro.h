@@ -37,6 +37,8 @@ typedef struct Printer {
     bool whole;     /* nothing is complex */
     bool streams;   /* it can store past the caches */
     int64_t passes; /* loops over the sum */
+    IsaDots
+        dots; /* what the instruction set adds in words, where this is a tile of dot products */
 } Printer;
 
 /* ---- emit_micro.c: the part of a tile that fits registers ---- */
@@ -81,10 +83,24 @@ const char *term_step(Printer *p, const char *type, const char *row, const char 
                       const char *into);
 const char *term_fold(Printer *p, const char *type, const char *into, const char *value);
 
+/* ---- emit_dot.c: tiles of dot products of integers ---- */
+/* Do the columns' bytes change their top bit? Then sums of rows are taken off at the end. */
+bool dot_is_flipped(const Printer *p);
+/* A statement that adds the dot products of a row's word and a column's, or a vector's, words to a variable. */
+const char *dot_step(Printer *p, const char *type, const char *row, const char *column,
+                     const char *into);
+/* The sums of R rows, side by side, as variables; a step of them; as an array s[R]. */
+void dot_sums_begin(Printer *p, int64_t rows);
+void dot_sums_step(Printer *p, int64_t rows);
+void dot_sums_end(Printer *p, int64_t rows);
+/* Functions and macros of dot products. */
+void dots_emit(const Tiles *t, Text *out);
+
 /* ---- emit_tables.c: tables of functions, and which runs ---- */
 const char *shape_name(const Tiles *t, const TileShape *s);
 void join_emit(Tiles *t, DType type, JoinKind kind, Text *out);
-void table_macro(const Tiles *t, Text *out); /* TDSL_TABLE(ISA, BYTES) */
-void best_emit(Text *out);
+void table_macro(const Tiles *t,
+                 Text *out); /* TDSL_TABLE(ISA, BYTES), or TDSL_TABLE(ISA, BASE, BYTES) */
+void best_emit(const Tiles *t, Text *out);
 
 #endif

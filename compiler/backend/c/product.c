@@ -63,12 +63,21 @@ static const char *shape_problem(const Kernel *k, const Product *p)
         load_uses(k, p->a, p->column)) {
         return "a product of which rows, columns and sum are not in their places";
     }
-    if (!access_is_unit(k, p->b->buf, p->b->at, p->column->var)) {
+    if (p->group == 0 && !access_is_unit(k, p->b->buf, p->b->at, p->column->var)) {
         return "a vector does not stand side by side in memory";
     }
     return holds_tile(k, p->a, p->row) && holds_tile(k, p->b, p->column)
                ? NULL
                : "a clipped product of what is no panel";
+}
+
+/* Lines of a group of both operands, if dot products take their types; else 0. */
+static int64_t common_group(const Kernel *k, const FoldTerm *term, const Expr *const arg[2],
+                            DType t)
+{
+    int64_t group = k->bufs.at[arg[0]->buf].group;
+    bool both = group == k->bufs.at[arg[1]->buf].group && term->value == NULL;
+    return both && group == dtype_dot_group(arg[0]->dtype, arg[1]->dtype, t) ? group : 0;
 }
 
 const char *product_of(const Kernel *k, const Stmt *s, Product *out)
@@ -85,7 +94,11 @@ const char *product_of(const Kernel *k, const Stmt *s, Product *out)
     for (uint32_t i = 0; i < 2; i++) {
         arg[i] = expr_factor(term.operand[i], &conj[i]);
         conj[i] = conj[i] && arg[i]->dtype == t;
-        if (arg[i]->dtype != t && (term.value != NULL || arg[i]->dtype != dtype_part(t))) {
+    }
+    int64_t group = common_group(k, &term, arg, t);
+    for (uint32_t i = 0; i < 2; i++) {
+        if (group == 0 && arg[i]->dtype != t &&
+            (term.value != NULL || arg[i]->dtype != dtype_part(t))) {
             return "too much is unrolled";
         }
     }
@@ -93,12 +106,12 @@ const char *product_of(const Kernel *k, const Stmt *s, Product *out)
         (term.by->kind != EXPR_CONST || term.by->value.im != 0.0)) {
         return "a product with a complex factor";
     }
-    if (arg[0]->dtype != t && arg[1]->dtype != t) {
+    if (group == 0 && arg[0]->dtype != t && arg[1]->dtype != t) {
         return "a complex product of real numbers";
     }
     uint32_t a = load_uses(k, arg[0], &s->index[0]) ? 0 : 1, b = 1 - a;
     *out = (Product){s,      t,       &s->index[0], &s->index[1], &s->index[2], arg[a],
-                     arg[b], conj[a], conj[b],      term.by,      term.value};
+                     arg[b], conj[a], conj[b],      term.by,      group,        term.value};
     return shape_problem(k, out);
 }
 
@@ -127,7 +140,7 @@ bool product_numbers(const Kernel *k, const Product *p, ProductNumbers *out)
     bool known = p->sum->window == NULL &&
                  (range_is_exact(sum) || (sum.start.n == 0 && sum.limit.sym < 0));
     out->sum = known ? range_most(sum) : 0;
-    return out->sum > 0 && p->by == NULL && s->n_first == 0 &&
+    return out->sum > 0 && p->group == 0 && p->by == NULL && s->n_first == 0 &&
            !(s->nontemporal && s->larger > 0) && product_is_whole(k, p) &&
            stride_of(k, p, p->a, p->sum, &out->cs_a) &&
            stride_of(k, p, p->a, p->row, &out->rs_a) &&

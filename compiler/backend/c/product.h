@@ -24,7 +24,8 @@ typedef struct Product {
     const TileIndex *row, *column, *sum;
     const Expr *a, *b; /* loads: of the rows, of the columns */
     bool a_conj, b_conj;
-    const Expr *by;   /* the sum joins the destination times this; null: as it is */
+    const Expr *by; /* the sum joins the destination times this; null: as it is */
+    int64_t group;  /* operands are panels in groups of so many lines, for dot products; or 0 */
     const Expr *term; /* what is folded, of a and b, if it is no product of them; else null */
 } Product;
 

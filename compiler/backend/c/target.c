@@ -28,6 +28,7 @@ static const Machine machine_c = {
              .gathered = 96 * KIB,
              .direct = 4096},
     .time = {.multiply_add = 2e-11,
+             .dot = 7e-12,
              .pack = 1.5e-10,
              .pack_line = 1e-9,
              .convert = 5e-10,

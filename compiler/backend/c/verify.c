@@ -161,6 +161,18 @@ static bool check_panel(const Check *c, const Stmt *s, BufRef buf, const Affine 
     return in_panel(c, s, buf, at, reach);
 }
 
+/* Does the sum begin with a group of lines, and end with one, or once for all? */
+static bool in_groups(const Check *c, const Stmt *s, const Expr *x, const TileIndex *sum)
+{
+    int64_t group = c->k->bufs.at[x->buf].group;
+    ArenaMark mark = arena_mark(&c->ctx->arena);
+    Affine first = affine_subst(&c->ctx->arena, x->at[0], sum->var, sum->range.start);
+    bool whole = group == 0 || (is_multiple(c, first, group) && sum->window == NULL &&
+                                affine_coef(x->at[0], sum->var) == 1);
+    arena_reset(&c->ctx->arena, mark);
+    return whole || refuse(c, s, "a product that begins within a group of lines");
+}
+
 /* An operand of a product: of a panel its lines, and a tile side by side in it. */
 static bool check_side(const Check *c, const Stmt *s, const Expr *x, const TileIndex *own,
                        const TileIndex *sum)
@@ -170,7 +182,7 @@ static bool check_side(const Check *c, const Stmt *s, const Expr *x, const TileI
     }
     bool lines = affine_coef(x->at[1], own->var) == 1 && affine_coef(x->at[0], own->var) == 0 &&
                  affine_coef(x->at[1], sum->var) == 0;
-    return lines ? in_panel(c, s, x->buf, x->at, own->range.span)
+    return lines ? in_panel(c, s, x->buf, x->at, own->range.span) && in_groups(c, s, x, sum)
                  : refuse(c, s, "a product of what is no lines of a panel");
 }
 
@@ -200,6 +212,9 @@ static bool check_access(const Check *c, const Stmt *s, BufRef buf, const Affine
     }
     if (c->k->bufs.at[buf].cascade && unrolled) {
         return check_cascade(c, s, buf, at);
+    }
+    if (unrolled && c->k->bufs.at[buf].group != 0) {
+        return refuse(c, s, "what is unrolled is of panels in groups of lines");
     }
     if (unrolled && c->k->bufs.at[buf].panels != 0) {
         return check_panel(c, s, buf, at);

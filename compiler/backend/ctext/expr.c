@@ -166,12 +166,41 @@ static const TileIndex *index_in_panel(const CWriter *e, Affine column, int64_t 
     return NULL;
 }
 
+/* Of panels in groups of lines. */
+static const char *in_groups(const CWriter *e, const Buffer *b, const Affine *at)
+{
+    long long width = b->panels, depth = b->extent[0].n, group = b->group;
+    const char *k = affine_text(e, at[0], BIND_ATOM), *m = affine_text(e, at[1], BIND_ATOM);
+    bool whole = affine_is_multiple(e, at[0], group),
+         panel = affine_is_multiple(e, at[1], width);
+    Text t;
+    text_init(&t, e->arena);
+    if (at[1].n > 0 || at[1].base != 0) {
+        text_printf(&t, panel ? "%s * %lld" : "%s / %lld * %lld", m, panel ? depth : width,
+                    depth * width);
+        if (!panel) {
+            text_printf(&t, " + %s %% %lld * %lld", m, width, group);
+        }
+    }
+    if (at[0].n > 0 || at[0].base != 0) {
+        text_printf(&t, whole ? "%s%s * %lld" : "%s%s / %lld * %lld", t.n > 0 ? " + " : "", k,
+                    whole ? width : group, group * width);
+        if (!whole) {
+            text_printf(&t, " + %s %% %lld", k, group);
+        }
+    }
+    return t.n == 0 ? "0" : t.at;
+}
+
 static const char *in_panels(const CWriter *e, const Buffer *b, const Affine *at)
 {
     Affine panel = at[1];
     int64_t width = b->panels, depth = b->extent[0].n;
     Text t;
     text_init(&t, e->arena);
+    if (b->group != 0) {
+        return in_groups(e, b, at);
+    }
     const TileIndex *inside = index_in_panel(e, at[1], width, &panel);
     if (inside != NULL || affine_is_multiple(e, at[1], width)) { /* of whole panels */
         if (panel.n > 0 || panel.base != 0) {

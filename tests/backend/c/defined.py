@@ -23,10 +23,11 @@ import steps  # noqa: E402
 FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
 REAL, COMPLEX, WHOLE = ["f64", "f32", "f16", "bf16"], ["c64", "c128"], ["i32", "i64"]
 TYPES = [*REAL, *COMPLEX, *WHOLE, "bool"]
+SHORT = ["i8", "u8", "i16"]  # products of these
 RULES = {"ANY": TYPES, "FLOAT": REAL + COMPLEX, "REAL": REAL + WHOLE, "RFLOAT": REAL, "NUMBER": REAL + COMPLEX + WHOLE, "ORDER": REAL + WHOLE,
          "EQUAL": TYPES, "LOGIC": ["bool"], "SELECT": TYPES, "PART": REAL + COMPLEX + WHOLE, "CAST": TYPES}
 NOT_WRITTEN = ["copy", "cast", "scale", "where"]  # operations that programs have no word for
-HOLES = {"type": "|".join(TYPES), "n": r"\d+", "isa": "plain|vectors|neon|avx2|avx512", "more": "[b-z]?|z[0-9]+", "shape": r"\d+x\d+\w*", "kernel": r"\w+"}
+HOLES = {"type": "|".join(TYPES + SHORT), "n": r"\d+", "isa": "plain|vectors|neon|avx2|avx512|dotprod|avxvnni|avx512vnni", "more": "[b-z]?|z[0-9]+", "shape": r"\d+x\d+\w*", "kernel": r"\w+"}
 
 
 # ---- the list ----
@@ -131,6 +132,8 @@ def bodies(tree):
             value = f"select(c[i], {x}, {y})" if rule == "SELECT" else f"{name}({x})" if arity == "1" and not symbol else f"{symbol}{x}" if arity == "1" else \
                 f"({x} {symbol} {y})" if symbol else f"{name}({x}, {y})"
             yield f"{name}_{t}", f"(x: {t}[N], y: {t}[N], c: bool[N]) -> (r: {out}[N]) {{ r[i] = {value}; }}"
+    for t, other in itertools.product(SHORT, SHORT):
+        yield f"product_{t}_{other}", f"(x: {t}[N, N], y: {other}[N, N]) -> (r: i32[N, N]) {{ r[i,j] = sum[k](x[i,k] * y[k,j]); }}"
     for t in TYPES:
         for name, rule in (("sum", "NUMBER"), ("prod", "NUMBER"), ("min", "REAL"), ("max", "REAL"), ("any", "LOGIC"), ("all", "LOGIC")):
             if t in RULES[rule]:
