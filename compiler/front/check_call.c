@@ -1,21 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls: elementwise functions by the op table, casts, extent(d), index(i). Functions are looked up here only; their names are no keywords. */
-#include <string.h>
-
 #include "front/check_parts.h"
-
-/* Constructs of the language that a later version compiles. */
-static const char *const later[] = {"cholesky", "trsm", "solve_triangular"};
-
-static bool is_later(Sym name)
-{
-    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
-        if (strcmp(name->text, later[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
 
 bool function_named(Sym name, Op *op)
 {
@@ -42,7 +27,7 @@ CheckedExpr *unknown_function(Kern *k, AstId ast, const AstNode *n)
 {
     Diags *diags = &k->c->ctx->diags;
     uint32_t value = 0;
-    if (is_later(n->name)) {
+    if (name_kind(n->name) == NAME_LATER) {
         diag_unsupported(diags, E_NOT_YET, n->at, "'%s' is not compiled by this version",
                          n->name->text);
     } else if (map_get(&k->value_by_name, n->name->id, &value) && n->kind == AST_CALL) {
@@ -57,7 +42,7 @@ CheckedExpr *unknown_function(Kern *k, AstId ast, const AstNode *n)
         Diagnostic *d =
             diag_error(diags, E_UNKNOWN_NAME, n->at, "there is no %s '%s'",
                        n->kind == AST_REDUCE ? "reduction" : "function", n->name->text);
-        const char *near = suggest_function(k, n->name), *cure = cure_function(n->name->text);
+        const char *near = suggest_function(k, n->name), *cure = name_cure(n->name);
         const char *type = dtype_meant((Str){n->name->text, n->name->n});
         if (cure != NULL) {
             diag_help(d, "%s", cure);
@@ -119,7 +104,7 @@ static CheckedExpr *check_cast(Kern *k, AstId ast, const AstNode *n, DType to)
     return e;
 }
 
-static CheckedExpr *check_extent(Kern *k, AstId ast, const AstNode *n)
+CheckedExpr *call_extent(Kern *k, AstId ast, const AstNode *n)
 {
     if (!arguments_fit(k, n, 1)) {
         return expr_poison(k, ast, n->span);
@@ -159,7 +144,7 @@ static CheckedExpr *check_extent(Kern *k, AstId ast, const AstNode *n)
 }
 
 /* index(i): the position of an index as a number. */
-static CheckedExpr *check_index(Kern *k, AstId ast, const AstNode *n)
+CheckedExpr *call_index(Kern *k, AstId ast, const AstNode *n)
 {
     Affine x;
     if (!arguments_fit(k, n, 1)) {
@@ -188,28 +173,20 @@ static CheckedExpr *check_index(Kern *k, AstId ast, const AstNode *n)
 CheckedExpr *call_check(Kern *k, AstId ast)
 {
     const AstNode n = *ast_node(&k->c->program->ast, ast);
+    NameKind kind = name_kind(n.name);
     if (n.kind == AST_REDUCE) {
         return reduction_check(k, ast, &n);
     }
     DType to = DTYPE_NONE;
     uint32_t head = 0;
     Op op;
-    if (einsum_is(&n)) {
-        return einsum_check(k, ast);
-    }
-    if (strcmp(n.name->text, "extent") == 0) {
-        return check_extent(k, ast, &n);
-    }
-    if (strcmp(n.name->text, "index") == 0) {
-        return check_index(k, ast, &n);
-    }
-    if (dtype_named(k, n.name, &to)) {
+    if (kind != NAME_FORM && dtype_named(k, n.name, &to)) {
         return check_cast(k, ast, &n, to);
     }
-    if (!is_later(n.name) && expansion_is(n.name)) {
-        return expansion_check(k, ast, &n);
+    if (kind == NAME_FORM || kind == NAME_FUNCTION) {
+        return name_check(k, ast, &n);
     }
-    bool function = !is_later(n.name) && function_named(n.name, &op);
+    bool function = function_named(n.name, &op);
     if (function && op_info(op)->symbol[0] != '\0' && kernel_named(k, n.name, &head)) {
         return kernel_call_check(k, ast); /* `add(x, y)` is how nobody writes x + y */
     }

@@ -174,9 +174,8 @@ uint32_t einsum_nested(Kern *k, AstId ast)
     return value;
 }
 
-CheckedExpr *einsum_check(Kern *k, AstId ast)
+CheckedExpr *einsum_check(Kern *k, AstId ast, const AstNode *n)
 {
-    const AstNode *n = ast_node(&k->c->program->ast, ast);
     if (k->k == NULL) {
         diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, n->span,
                    "this is not known at compile time");

@@ -362,52 +362,57 @@ static CheckedExpr *expand_arg(const Call *c)
 
 /* ---- the table ---- */
 
-typedef struct Expansion {
+typedef struct Name {
     const char *name;
-    bool folds; /* written with indices: mean[i](x) */
+    NameKind kind;
+    Op op;
+    const char *cure;
+    CheckedExpr *(*form)(Kern *k, AstId ast, const AstNode *n);
     CheckedExpr *(*expand)(const Call *c);
-} Expansion;
+} Name;
 
-static const Expansion expansions[] = {
-    {"argmax", true, expand_position},
-    {"argmin", true, expand_position},
-    {"mean", true, expand_mean},
-    {"var", true, expand_var},
-    {"norm", true, expand_norm},
-    {"count", true, expand_count},
-    {"logsumexp", true, expand_logsumexp},
-    {"abs2", false, expand_abs2},
-    {"arg", false, expand_arg},
-    {"perm", true, expand_permutations},
-    {"antisym", true, expand_permutations},
-};
+#define WHAT_FORM(what)      .form = (what)
+#define WHAT_REDUCTION(what) .op = (what)
+#define WHAT_FOLD(what)      .expand = (what)
+#define WHAT_FUNCTION(what)  .expand = (what)
+#define WHAT_LATER(what)     .cure = (what)
+#define WHAT_FOREIGN(what)   .cure = (what)
 
-static const Expansion *expansion_named(Sym name)
+static const Name *name_row(Sym name)
 {
-    for (size_t i = 0; i < sizeof expansions / sizeof *expansions; i++) {
-        if (strcmp(name->text, expansions[i].name) == 0) {
-            return &expansions[i];
-        }
+    static const Name names[] = {
+#define NAME(kind, name, what) {name, NAME_##kind, WHAT_##kind(what)},
+#include "front/names.def"
+        {NULL, NAME_NONE, .cure = NULL},
+    };
+    const Name *row = names;
+    while (row->name != NULL && strcmp(row->name, name->text) != 0) {
+        row++;
     }
-    return NULL;
+    return row;
 }
 
-bool expansion_is(Sym name)
+NameKind name_kind(Sym name)
 {
-    const Expansion *x = expansion_named(name);
-    return x != NULL && !x->folds;
+    return name_row(name)->kind;
 }
 
-bool expansion_folds(Sym name)
+const char *name_cure(Sym name)
 {
-    const Expansion *x = expansion_named(name);
-    return x != NULL && x->folds;
+    return name_row(name)->cure;
 }
 
-CheckedExpr *expansion_check(Kern *k, AstId ast, const AstNode *n)
+CheckedExpr *name_check(Kern *k, AstId ast, const AstNode *n)
 {
     const Call c = {k, ast, n};
-    if (!expansion_named(n->name)->folds && !arguments_fit(k, n, 1)) {
+    const Name *row = name_row(n->name);
+    if (row->kind == NAME_FORM) {
+        return row->form(k, ast, n);
+    }
+    if (row->kind == NAME_REDUCTION) {
+        return fold_check(k, ast, n, row->op, fold_plain, NULL);
+    }
+    if (row->kind == NAME_FUNCTION && !arguments_fit(k, n, 1)) {
         return expr_poison(k, ast, n->span);
     }
     if (k->nested == NESTED) {
@@ -416,7 +421,7 @@ CheckedExpr *expansion_check(Kern *k, AstId ast, const AstNode *n)
         return expr_poison(k, ast, n->span);
     }
     k->nested++;
-    CheckedExpr *e = expansion_named(n->name)->expand(&c);
+    CheckedExpr *e = row->expand(&c);
     k->nested--;
     return expr_is_poison(e) ? expr_poison(k, ast, n->span) : e;
 }

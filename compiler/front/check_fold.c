@@ -253,29 +253,6 @@ CheckedExpr *fold_again(Kern *k, AstId ast, const AstNode *n, Op op, FoldBody *m
 
 /* ---- reductions ---- */
 
-static const struct {
-    const char *name;
-    Op op;
-} reductions[] = {{"sum", OP_SUM},  {"prod", OP_PROD}, {"min", OP_RMIN},
-                  {"max", OP_RMAX}, {"any", OP_ANY},   {"all", OP_ALL}};
-
-static bool reduction_named(Sym name, Op *op)
-{
-    for (size_t i = 0; i < sizeof reductions / sizeof reductions[0]; i++) {
-        if (strcmp(name->text, reductions[i].name) == 0) {
-            *op = reductions[i].op;
-            return true;
-        }
-    }
-    return false;
-}
-
-bool is_reduction(Sym name)
-{
-    Op op;
-    return reduction_named(name, &op) || expansion_folds(name);
-}
-
 CheckedExpr *fold_plain(Kern *k, AstId ast, const AstNode *n, const CheckedExpr *fold)
 {
     (void)ast;
@@ -285,20 +262,16 @@ CheckedExpr *fold_plain(Kern *k, AstId ast, const AstNode *n, const CheckedExpr 
 
 CheckedExpr *reduction_check(Kern *k, AstId ast, const AstNode *n)
 {
-    Op op;
     uint32_t head = 0;
-    if (!is_reduction(n->name) && kernel_named(k, n->name, &head)) {
-        return kernel_call_check(k, ast);
+    if (!is_reduction(n->name)) {
+        return kernel_named(k, n->name, &head) ? kernel_call_check(k, ast)
+                                               : unknown_function(k, ast, n);
     }
     const AstNode *body = ast_node(&k->c->program->ast, n->child[0]);
-    if (body->kind == AST_LIST && is_reduction(n->name)) {
+    if (body->kind == AST_LIST) {
         diag_error(&k->c->ctx->diags, E_ARGUMENTS, n->span, "'%s' takes 1 argument, not %u",
                    n->name->text, body->n);
         return expr_poison(k, ast, n->span);
     }
-    if (expansion_folds(n->name)) {
-        return expansion_check(k, ast, n);
-    }
-    return reduction_named(n->name, &op) ? fold_check(k, ast, n, op, fold_plain, NULL)
-                                         : unknown_function(k, ast, n);
+    return name_check(k, ast, n);
 }

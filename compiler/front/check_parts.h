@@ -359,8 +359,6 @@ bool dim_known(Kern *k, Sym name);
 const char *suggest_value(Kern *k, Sym name);
 const char *suggest_function(Kern *k, Sym name);
 const char *suggest_dim(Kern *k, Sym name);
-/* How what is called so elsewhere is written here, or null. */
-const char *cure_function(const char *name);
 CheckedExpr *unknown_value(Kern *k, Sym name, Span at);
 
 /* ---- check_expr.c ---- */
@@ -422,6 +420,8 @@ CheckedExpr *scatter_sum(Kern *k, const ScatterLeft *s, CheckedExpr *value, Chec
 
 /* ---- check_call.c ---- */
 CheckedExpr *call_check(Kern *k, AstId ast);
+CheckedExpr *call_extent(Kern *k, AstId ast, const AstNode *n);
+CheckedExpr *call_index(Kern *k, AstId ast, const AstNode *n);
 /* Has the call so many arguments? False after a report. */
 bool arguments_fit(Kern *k, const AstNode *n, uint32_t wanted);
 /* An elementwise function of the op table. */
@@ -445,13 +445,27 @@ CheckedExpr *both_hold(Kern *k, AstId id, Span span, CheckedExpr *when, CheckedE
 CheckedExpr *fold_where(Kern *k, Op op, CheckedExpr *body, CheckedExpr *when);
 FoldBody fold_plain; /* what stands in parentheses */
 CheckedExpr *reduction_check(Kern *k, AstId ast, const AstNode *n);
-bool is_reduction(Sym name);
 
 /* ---- check_expand.c ---- */
-/* Is it a function, or a reduction, that is written with others? */
-bool expansion_is(Sym name);
-bool expansion_folds(Sym name);
-CheckedExpr *expansion_check(Kern *k, AstId ast, const AstNode *n);
+/* The kinds of names.def, and what it says of a name. */
+typedef enum NameKind {
+    NAME_NONE,
+    NAME_FORM,
+    NAME_REDUCTION,
+    NAME_FOLD,
+    NAME_FUNCTION,
+    NAME_LATER,
+    NAME_FOREIGN
+} NameKind;
+NameKind name_kind(Sym name);
+static inline bool is_reduction(Sym name)
+{
+    return name_kind(name) == NAME_REDUCTION || name_kind(name) == NAME_FOLD;
+}
+/* How what is called so elsewhere is written here, or null. */
+const char *name_cure(Sym name);
+/* What stands so in a program, by its name: none that is LATER or FOREIGN. */
+CheckedExpr *name_check(Kern *k, AstId ast, const AstNode *n);
 
 /* ---- check_einsum.c ---- */
 /* The product of the values, summed over what the output lacks; the target is the caller's to set. */
@@ -459,7 +473,7 @@ CheckedExpr *expansion_check(Kern *k, AstId ast, const AstNode *n);
 DType einsum_type(const EinsumSpec *spec, DType t);
 CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const uint32_t *value,
                                   DType dtype, AstId ast, Span span);
-CheckedExpr *einsum_check(Kern *k, AstId ast);
+CheckedExpr *einsum_check(Kern *k, AstId ast, const AstNode *n);
 /* The call einsum(...): its value as a temp, whose statement is the kernel's last and still to be computed in a type;
  * poison: UINT32_MAX. */
 uint32_t einsum_value(Kern *k, AstId ast);
