@@ -9,9 +9,12 @@
  *     log1p(x)   2 artanh(s), s = x / (2 + x), by a polynomial of degree 9 in s there (below 2^-31); else log(1 + x)
  *     atan(x)    a polynomial of degree 8 in t^2, times t, of t = |x|, or of 1 / |x| and taken from pi / 2 where |x| > 1 (its error is below
  *                2^-25); with the sign of x
+ *     mod(x, y)  r = x less whole multiples of 2^11 y, to the nearest, then of y; r + y where it has not the sign of y. A multiple q, to 2^11,
+ *                of y = upper + lower, of 12 digits each, is taken away in two parts: q * upper and q * lower have no more than 24 digits,
+ *                and what is left is less than 2 y, and a multiple of the last digit of y, so nothing is rounded. For |x / y| up to 2^22.
  *     atan2(y, x)    the same of the smaller magnitude over the larger one, taken from pi where x < 0; -0 counts as 0
  *
- * round, floor, ceil and finite are exact; the others have the accuracy of the machine's exp and log, of exp2 also the rounding of its
+ * round, floor, ceil, finite and mod are exact; the others have the accuracy of the machine's exp and log, of exp2 also the rounding of its
  * argument, 2^-24 |x|. */
 #include "opt/opt.h"
 
@@ -20,6 +23,8 @@
 #include "opt/rewrite.h"
 
 #define WHOLE    8388608.0 /* 2^23: f32 from here on are whole */
+#define MULTIPLE 2048.0    /* 2^11 */
+#define SPLIT    4097.0    /* 2^12 + 1: T. J. Dekker's splitting of 24 digits into 12 and 12 */
 #define NEAR     0.25
 #define LOG_OF_2 0.69314718055994530942
 #define PI       3.14159265358979323846
@@ -241,6 +246,44 @@ static void write_atan2(const Writer *w)
     become_signed(w, y, turned(w, left, PI, arc));
 }
 
+/* The upper 12 digits of a value, and the others. */
+static void split(const Writer *w, Read x, Read *upper, Read *lower)
+{
+    const Node *n = graph_node(w->r->to, x.node);
+    if (n->op == OP_CONST) { /* rounded here */
+        float c = (float)SPLIT * (float)n->value.re, up = c - (c - (float)n->value.re);
+        *upper = number(w, (double)up);
+        *lower = number(w, n->value.re - (double)up);
+        return;
+    }
+    Read c = two(w, OP_MUL, x, number(w, SPLIT));
+    *upper = two(w, OP_SUB, c, two(w, OP_SUB, c, x));
+    *lower = two(w, OP_SUB, x, *upper);
+}
+
+/* x less the multiple of y * by that is nearest to it. */
+static Read less_multiples(const Writer *w, Read x, Read inverse, Read upper, Read lower,
+                           double by)
+{
+    Read part = two(w, OP_MUL, inverse, number(w, 1 / by)), whole = number(w, 1.5 * WHOLE);
+    Read near = two(w, OP_ADD, two(w, OP_MUL, x, part), whole);
+    Read q = two(w, OP_MUL, two(w, OP_SUB, near, whole), number(w, by));
+    Read rest = two(w, OP_SUB, x, two(w, OP_MUL, q, upper));
+    return two(w, OP_SUB, rest, two(w, OP_MUL, q, lower));
+}
+
+static void write_mod(const Writer *w)
+{
+    Read x = operand_at(w, 0), y = operand_at(w, 1), zero = number(w, 0), upper, lower;
+    Read inverse = two(w, OP_DIV, number(w, 1), y);
+    split(w, y, &upper, &lower);
+    Read rest = less_multiples(w, x, inverse, upper, lower, MULTIPLE);
+    rest = less_multiples(w, rest, inverse, upper, lower, 1);
+    Read along = two(w, OP_MUL, rest, one(w, OP_SIGN, y));
+    Read below = is(w, OP_LT, along, zero), next = two(w, OP_ADD, rest, y);
+    become_either(w, below, next, rest);
+}
+
 static Verdict write_function(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
     const Writer w = {r, s};
@@ -249,7 +292,7 @@ static Verdict write_function(Rewriter *r, NodeSpec *s, NodeRef *done)
         [OP_ROUND] = write_round, [OP_FLOOR] = write_floor,   [OP_CEIL] = write_floor,
         [OP_EXP2] = write_exp2,   [OP_LOG2] = write_log2,     [OP_EXPM1] = write_expm1,
         [OP_LOG1P] = write_log1p, [OP_FINITE] = write_finite, [OP_ATAN] = write_atan,
-        [OP_ATAN2] = write_atan2,
+        [OP_ATAN2] = write_atan2, [OP_MOD] = write_mod,
     };
     if (s->dtype != DTYPE_F32 || writers[s->op] == NULL) {
         return RULE_NO;

@@ -69,6 +69,29 @@ def check_casts(tool, folder):
     return f"off by {off}" if off > 0 else None
 
 
+def check_mod(tool, folder):
+    """Exactly, as long as the quotient is not beyond 2^22: of two values, and by numbers."""
+    rng, n = np.random.default_rng(2), 4000
+    y = np.copysign(1 + rng.random(n), rng.standard_normal(n)) * np.exp2(rng.integers(-9, 9, n))
+    x = np.concatenate([y[:2000] * rng.uniform(-2.0 ** 22, 2.0 ** 22, 2000), y[2000:] * rng.integers(-2 ** 21, 2 ** 21, 2000)]).astype(np.float32)
+    x[:6], y[:6] = [0, 1, -1, 3, -1e5, 1e-6], [1, 1, 1, 7, 7, -360]
+    y = y.astype(np.float32)
+    np.save(os.path.join(folder, "x.npy"), x)
+    np.save(os.path.join(folder, "y.npy"), y)
+    with open(os.path.join(folder, "f.tdsl"), "w", encoding="utf-8") as stream:
+        stream.write(f"kernel f(x: f32[{n}], y: f32[{n}]) -> (a: f32[{n}], b: f32[{n}], c: f32[{n}]) {{ a[i] = mod(x[i], y[i]); b[i] = mod(x[i], 3600.1); c[i] = mod(x[i], -1000); }}\n")
+    done = subprocess.run([tool, "f.tdsl", "--target=emulator", "x=x.npy", "y=y.npy", *(w for v in "abc" for w in ("-o", f"{v}={v}.npy"))], cwd=folder, capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        return done.stderr
+    for name, by in (("a", y), ("b", np.float32(3600.1)), ("c", np.float32(-1000))):
+        wanted = np.mod(x.astype(np.float64), np.float64(by)).astype(np.float32)
+        got = np.load(os.path.join(folder, name + ".npy"))
+        far = got != wanted
+        if far.any():
+            return f"{name}: mod({x[far][:4]}, ..) is {got[far][:4]}, not {wanted[far][:4]}"
+    return None
+
+
 def check_bools(tool, folder):
     """All but 0 is true, however small or large."""
     x = np.array([*LINE, *EDGES, 300, -300, 1e-30, 0.25], np.float32)
@@ -119,7 +142,7 @@ def main():
             wrong = check(os.path.join(os.path.abspath(options.bin), "tdsl-run"), name, folder)
             failed += wrong is not None
             print(f"FAILED {name}: {wrong}" if wrong else f"{name}: right")
-        for name, part in (("atan2", check_angles), ("casts to 16 bits", check_casts), ("casts to bool", check_bools), ("conditions", check_conditions), ("quotients, remainders, truncation", check_whole)):
+        for name, part in (("atan2", check_angles), ("casts to 16 bits", check_casts), ("casts to bool", check_bools), ("mod", check_mod), ("conditions", check_conditions), ("quotients, remainders, truncation", check_whole)):
             wrong = part(os.path.join(os.path.abspath(options.bin), "tdsl-run"), folder)
             failed += wrong is not None
             print(f"FAILED {name}: {wrong}" if wrong else f"{name}: right")
