@@ -17,6 +17,7 @@ typedef struct Integers {
     Intervals iv;
     BufRef *block; /* [bufs of from] of f32 in place of an argument, or BUF_NONE */
     bool *held;    /* [bufs of from] f32 holds what is stored there, whatever its size */
+    bool *wide;    /* [bufs of from] a sum beyond what f32 holds, as f64 */
     VEC(Stmt *) body;
     const Stmt *now; /* the statement at hand; */
     Span at;         /* of that */
@@ -179,6 +180,53 @@ static void find_held(Integers *s)
     }
 }
 
+/* ---- sums that are too large for f32 ---- */
+
+#define WIDE                                                                                   \
+    0x1p31 /* up to it double words are exact: their parts are at most 2^24, and so are the sums of what is cut off these */
+
+/* How many terms of a sum f32 adds up exactly; 0: none. */
+static int64_t exact_terms(const Integers *s, const Stmt *t)
+{
+    Interval v = interval_of(&s->iv, t->value);
+    double size = fmax(fabs(v.lo), fabs(v.hi));
+    return size > INTEGERS_EXACT ? 0 : (int64_t)(INTEGERS_EXACT / fmax(size, 1));
+}
+
+/* Finds sums, each made by one statement at once, that only casts to f32 read: those round to nearest, as a double word does. */
+static void find_wide(Integers *s)
+{
+    const Kernel *k = s->from;
+    for (BufRef b = 0; b < k->bufs.n; b++) {
+        Interval v = s->iv.buf[b];
+        bool wide =
+            is_integer(s, b) && !is_kept(s, b) && !fits(v) && v.lo >= -WIDE && v.hi <= WIDE;
+        StmtWalk w;
+        uint32_t writers = 0, reads = 0, casts = 0;
+        for (const Stmt *t = tile_first(&w, k->body, k->n_body); wide && t != NULL;
+             t = tile_next(&w)) {
+            ExprWalk x;
+            for (const Expr *e = expr_first(&x, t->value); e != NULL; e = expr_next(&x)) {
+                reads += expr_buffer(e) == b;
+                casts += e->kind == EXPR_OP && e->op == OP_CAST && e->dtype == DTYPE_F32 &&
+                         e->arg[0]->kind == EXPR_LOAD && e->arg[0]->buf == b;
+            }
+            writers += t->dst == b;
+            wide = t->dst != b || (t->fold == OP_SUM && t->scan == 0 && t->begins &&
+                                   t->n_first == 0 && exact_terms(s, t) > 0);
+        }
+        s->wide[b] = wide && writers == 1 && reads == casts;
+        if (s->wide[b]) {
+            s->to->bufs.at[b].dtype = DTYPE_F64;
+        }
+    }
+}
+
+static bool is_wide_load(const Integers *s, const Expr *e)
+{
+    return e->kind == EXPR_LOAD && s->wide[e->buf];
+}
+
 static const Expr *refuse_range(Integers *s, Interval v)
 {
     double most = fmax(fabs(v.lo), fabs(v.hi));
@@ -316,6 +364,9 @@ static const Expr *value(Integers *s, const Expr *e)
         return e;
     }
     const Expr *x = e->arg[0];
+    if (e->op == OP_CAST && is_wide_load(s, x)) {
+        return cast(s, expr_load(s->arena, s->to, x->buf, x->at), e->dtype);
+    }
     if (e->op == OP_CAST && dtype_is_int(x->dtype)) {
         return is_position(s, x) ? e : cast(s, real(s, x), e->dtype);
     }
@@ -371,7 +422,7 @@ static void put_tile(Integers *s, const Stmt *old)
         return;
     }
     const Expr *v = stored_value(s, old);
-    bool held = s->held[old->dst] && !is_words(s, old->dst);
+    bool held = (s->held[old->dst] && !is_words(s, old->dst)) || s->wide[old->dst];
     if (is_integer(s, old->dst) && !held && !fits(s->iv.buf[old->dst])) {
         (void)refuse_range(s, s->iv.buf[old->dst]);
     }
@@ -382,7 +433,10 @@ static void put_tile(Integers *s, const Stmt *old)
     } else if (is_kept(s, old->dst)) {
         store(s, old, old->dst, old->at, v);
     } else {
-        put(s, stmt_of(s, old, old->dst, old->at, cast(s, v, s->to->bufs.at[old->dst].dtype)));
+        Stmt *made =
+            stmt_of(s, old, old->dst, old->at, cast(s, v, s->to->bufs.at[old->dst].dtype));
+        made->exact = s->wide[old->dst] ? exact_terms(s, old) : 0;
+        put(s, made);
     }
 }
 
@@ -529,6 +583,8 @@ Kernel *lower_integers(const Target *target, Ctx *ctx, Arena *arena, const Kerne
     intervals_find(&s.iv, arena, k, INTEGERS_GIVEN);
     s.held = ARENA_ARRAY(arena, k->bufs.n, bool);
     find_held(&s);
+    s.wide = ARENA_ARRAY(arena, k->bufs.n, bool);
+    find_wide(&s);
     find_folded(&s);
     begin_folded(&s);
     put_all(&s, k->body, k->n_body);

@@ -450,6 +450,7 @@ static bool find_wide(Words *w)
     for (uint32_t b = 0; b < k->bufs.n; b++) {
         w->narrow[b] = is_of_terms(k, b);
         w->wide[b] = k->bufs.at[b].dtype == DTYPE_F64 && !w->narrow[b];
+        any |= w->wide[b] && k->bufs.at[b].param < 0;
     }
     for (uint32_t i = 0; i < k->args.n; i++) {
         const Arg *a = &k->args.at[i];

@@ -411,16 +411,25 @@ static void split_long(Words *w, Terms *t)
     }
 }
 
-/* How many values of each index one statement takes; which of them are columns of parts. */
-static void choose_steps(const Terms *t, bool product, int64_t *step, bool *column)
+/* As many as a sum in f32 may have terms. */
+static int64_t in_one(const Words *w, int64_t terms)
 {
-    int64_t room = product ? CONTRACTED : ROW, columns = 1;
+    return w->now->exact > 0 && w->now->exact < terms ? w->now->exact : terms;
+}
+
+/* How many values of each index one statement takes; which of them are columns of parts. */
+static void choose_steps(const Words *w, const Terms *t, bool product, int64_t *step,
+                         bool *column)
+{
+    int64_t row = in_one(w, ROW), room = product ? in_one(w, CONTRACTED) : row, columns = 1;
     for (uint32_t i = t->folded.n; i-- > 0;) {
         const TileIndex *x = &t->folded.at[i];
         int64_t n = words_count(x);
-        column[i] = !product && n > room && room < ROW;
+        column[i] = !product && n > room && room < row;
         int64_t at_once = n * columns <= WHOLE ? WHOLE : COLUMNS;
-        int64_t most = column[i] ? at_once / columns : room < ROW || product ? room : LONG;
+        int64_t most = column[i]               ? at_once / columns
+                       : room < row || product ? room
+                                               : in_one(w, LONG);
         most = most < 1 ? 1 : most;
         step[i] = n <= most ? n : !is_whole(x) ? 1 : column[i] ? divisor(n, most) : most;
         columns *= column[i] ? step[i] : 1;
@@ -443,12 +452,12 @@ static void sum_blocks(Words *w, Terms t, Sum *sum)
             t.folded.at[i] = t.folded.at[i + 1];
         }
     }
-    if (!product) {
+    if (!product && in_one(w, LONG) == LONG) {
         split_long(w, &t);
     }
     int64_t step[LOOP_DEPTH_LIMIT];
     bool column[LOOP_DEPTH_LIMIT];
-    choose_steps(&t, product, step, column);
+    choose_steps(w, &t, product, step, column);
     Indices all = t.folded;
     t.folded.n = 0;
     for (uint32_t i = 0; i < all.n; i++) {
@@ -557,7 +566,8 @@ static void sum_terms(Words *w, Terms *t, Sum *sum)
     }
     t->value = words_term(w, value);
     bool one = t->folded.n == 1 && is_whole(&t->folded.at[0]) &&
-               words_count(&t->folded.at[0]) > LONG && count_all(&t->kept) < KEPT;
+               words_count(&t->folded.at[0]) > LONG && count_all(&t->kept) < KEPT &&
+               in_one(w, LONG) == LONG;
     if (one) {
         sum_long(w, t, sum);
     } else {
