@@ -378,13 +378,14 @@ typedef struct Name {
 #define WHAT_LATER(what)     .cure = (what)
 #define WHAT_FOREIGN(what)   .cure = (what)
 
-static const Name *name_row(Sym name)
-{
-    static const Name names[] = {
+static const Name names[] = {
 #define NAME(kind, name, what) {name, NAME_##kind, WHAT_##kind(what)},
 #include "front/names.def"
-        {NULL, NAME_NONE, .cure = NULL},
-    };
+    {NULL, NAME_NONE, .cure = NULL},
+};
+
+static const Name *name_row(Sym name)
+{
     const Name *row = names;
     while (row->name != NULL && strcmp(row->name, name->text) != 0) {
         row++;
@@ -395,6 +396,11 @@ static const Name *name_row(Sym name)
 NameKind name_kind(Sym name)
 {
     return name_row(name)->kind;
+}
+
+const char *name_at(uint32_t i)
+{
+    return names[i].kind < NAME_LATER ? names[i].name : NULL;
 }
 
 const char *name_cure(Sym name)

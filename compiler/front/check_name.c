@@ -146,8 +146,6 @@ const char *suggest_dim(Kern *k, Sym name)
 
 const char *suggest_function(Kern *k, Sym name)
 {
-    static const char *const others[] = {"sum", "prod", "min",    "max",
-                                         "any", "all",  "einsum", "extent"};
     Near n = near_start(k, name);
     if (n.distance == 0) {
         return NULL;
@@ -158,8 +156,9 @@ const char *suggest_function(Kern *k, Sym name)
             near_offer(&n, op_info((Op)op)->name);
         }
     }
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        near_offer(&n, others[i]);
+    const char *other = NULL;
+    for (uint32_t i = 0; (other = name_at(i)) != NULL; i++) {
+        near_offer(&n, other);
     }
     for (int t = DTYPE_NONE + 1; t < DTYPE_COUNT; t++) {
         near_offer(&n, dtype_name((DType)t));

@@ -462,6 +462,8 @@ static inline bool is_reduction(Sym name)
 {
     return name_kind(name) == NAME_REDUCTION || name_kind(name) == NAME_FOLD;
 }
+/* The i-th name that stands for something here, or null. */
+const char *name_at(uint32_t i);
 /* How what is called so elsewhere is written here, or null. */
 const char *name_cure(Sym name);
 /* What stands so in a program, by its name: none that is LATER or FOREIGN. */
