@@ -138,11 +138,14 @@ double contraction_together(const Schedule *b, int32_t label, const double *exte
  * together, if that is several. One of another type is converted. */
 static double pack_seconds(const MachineTimes *t, const Graph *g, const Node *n, const Use *u,
                            const Schedule *b, ScheduleRole role, const double *extent,
-                           double width)
+                           double width, int64_t group)
 {
     double words = (double)dtype_bytes(n->acc) / 4.0;
     const Access *a = &u->access;
-    double convert = graph_node(g, u->node)->dtype == n->acc ? 0.0 : t->convert;
+    int64_t held = dtype_bytes(n->acc) / group,
+            bytes = dtype_bytes(graph_node(g, u->node)->dtype);
+    bool same = graph_node(g, u->node)->dtype == n->acc || (group > 1 && bytes == held);
+    double convert = same ? 0.0 : t->convert;
     int32_t last = a->rank > 0 ? a->index[a->rank - 1].label : -1;
     double run = last < 0 ? 1.0 : contraction_together(b, last, extent);
     run = last == (int32_t)b->label[role][0] && run > width ? width : run;
@@ -204,6 +207,17 @@ static double term_price(const NestFacts *f, NodeRef node)
     uint32_t ops = nest_term_ops(f->g, f->residence, node);
     Op fold = graph_node(f->g, node)->op;
     return ops == 0 ? 1.0 : 0.5 + 0.5 * (double)ops + (fold == OP_SUM ? 0.0 : 0.5);
+}
+
+int64_t contraction_group(const NestFacts *f, const Machine *machine, NodeRef node)
+{
+    const Use *use = f->uses[node].list.at;
+    bool dots = machine->kind == MACHINE_CACHES && machine->time.dot > 0 &&
+                uses_count(&f->uses[node]) == 2 && nest_term_ops(f->g, f->residence, node) == 0;
+    return !dots ? 1
+                 : dtype_dot_group(graph_node(f->g, use[0].node)->dtype,
+                                   graph_node(f->g, use[1].node)->dtype,
+                                   graph_node(f->g, node)->acc);
 }
 
 /* Multiply-adds of vectors for each vector of the result: two where both operands are complex. */
@@ -316,8 +330,11 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
         engine ? wide_of : column_tiles * nr * contraction_width_price(columns->tile, widest);
     double edge = 1.0;
     edge -= (double)((int64_t)wide_of / columns->tile * columns->tile) / wide_of;
-    double a_pack = pack_seconds(t, f->g, n, of_rows, b, ROLE_M, extent, mr);
-    double b_pack = pack_seconds(t, f->g, n, of_columns, b, ROLE_N, extent, nr);
+    bool packed = is_packed(b, ROLE_M) && is_packed(b, ROLE_N);
+    int64_t group = packed ? contraction_group(f, machine, node) : 1;
+    double multiply_add = group == 1 ? t->multiply_add : t->dot * 4.0 / (double)group;
+    double a_pack = pack_seconds(t, f->g, n, of_rows, b, ROLE_M, extent, mr, group);
+    double b_pack = pack_seconds(t, f->g, n, of_columns, b, ROLE_N, extent, nr, group);
     double join = (is_last_kept(n, col) ? t->join : t->join + t->pack_line) +
                   t->row / (extent[col] < nr ? extent[col] : nr) / words + edge * t->join_edge;
     join += !engine && gathers(&x) ? t->pack : 0.0;
@@ -338,10 +355,10 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     out->whole[ROLE_M] = packs_whole(b, ROLE_M, &x);
     out->whole[ROLE_N] = packs_whole(b, ROLE_N, &x);
     bool in_place = !is_packed(b, ROLE_M) && !is_packed(b, ROLE_N);
-    out->seconds = (in_place ? t->statement : t->product) + tiles * t->tile +
-                   words * (products * term_price(f, node) * all * high * padded *
-                                t->multiply_add * passes +
-                            a_pack + b_pack + positions(NULL, n, extent) * k_times * join);
+    out->seconds =
+        (in_place ? t->statement : t->product) + tiles * t->tile +
+        words * (products * term_price(f, node) * all * high * padded * multiply_add * passes +
+                 a_pack + b_pack + positions(NULL, n, extent) * k_times * join);
     bool columns_ahead = asks_ahead(f, b, ROLE_N, of_columns, row_tiles, k_times),
          rows_ahead = asks_ahead(f, b, ROLE_M, of_rows, column_tiles, k_times);
     out->ahead = engine          ? NEST_NONE

@@ -26,6 +26,8 @@ const Schedule *contraction_schedule(Arena *arena, const NestFacts *f, const Mac
  * one piece is packed once for all of them; *loops: how many these are. Outermost loops that threads may share are none. */
 double contraction_runs(const NestFacts *f, const Nest *nest, uint32_t item, const Use *operand,
                         uint32_t *loops);
+/* Positions of the sum that instructions for dot products of integers take at once where both operands are packed: 4 or 2; 1: they do not. */
+int64_t contraction_group(const NestFacts *f, const Machine *machine, NodeRef node);
 /* For the extents of its labels in one execution, cut so; runs[k]: contraction_runs of its k-th use. */
 void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
                        const Schedule *b, const double *extent, const double runs[2],

@@ -329,16 +329,29 @@ static bool block_crosses(const Product *p, const Schedule *b, ScheduleRole r, c
     return x->step != NULL && crosses(p, b, r, x->step, unit);
 }
 
+/* Lines of panels that are a group of words, or 1. */
+static int64_t lines_together(const Product *p)
+{
+    return contraction_group(p->f, p->machine, p->nest->items[p->item].node);
+}
+
+/* Bytes that an element takes in panels: a word's part. */
+static int64_t packed_size(const Product *p)
+{
+    return dtype_bytes(p->node->acc) / lines_together(p);
+}
+
 /* Of one label: blocks as long as it allows, and as long as each other: each of them is one pass over the result. Of
  * several: boxes. */
 static Block sum_box(const Product *p, const Schedule *b, const LabelExtent *group)
 {
     const LabelExtent *sum = &p->extent[p->sum];
-    int64_t want = p->machine->tile.sum;
+    int64_t want = p->machine->tile.sum * lines_together(p), unit = lines_together(p);
     if (several_labels(p, b, ROLE_K) < 2) {
         bool even = sum->exact && sum->tile == 0 && sum->most > want * 2;
         int64_t parts = even ? sum->most / want + (sum->most % want >= want / 2) : 1;
-        return block_along(even ? (sum->most + parts - 1) / parts : block_of(sum, want, 1));
+        return block_along(even ? round_up((sum->most + parts - 1) / parts, unit)
+                                : block_of(sum, want, 1));
     }
     int64_t all = group->most < 1 ? 1 : group->most;
     return all <= want + want / 2 ? box_of_all(p, b, ROLE_K, all)
@@ -366,7 +379,9 @@ static TileChoice tile_along(const Product *p, int64_t widest, double *cost)
     double columns = 0;
     x.columns = tile_columns(column, widest, &columns);
     x.rows = tile_rows(row, tile_most_rows(p, x.columns),
-                       x.columns < widest || operand_is_unit(p, p->a, p->row), has_pairs(p));
+                       x.columns < widest || operand_is_unit(p, p->a, p->row) ||
+                           lines_together(p) > 1,
+                       has_pairs(p));
     double padded = (double)((row->typical + x.rows - 1) / x.rows * x.rows);
     *cost = columns / (double)column->typical * padded / (double)row->typical;
     return x;
@@ -457,7 +472,7 @@ static bool is_in_shared_loop(const Product *p)
 static Block rows_block(const Product *p, const Schedule *b, int64_t unit, int64_t k)
 {
     const LabelExtent *row = &p->extent[p->row];
-    int64_t size = dtype_bytes(p->node->acc);
+    int64_t size = packed_size(p);
     int64_t want = p->machine->tile.block / size / k / unit * unit;
     want = want < unit ? unit : want;
     if (several_labels(p, b, ROLE_M) > 1) {
@@ -520,7 +535,7 @@ static bool packs_together(const Product *p, const LabelExtent group[ROLE_BATCH]
 static ScheduleRole packed_once(const Product *p, const Schedule *b,
                                 const LabelExtent group[ROLE_BATCH])
 {
-    int64_t size = dtype_bytes(p->node->acc);
+    int64_t size = packed_size(p);
     uint32_t loops = 0;
     for (ScheduleRole r = 0; r < ROLE_K; r++) {
         int64_t bytes = sat_mul(sat_mul(group[r].most, group[ROLE_K].most), size);
@@ -537,14 +552,15 @@ static void set_packed_levels(const Product *p, Schedule *b,
                               const LabelExtent group[ROLE_BATCH])
 {
     const ContractionTiles *t = &p->machine->tile;
-    int64_t size = dtype_bytes(p->node->acc);
+    int64_t size = packed_size(p), result = dtype_bytes(p->node->acc);
     Block sums = sum_box(p, b, &group[ROLE_K]);
     int64_t k = sums.tile;
     ScheduleLevel *level = ARENA_ARRAY(p->arena, 5, ScheduleLevel);
     uint32_t n = 0;
     TileChoice x = tile_choice(p, b, group, k);
     int64_t panels = packs_together(p, group, &x) ? t->shared_panels : t->panels;
-    int64_t want = x.gathers ? t->columns : panels / size / smaller(k, 8 * t->sum);
+    int64_t want =
+        x.gathers ? t->columns : panels / size / smaller(k, 8 * t->sum * lines_together(p));
     Block rows = x.gathers ? block_along(0) : rows_block(p, b, x.rows, k);
     bool few = rows.tile >= group[ROLE_M].most && is_few(group, &x);
     want /= few ? 2 : 1;
@@ -553,7 +569,7 @@ static void set_packed_levels(const Product *p, Schedule *b,
     if (!x.gathers && block_crosses(p, b, ROLE_N, &columns, x.columns)) {
         /* The box of tile_choice was smaller, and its tiles crossed no label. */
         double cost = 0;
-        TileChoice along = tile_along(p, t->line / size, &cost);
+        TileChoice along = tile_along(p, t->line / result, &cost);
         if (p->extent[p->col].most % along.columns == 0) {
             x = along;
             rows = rows_block(p, b, x.rows, k);
@@ -561,7 +577,7 @@ static void set_packed_levels(const Product *p, Schedule *b,
         }
     }
     if (x.gathers) {
-        rows = box_of(p, b, ROLE_M, t->gathered / (columns.tile * size), x.rows, x.rows);
+        rows = box_of(p, b, ROLE_M, t->gathered / (columns.tile * result), x.rows, x.rows);
     }
     ScheduleRole once = x.gathers ? ROLE_COUNT : packed_once(p, b, group);
     rows =

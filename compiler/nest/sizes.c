@@ -86,6 +86,17 @@ static double gain_at(const Sizes *s, const Side *side, int64_t size)
            cost_at(s, side->nest, side, size).seconds;
 }
 
+/* Seconds of one in a full register tile. */
+static double multiply_add(const Machine *m, const Graph *g, const Node *n)
+{
+    int64_t group = n->n_operands != 2 || m->time.dot <= 0
+                        ? 1
+                        : dtype_dot_group(graph_node(g, n->operand[0])->dtype,
+                                          graph_node(g, n->operand[1])->dtype, n->acc);
+    return group > 1 ? m->time.dot * 4.0 / (double)group
+                     : m->time.multiply_add * (double)dtype_bytes(n->acc) / 4.0;
+}
+
 /* No nest takes less: all contractions in full register tiles. */
 static double least_seconds(const Sizes *s, const Graph *g)
 {
@@ -97,11 +108,10 @@ static double least_seconds(const Sizes *s, const Graph *g)
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         const Node *node = graph_node(g, n);
         if (s->chosen->values[n].residence != RESIDE_NONE && !node_is_expression(node)) {
-            sum +=
-                (double)node_multiply_adds(node, dims) * (double)dtype_bytes(node->acc) / 4.0;
+            sum += (double)node_multiply_adds(node, dims) * multiply_add(s->machine, g, node);
         }
     }
-    return sum * s->machine->time.multiply_add;
+    return sum;
 }
 
 /* Sets how far away a nest is made for; 0: there are no such sizes. */

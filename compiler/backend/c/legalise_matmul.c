@@ -217,7 +217,7 @@ static bool is_long(const Matmul *m)
         most = sat_mul(most, range_most(r));
         typical = sat_mul(typical, range_typical(m->l->k, r));
     }
-    if (m->s->fold != OP_SUM) {
+    if (m->s->fold != OP_SUM || dtype_is_int(m->t)) {
         return false;
     }
     return elements <= SUM_FEW ? most > SUM_LEAVE_FEW * SUM_BLOCK

@@ -20,6 +20,8 @@
 typedef struct Worth {
     const Kernel *k;
     Arena *arena;
+    double
+        dot; /* multiply-adds in whose time is one of 8-bit integers by instructions for dot products */
     uint32_t n;
     WorthTerm term[TERMS];
 } Worth;
@@ -101,6 +103,14 @@ static void worth_add(Worth *w, double number, const Length *x)
     }
 }
 
+/* Multiply-adds in whose time is one of the product. */
+static double product_worth(const Worth *w, const Stmt *s)
+{
+    Product p;
+    return product_of(w->k, s, &p) != NULL || p.group == 0 ? 1.0
+                                                           : w->dot * 4.0 / (double)p.group;
+}
+
 static void worth_block(Worth *w, const Loops *loops, const Length *around, Stmt *const *body,
                         uint32_t n)
 {
@@ -123,7 +133,8 @@ static void worth_block(Worth *w, const Loops *loops, const Length *around, Stmt
                 Range r = s->index[k].range;
                 length_times(w, &x, r, starts_inside(inside, r));
             }
-            worth_add(w, stmt_is_product(s) ? x.number : THREADS_ELEMENT * x.number, &x);
+            double element = stmt_is_product(s) ? product_worth(w, s) : THREADS_ELEMENT;
+            worth_add(w, element * x.number, &x);
         }
     }
 }
@@ -155,9 +166,9 @@ static double rounded(double x)
 /* Null: it is not worth two threads, whatever its open extents are. */
 static const Threads *threads_of(const Target *target, const Kernel *k, Stmt *loop)
 {
-    Worth w = {.k = k, .arena = k->arena};
-    const Length one = {.number =
-                            target->machine->time.multiply_add / target->machine->time.piece};
+    const MachineTimes *t = &target->machine->time;
+    Worth w = {.k = k, .arena = k->arena, .dot = t->dot / t->multiply_add};
+    const Length one = {.number = t->multiply_add / t->piece};
     bool enough = false;
     worth_block(&w, NULL, &one, &loop, 1);
     for (uint32_t i = 0; i < w.n; i++) {

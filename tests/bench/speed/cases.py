@@ -30,6 +30,7 @@ class Case:
     calls: Callable | None = None               # (library, operands, result) -> the calls of BLAS that do it
     dims: tuple = ()                            # of the kernel's open dims
     beside: dict = dataclasses.field(default_factory=dict)     # {name: kernel} of ours to race with: the extents known, another spelling
+    result: str = ""                            # its element type, if that is not the operands'
     extra: Callable | None = None               # (native, C libraries, operands, result) -> {name: run} of other programs in C
 
     @property
@@ -42,7 +43,7 @@ class Case:
 
     @property
     def written(self):
-        return math.prod(self.out) * DTYPES[self.dtype]().itemsize
+        return math.prod(self.out) * DTYPES[self.result or self.dtype]().itemsize
 
     def operands(self):
         random = np.random.default_rng(1)
@@ -116,6 +117,27 @@ def gemm(quick):
         n = 128 if quick else 512
         for equation in ("ij,kj->ik", "ji,jk->ik", "ji,kj->ik", "ij,jk->ki", "ij,kj->ki", "ji,jk->ki", "ji,kj->ki"):
             yield square("gemm", n, dtype, equation)
+
+
+def integers(quick):
+    """Products of short integers in i32, and one that is scaled to f32; beside the product of f32 numbers, whose peak is that of all."""
+    for n in (64, 128) if quick else (256, 1024, 2048):
+        yield square("integers", n, "f32")
+        for dtype in ("i8", "u8", "i16"):
+            yield integer(f"{n}", n, dtype, "i32", "R[i,k] = A[i,j] * B[j,k];")
+        yield integer(f"{n} scaled", n, "i8", "f32", "S: i32[i,k] = A[i,j] * B[j,k]; R[i,k] = f32(S[i,k]) * 0.5;")
+
+
+def integer(name, n, dtype, result, body):
+    source = f"kernel bench(A: {dtype}[{n}, {n}], B: {dtype}[{n}, {n}]) -> (R: {result}[{n}, {n}]) {{ {body} }}\n"
+
+    def formula(library, xp, a, b):
+        if xp is not np:
+            raise NotImplementedError
+        product = xp.matmul(a.astype(np.float32), b.astype(np.float32))     # exact: sums are below 2^24
+        return product.astype(np.int32) if result == "i32" else product * np.float32(0.5)
+    return Case("integers", name, dtype, source, [(n, n)] * 2, (n, n), 2 * n ** 3, formula, result=result,
+                data=lambda random: [random.integers(0, 3, (n, n)), random.integers(0 if dtype[0] == "u" else -3, 3, (n, n))])
 
 
 def vector(n, trans):
@@ -415,7 +437,7 @@ def one_attention(h, n, d):
                 formula=lambda library, xp, q, k, v: library.attention(xp, q, k, v, np.float32(1 / math.sqrt(d)) if xp is np else 1 / math.sqrt(d)))
 
 
-GROUPS = {"gemm": gemm, "skinny": skinny, "small": small, "open": open_, "complex": complex_, "tccg": tccg, "transposes": transposes, "reductions": reductions,
+GROUPS = {"gemm": gemm, "integers": integers, "skinny": skinny, "small": small, "open": open_, "complex": complex_, "tccg": tccg, "transposes": transposes, "reductions": reductions,
           "elementwise": elementwise, "functions": functions, "spellings": spellings, "mp2": mp2, "aomo": aomo, "attention": attention}
 
 

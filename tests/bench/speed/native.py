@@ -9,7 +9,7 @@ import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
 ABI = HERE.parents[2] / "runtime/include"
-DTYPES = {"f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128}
+DTYPES = {"f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "i32": np.int32}
 CODES = {"f32": 0, "f64": 1, "c64": 2, "c128": 3}
 CBLAS_GEMM, CBLAS_GEMV, CBLAS_TRANSPOSE, DNNL_GEMM = range(4)
 

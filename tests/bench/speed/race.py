@@ -85,11 +85,11 @@ class Limits:
 def contestants(case, operands, options, native, libraries, folder):
     """{name: (run, result)} and what is to be said of one that is not there; ours comes first."""
     c_libraries, python = libraries
-    dtype = DTYPES[case.dtype]
+    dtype = DTYPES[case.result or case.dtype]
     found = {}
 
     def add(name, prepare):
-        out = np.full(case.out, np.nan, dtype)
+        out = np.full(case.out, -99 if dtype == np.int32 else np.nan, dtype)
         run = prepare(out)
         if run is not None:
             found[name] = run, lambda: out
