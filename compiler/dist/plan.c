@@ -60,7 +60,7 @@ static bool *find_kept(Plan *p)
         const Node *n = graph_node(g, r);
         for (uint32_t k = 0; k < n->n_operands; k++) {
             const Node *o = graph_node(g, n->operand[k]);
-            bool worth = is_fold(o) || op_info(o->op)->kind == OPKIND_JOIN;
+            bool worth = is_fold(o) || node_is_whole(o);
             kept[n->operand[k]] |= worth && p->section[r] > p->section[n->operand[k]];
         }
     }
@@ -349,6 +349,11 @@ static void read_panels(Plan *p)
 
 bool dist_plan(Ctx *ctx, Arena *arena, Graph *g, Module *m)
 {
+    if (g->recurrences.n > 0) {
+        diag_unsupported(&ctx->diags, E_NOT_YET, g->span,
+                         "a kernel with a recurrence on ranks is not compiled by this version");
+        return false;
+    }
     DistHead head = dist_head(arena, g);
     DistPlan *plan = dist_read(ctx, arena, &head, &g->ranks);
     if (plan == NULL) {

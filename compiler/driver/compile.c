@@ -7,6 +7,7 @@
 
 #include "driver/orders.h"
 #include "driver/report.h"
+#include "graph/recurrence.h"
 #include "lower/lower.h"
 
 /* Each pass writes new graphs into an arena of their own, and the ones before go: a large
@@ -31,11 +32,23 @@ void compilation_release(Compilation *c)
     replace_graphs(c, NULL);
 }
 
+/* The graph by the pass, and the bodies of its recurrences too. */
+static Graph *with_bodies(Ctx *ctx, Arena *arena, const Graph *g,
+                          Graph *(*pass)(Ctx *, Arena *, const Graph *))
+{
+    Graph *to = pass(ctx, arena, g);
+    for (uint32_t k = 0; k < to->recurrences.n; k++) {
+        Recurrence *r = to->recurrences.at[k];
+        r->body = with_bodies(ctx, arena, r->body, pass);
+    }
+    return to;
+}
+
 static void each_graph(Compilation *c, Graph *(*pass)(Ctx *, Arena *, const Graph *))
 {
     Arena *arena = next_graphs(c);
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
-        c->module->graphs.at[k] = pass(c->ctx, arena, c->module->graphs.at[k]);
+        c->module->graphs.at[k] = with_bodies(c->ctx, arena, c->module->graphs.at[k], pass);
     }
     replace_graphs(c, arena);
 }
@@ -127,13 +140,26 @@ static bool pass_absorb(Compilation *c)
     return true;
 }
 
+/* Decisions that are taken from a file speak of the kernel alone. */
+static bool pairwise_bodies(Compilation *c, Arena *arena, Graph *g)
+{
+    bool ok = true;
+    for (uint32_t k = 0; ok && k < g->recurrences.n; k++) {
+        PathDecisions own = {0};
+        Graph *body = path_apply(c->ctx, arena, g->recurrences.at[k]->body, &c->path, &own);
+        ok = body != NULL && pairwise_bodies(c, arena, body);
+        g->recurrences.at[k]->body = body;
+    }
+    return ok;
+}
+
 static bool pass_pairwise(Compilation *c)
 {
     Arena *arena = next_graphs(c);
     bool ok = true;
     for (uint32_t k = 0; ok && k < c->module->graphs.n; k++) {
         Graph *g = path_apply(c->ctx, arena, c->module->graphs.at[k], &c->path, &c->decisions);
-        ok = g != NULL;
+        ok = g != NULL && pairwise_bodies(c, arena, g);
         c->module->graphs.at[k] = ok ? g : c->module->graphs.at[k];
     }
     if (ok) {
@@ -160,11 +186,23 @@ static bool pass_dist(Compilation *c)
 }
 
 /* Every graph by a rewrite that leaves it where it is if there is nothing to do: beside the path's decisions. */
+static Graph *rewritten(Ctx *ctx, Arena *arena, Graph *g,
+                        Graph *(*rewrite)(Ctx *, Arena *, Graph *))
+{
+    Graph *to = rewrite(ctx, arena, g);
+    for (uint32_t k = 0; k < to->recurrences.n; k++) {
+        Recurrence *r = to->recurrences.at[k];
+        r->body = rewritten(ctx, arena, r->body, rewrite);
+    }
+    return to;
+}
+
 static bool rewrite_in_place(Compilation *c, Graph *(*rewrite)(Ctx *, Arena *, Graph *))
 {
     c->graphs = c->graphs == NULL ? next_graphs(c) : c->graphs;
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
-        c->module->graphs.at[k] = rewrite(c->ctx, c->graphs, c->module->graphs.at[k]);
+        c->module->graphs.at[k] =
+            rewritten(c->ctx, c->graphs, c->module->graphs.at[k], rewrite);
     }
     return true;
 }
@@ -186,9 +224,17 @@ static Graph *collapse_real(Ctx *ctx, Arena *arena, Graph *g)
 static bool pass_collapse(Compilation *c)
 {
     const Machine *m = c->target->machine;
-    bool engine = m->kind == MACHINE_SYSTOLIC;
-    return (!m->open_extents && !engine) ||
-           rewrite_in_place(c, m->complex_numbers ? opt_collapse : collapse_real);
+    if (!m->open_extents && m->kind != MACHINE_SYSTOLIC) {
+        return true;
+    }
+    c->graphs = c->graphs == NULL ? next_graphs(c) : c->graphs;
+    for (uint32_t k = 0; k < c->module->graphs.n;
+         k++) { /* steps see slices: bodies stay as they are */
+        Graph *g = c->module->graphs.at[k];
+        c->module->graphs.at[k] = m->complex_numbers ? opt_collapse(c->ctx, c->graphs, g)
+                                                     : collapse_real(c->ctx, c->graphs, g);
+    }
+    return true;
 }
 
 static bool pass_narrow(Compilation *c)
@@ -201,11 +247,19 @@ static bool pass_domains(Compilation *c)
     return !c->target->machine->domains || rewrite_in_place(c, opt_domains);
 }
 
+static void find_symmetry(Compilation *c, Graph *g, bool look)
+{
+    opt_symmetry(c->ctx, g, look);
+    for (uint32_t k = 0; k < g->recurrences.n; k++) {
+        find_symmetry(c, g->recurrences.at[k]->body, look);
+    }
+}
+
 static bool pass_symmetry(Compilation *c)
 {
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
         bool look = !compilation_without(c, PASS_SYMMETRY);
-        opt_symmetry(c->ctx, c->module->graphs.at[k], look);
+        find_symmetry(c, c->module->graphs.at[k], look);
         if (look) {
             opt_warn_declared(c->ctx, c->module->graphs.at[k]);
         }
@@ -213,11 +267,19 @@ static bool pass_symmetry(Compilation *c)
     return true;
 }
 
+static void find_online(Compilation *c, Graph *g, bool look)
+{
+    opt_online(c->ctx, g, look);
+    for (uint32_t k = 0; k < g->recurrences.n; k++) {
+        find_online(c, g->recurrences.at[k]->body, look);
+    }
+}
+
 static bool pass_online(Compilation *c)
 {
     bool look = !compilation_without(c, PASS_ONLINE) && c->target->machine->online;
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
-        opt_online(c->ctx, c->module->graphs.at[k], look);
+        find_online(c, c->module->graphs.at[k], look);
     }
     return true;
 }
@@ -229,6 +291,10 @@ Graph *compilation_onto(const Compilation *c, Arena *arena, Graph *g)
     if (to != g) {
         opt_symmetry(c->ctx, to, !compilation_without(c, PASS_SYMMETRY));
         opt_online(c->ctx, to, !compilation_without(c, PASS_ONLINE) && m->online);
+    }
+    for (uint32_t k = 0; k < to->recurrences.n; k++) {
+        Recurrence *r = to->recurrences.at[k];
+        r->body = compilation_onto(c, arena, r->body);
     }
     return to;
 }
@@ -246,6 +312,7 @@ static bool pass_unfused(Compilation *c)
 {
     c->nests = ARENA_ARRAY(c->arena, c->module->graphs.n, const Nest *);
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        nest_recurrences(c->ctx, c->arena, c->module->graphs.at[k], c->target->machine, 0);
         c->nests[k] =
             nest_unfused(c->ctx, c->arena, c->module->graphs.at[k], c->target->machine);
     }
@@ -255,6 +322,8 @@ static bool pass_unfused(Compilation *c)
 static bool pass_fuse(Compilation *c)
 {
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        nest_recurrences(c->ctx, c->arena, c->module->graphs.at[k], c->target->machine,
+                         c->path.options.effort);
         Nest *nest = nest_choose(c->ctx, c->arena, c->module->graphs.at[k], c->target->machine,
                                  c->path.options.effort);
         nest->goes_on = true;

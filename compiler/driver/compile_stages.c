@@ -6,6 +6,7 @@
 #include "driver/compile.h"
 #include "driver/head.h"
 #include "front/check.h"
+#include "graph/recurrence.h"
 #include "graph/eval.h"
 
 /* ---- the program's text ---- */
@@ -87,15 +88,26 @@ static void put_nest(const Compilation *c, uint32_t k, Text *out)
     nest_dump(c->nests[k], out);
 }
 
+/* What a nest's text does not say: levels of contractions, and prices. */
+static void complete_nest(Compilation *c, Nest *nest)
+{
+    for (uint32_t k = 0; k < nest->graph->recurrences.n; k++) {
+        complete_nest(c, (Nest *)nest->graph->recurrences.at[k]->nest);
+    }
+    for (uint32_t i = 0; i < nest_count(nest); i++) {
+        Nest *at = nest->n_sizes == 0 ? nest : nest->sizes[i].nest;
+        nest_block(c->ctx, c->arena, c->target->machine, at);
+        nest_estimate(c->ctx, c->target->machine, at);
+    }
+}
+
 static bool take_nest(Compilation *c, uint32_t k, DumpReader *r, const DumpLine *line)
 {
     (void)r;
     Nest *nest = nest_read(c->ctx, c->arena, c->module->graphs.at[k], line);
     c->nests[k] = nest;
-    for (uint32_t i = 0; nest != NULL && i < nest_count(nest); i++) {
-        Nest *at = nest->n_sizes == 0 ? nest : nest->sizes[i].nest;
-        nest_block(c->ctx, c->arena, c->target->machine, at);
-        nest_estimate(c->ctx, c->target->machine, at);
+    if (nest != NULL) {
+        complete_nest(c, nest);
     }
     return nest != NULL;
 }

@@ -86,6 +86,15 @@ typedef struct Shard {
     Sym written; /* the name by which the program says it; null: by number */
 } Shard;
 
+/* Of what a recurrence begins with, and of what a step reads of those before: dimension `dim` of value `of` at the position `text`, or
+ * (null) at the step's index plus `by`. The value lacks that dimension. */
+typedef struct StepsPlace {
+    Sym of;
+    uint32_t dim;
+    int64_t by;
+    const char *text;
+} StepsPlace;
+
 typedef enum ValueKind { VALUE_PARAM, VALUE_RESULT, VALUE_LOCAL, VALUE_TEMP } ValueKind;
 
 typedef struct Value {
@@ -106,6 +115,9 @@ typedef struct Value {
     uint32_t wide_uses; /* of an undeclared 16-bit value: that compute with it in f32 */
     uint32_t number;    /* among params or results */
     bool inlined;       /* a call has brought it */
+    uint32_t
+        step; /* of a value that a recurrence computes: the dimension of the step, from 1 */
+    const StepsPlace *place; /* or null */
 } Value;
 
 typedef struct CheckedStatement {
@@ -126,6 +138,27 @@ typedef struct CheckedStatement {
         right; /* of the target's element type; f32 where that is an undeclared 16-bit one and has wide uses */
 } CheckedStatement;
 
+/* A value of a recurrence, with the step along dimension `dim`. */
+typedef struct CheckedState {
+    uint32_t value, dim;
+    uint32_t n_lags; /* steps that are read back; 0: it is no state */
+    const uint32_t *
+        prior; /* [n_lags]: values, what is read of so many steps before, less 1; UINT32_MAX: that is not read */
+    const uint32_t *
+        given; /* values: at the positions that are given, in the order of steps; or [n_lags] before the first step, the
+                              latest first */
+} CheckedState;
+
+/* Statements [first, end) that are computed step by step, in the order of positions of an index of this extent. */
+typedef struct CheckedSteps {
+    uint32_t first, end;
+    Dim extent;
+    bool backward;
+    uint32_t given; /* positions that are no steps */
+    uint32_t n, n_states;
+    const CheckedState *state; /* [n] */
+} CheckedSteps;
+
 /* `kernel dE = grad E(x, y) with E;` */
 typedef struct CheckedGradient {
     const struct CheckedKernel *of;
@@ -143,6 +176,7 @@ typedef struct CheckedKernel {
     VEC(Value) values; /* params, results, then what statements define */
     uint32_t n_params, n_results;
     VEC(CheckedStatement) statements;
+    VEC(CheckedSteps) steps;
     bool splits; /* some value counts as one of more dimensions */
     const CheckedGradient
         *gradient; /* null; else it has no statements, and the parameters of that kernel */

@@ -66,6 +66,32 @@ static const char *value_name(const Show *w, uint32_t v)
 
 static void show_expr(Show *w, const CheckedExpr *e, int place);
 
+/* The step's index in the statement, `t`, or `t - 1` for a read of the step before. */
+static void show_step(Show *w, const StepsPlace *p)
+{
+    if (p->text != NULL) {
+        text_put(w->out, p->text);
+        return;
+    }
+    uint32_t step = w->k->values.at[w->s->target].step;
+    text_put(w->out, step > 0 ? w->label[w->s->left[step - 1]]->text : "t");
+    text_printf(w->out, " %c %lld", p->by < 0 ? '-' : '+',
+                (long long)(p->by < 0 ? -p->by : p->by));
+}
+
+/* `h[t - 1, n]`, or `h[-1, n < 4]` on the left: the indices of a value that lacks the step's, with that. */
+static void show_place_of_step(Show *w, const StepsPlace *p, const int32_t *label, uint32_t n,
+                               void (*show)(Show *, const int32_t *, uint32_t))
+{
+    text_printf(w->out, "%s[", p->of->text);
+    show(w, label, p->dim);
+    text_put(w->out, p->dim > 0 ? ", " : "");
+    show_step(w, p);
+    text_put(w->out, p->dim < n ? ", " : "");
+    show(w, label + p->dim, n - p->dim);
+    text_char(w->out, ']');
+}
+
 static void show_labels(Show *w, const int32_t *label, uint32_t n)
 {
     for (uint32_t a = 0; a < n; a++) {
@@ -256,6 +282,21 @@ static void show_place(Show *w, const CheckedExpr *shown)
     }
 }
 
+static void show_gather(Show *w, const CheckedExpr *e)
+{
+    const StepsPlace *p = w->k->values.at[e->read].place;
+    text_printf(w->out, "%s[", p != NULL ? p->of->text : value_name(w, e->read));
+    for (uint32_t a = 0, d = 0; a < e->n + (p != NULL); a++) {
+        text_put(w->out, a == 0 ? "" : ", ");
+        if (p != NULL && a == p->dim) {
+            show_step(w, p);
+        } else {
+            show_place(w, as_written(e->arg[d++]));
+        }
+    }
+    text_char(w->out, ']');
+}
+
 static void show_bare(Show *w, const CheckedExpr *e)
 {
     switch (e->kind) {
@@ -275,6 +316,11 @@ static void show_bare(Show *w, const CheckedExpr *e)
         text_printf(w->out, "index(%s)", w->label[e->label[0]]->text);
         break;
     case CHECKED_READ:
+        if (w->k->values.at[e->read].place != NULL) {
+            show_place_of_step(w, w->k->values.at[e->read].place, e->label, e->rank,
+                               show_labels);
+            break;
+        }
         text_put(w->out, value_name(w, e->read));
         if (e->at != NULL) {
             show_positions(w, e->read, e->at, e->split);
@@ -285,13 +331,7 @@ static void show_bare(Show *w, const CheckedExpr *e)
         }
         break;
     case CHECKED_GATHER:
-        text_put(w->out, value_name(w, e->read));
-        for (uint32_t a = 0; a < e->n; a++) {
-            const CheckedExpr *at = as_written(e->arg[a]);
-            text_put(w->out, a == 0 ? "[" : ", ");
-            show_place(w, at);
-        }
-        text_char(w->out, ']');
+        show_gather(w, e);
         break;
     case CHECKED_MAP:
         show_call(w, e);
@@ -330,11 +370,16 @@ static void show_statement(Show *w, const CheckedStatement *s)
     const Value *target = &w->k->values.at[s->target];
     w->s = s;
     name_labels(w);
-    text_put(w->out, w->value[s->target]->text);
-    if (target->declared && s->op == OP_COPY) {
-        text_printf(w->out, ": %s", dtype_name(target->type.dtype));
+    if (target->place == NULL) {
+        text_put(w->out, w->value[s->target]->text);
     }
-    if (s->at != NULL) {
+    if (target->declared && target->kind == VALUE_LOCAL && s->op == OP_COPY) {
+        text_printf(w->out, target->place != NULL ? "" : ": %s",
+                    dtype_name(target->type.dtype));
+    }
+    if (target->place != NULL) {
+        show_place_of_step(w, target->place, s->left, s->rank, show_ranges);
+    } else if (s->at != NULL) {
         show_positions(w, s->target, s->at, s->split);
     } else if (s->rank > 0) {
         text_char(w->out, '[');

@@ -466,7 +466,7 @@ void kernel_run(Kern *k, const AstNode *n)
 {
     const AstNode params = *node(k, n->child[0]), results = *node(k, n->child[1]);
     const AstNode written = *node(k, n->child[2]);
-    const AstNode body = single_assignments(k, &written);
+    AstNode body = single_assignments(k, &written);
     k->damaged = body.flag;
     k->body = &body;
     for (uint32_t p = 0; p < params.n; p++) {
@@ -475,11 +475,18 @@ void kernel_run(Kern *k, const AstNode *n)
     for (uint32_t r = 0; r < results.n; r++) {
         check_decl(k, results.child[r], true);
     }
+    if (!steps_scan(k, &body)) {
+        k->wrong = true;
+        k->body = NULL;
+        return;
+    }
     find_assignments(k);
     pieces_scan(k);
     for (k->statement = 0; k->statement < body.n; k->statement++) {
+        steps_begin(k);
         statement_check(k, body.child[k->statement]);
         k->wrong = k->wrong || k->poisoned;
+        steps_end(k);
     }
     if (!k->is_called) {
         check_results(k);

@@ -142,6 +142,45 @@ typedef struct KernelCall {
  * index() or in two tensors, so that no position is meant. */
 enum { INDEX_ALONE = 1, INDEX_SHIFTED = 2, INDEX_NAMED = 4 };
 
+/* Steps that a recurrence reaches back, and positions that are given, at most. */
+#define STEPS_MOST 8
+
+/* `h[-1, n] = ..`: before the first step (below 0), or of position `at`; of backward ones counted from the end. */
+typedef struct StepsGiven {
+    int64_t at;
+    uint32_t statement;
+    Sym name; /* of the value that it is, without the step's index */
+    const char *text;
+} StepsGiven;
+
+/* A value that is computed step by step (check_steps.c). */
+typedef struct StepsName {
+    Sym name;
+    uint32_t axis; /* of the step's index among the indices, from 1 */
+    bool backward;
+    bool mixed;
+    uint32_t first, statement; /* that reads it first, and that assigns it */
+    Span at;                   /* a read */
+    uint32_t n_given;
+    StepsGiven given[2 * STEPS_MOST];
+    uint32_t n_first; /* the first positions are given, so many */
+    uint32_t n_lags;
+    bool read[STEPS_MOST]; /* by lag, less 1; and the names of these values */
+    Sym prior[STEPS_MOST];
+} StepsName;
+
+/* A statement of a recurrence. */
+typedef struct StepsMember {
+    Sym name, index;
+    uint32_t axis, statement;
+} StepsMember;
+
+typedef struct StepsGroup {
+    uint32_t first, last; /* statements of the body, */
+    uint32_t statements;  /* and of the checked kernel: the first */
+    VEC(StepsMember) members;
+} StepsGroup;
+
 /* The state of one kernel. */
 typedef struct Kern {
     Check *c;
@@ -165,6 +204,10 @@ typedef struct Kern {
     VEC(KernelCall) kernel_calls;
     Map call_by_ast;   /* -> kernel_calls */
     Map inlined_names; /* of values that calls have brought */
+    VEC(StepsName) steps_names;
+    VEC(StepsGroup) steps_groups;
+    Map steps_of; /* sym -> steps_names */
+    bool steps_wrong;
     uint32_t
         result_taken; /* of `(a, b) = f(..)`: which result this statement takes, counted from 1 */
 
@@ -235,12 +278,35 @@ void kernel_check(Check *c, uint32_t head);
 void kernel_run(Kern *k, const AstNode *n);
 void kern_init(Kern *k, Check *c, CheckedKernel *kernel);
 
-/* ---- check_recurrence.c ---- */
-/* Does the statement read `name`, which it assigns, at positions that other steps of it make? Then that is reported. */
+/* ---- check_steps.c ---- */
+/* The value of a recurrence that is called so, or null; the statement as a part of one, or null; what is given of a value at a position,
+ * or null. */
+StepsName *steps_named(Kern *k, Sym name);
+StepsMember *steps_member(StepsGroup *g, uint32_t statement);
+const StepsGiven *steps_given_at(const StepsName *v, int64_t at);
+/* `t`, of `t` or `t < n`; null: it is no index alone. */
+Sym steps_index_alone(const Kern *k, AstId id);
+/* Finds the recurrences of the body, and writes it anew; false after a report. */
+bool steps_scan(Kern *k, AstNode *body);
+/* Does the statement read `name`, which it assigns, at other positions? Then that is reported. */
 bool recurrence_reported(Kern *k, Sym name, Span at);
 /* Warns where `+=` looks like steps. */
 void recurrence_warn(Kern *k, AstId statement);
 
+/* ---- check_steps_values.c ---- */
+/* Before and after the statement that is looked at. */
+void steps_begin(Kern *k);
+void steps_end(Kern *k);
+/* The element type that a value of a recurrence has from what it begins with, or what it begins with from the value; NONE: neither. */
+DType steps_type(Kern *k, Sym name);
+/* The label of index `axis` on the left of `target`, which no operand has, gets the extent of what is given for a value that is known, or
+ * of the steps. */
+void steps_bind(Kern *k, Sym target, uint32_t axis, int32_t label);
+/* A position in a step, where its index has its least and its greatest value: those that are given are no steps; false: it has no such
+ * index. */
+bool steps_shift(Kern *k, Affine x, Affine *low, Affine *high);
+/* Is it the step's index of the statement that is looked at? */
+bool steps_index(Kern *k, Sym name);
 /* ---- check_gradient.c ---- `kernel dE = grad E(x);`; the kernel that it is of has been checked, or is now. */
 void gradient_check(Check *c, uint32_t head);
 

@@ -680,6 +680,20 @@ static bool checked_at_call(Kern *k, const LateRead *r, int problem)
     return true;
 }
 
+/* Of a step, whose index has not the positions that are given; 0: it lies inside. */
+static int problem_in_step(Kern *k, const Dim *extent, const LateRead *r, Affine low,
+                           Affine high)
+{
+    Arena *a = k->c->arena;
+    Affine room = affine_add(a, affine_extent(a, r->extent), 1, affine_const(-1));
+    Dim most = dim_fixed(SIZE_LIMIT);
+    if (position_problem(a, &k->k->dims, extent, k->labels.n, low, most) < 0) {
+        return -1;
+    }
+    room = affine_add(a, room, -1, high);
+    return position_problem(a, &k->k->dims, extent, k->labels.n, room, most) < 0 ? 1 : 0;
+}
+
 /* Other indices of the statement may have no position where the tensor is read all the same. */
 void positions_check(Kern *k)
 {
@@ -707,7 +721,13 @@ void positions_check(Kern *k)
         for (uint32_t l = 0; l < r->n_labels; l++) {
             extent[r->label[l]] = k->labels.at[r->label[l]].extent;
         }
-        for (uint32_t round = 0; known && round < 3; round++) { /* below 0, and past the end */
+        Affine low, high;
+        bool step = known && steps_shift(k, r->at, &low, &high);
+        if (step) {
+            problem = problem_in_step(k, extent, r, low, high);
+        }
+        for (uint32_t round = 0; known && !step && round < 3;
+             round++) { /* below 0, and past the end */
             problem = position_problem(a, &k->k->dims, extent, k->labels.n, r->at, r->extent);
             if (problem == 0 || !checked_at_call(k, r, problem)) {
                 break;

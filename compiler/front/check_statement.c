@@ -162,8 +162,7 @@ static void keep_idle_labels(Kern *k, Left *l, uint32_t first)
 static bool left_positions(Kern *k, Left *l)
 {
     Diags *diags = &k->c->ctx->diags;
-    uint32_t n = l->n->n - 1;
-    uint32_t first = k->late.n, first_label = k->labels.n;
+    uint32_t n = l->n->n - 1, first = k->late.n, first_label = k->labels.n;
     bool ok = true;
     l->placed = true;
     if (n > RANK_LIMIT) {
@@ -317,6 +316,7 @@ static bool left_check(Kern *k, const AstNode *s, Left *l)
     l->pieces = s->op == OP_COPY && !l->scattered ? pieces_left(k, l->name) : 0;
     k->whole = l->n->kind == AST_NAME;
     bool ok = (s->n < 3 || left_type(k, l, node(k, s->child[2]))) && left_assignable(k, l);
+    l->declared = l->declared == DTYPE_NONE && !l->known ? steps_type(k, l->name) : l->declared;
     return (k->whole || left_indices(k, l)) && ok;
 }
 
@@ -388,7 +388,9 @@ static void check_declared(Kern *k, const Left *l)
     for (uint32_t a = 0; a < l->rank && !k->poisoned; a++) {
         Label *label = &k->labels.at[l->label[a]];
         LabelUse *u = &k->uses.at[l->label[a]];
-        if (u->n == 0 && !label->given && (l->op != OP_COPY || !k->indexed || label->valued)) {
+        bool own =
+            l->op != OP_COPY || !k->indexed || label->valued || steps_index(k, label->name);
+        if (u->n == 0 && !label->given && own) {
             label->extent = v->type.dims[a]; /* only what is declared has it */
             u->n = 1;
         } else if ((u->n > 0 || label->given) && !dim_eq(label->extent, v->type.dims[a])) {
@@ -402,6 +404,7 @@ static void check_declared(Kern *k, const Left *l)
 static void check_unbound(Kern *k, const Left *l)
 {
     for (uint32_t a = 0; a < l->rank && !k->poisoned; a++) {
+        steps_bind(k, l->name, a, l->label[a]);
         const Label *label = &k->labels.at[l->label[a]];
         if (k->uses.at[l->label[a]].n == 0 && !label->given) {
             Diagnostic *d =

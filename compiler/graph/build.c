@@ -24,6 +24,59 @@ View build_view(Build *b, NodeRef node, const int32_t *label, uint32_t rank)
     return v;
 }
 
+/* Do they for all values of the labels? Those of a step need not: its index lacks the positions that are given. */
+static bool positions_lie_inside(Build *b, const CheckedExpr *e, const Node *n)
+{
+    bool inside = true;
+    Dim *extent = ARENA_ARRAY(b->arena, b->s->n_labels, Dim);
+    for (uint32_t l = 0; l < b->s->n_labels; l++) {
+        extent[l] = dim_fixed(1);
+    }
+    for (uint32_t a = 0; a < e->rank; a++) {
+        extent[e->label[a]] = b->s->label[e->label[a]].extent;
+    }
+    for (uint32_t d = 0; d < n->rank && inside; d++) {
+        inside = position_problem(b->arena, &b->g->dims, extent, b->s->n_labels, e->at[d],
+                                  n->shape[d]) == 0;
+    }
+    return inside;
+}
+
+/* An affine position as a number. */
+static View position_number(Build *b, Affine x, Span span)
+{
+    View sum = build_view(b, graph_const(b->g, number_int(DTYPE_I64, x.base), span), NULL, 0);
+    for (uint32_t i = 0; i < x.n; i++) {
+        int32_t l = (int32_t)x.term[i].var;
+        bool dim = affine_is_dim(x.term[i].var);
+        View term[2] = {
+            build_view(b, graph_const(b->g, number_int(DTYPE_I64, x.term[i].coef), span), NULL,
+                       0),
+            dim ? build_view(b, graph_extent(b->g, affine_sym(x.term[i].var), DTYPE_I64, span),
+                             NULL, 0)
+                : build_view(b, graph_index(b->g, b->s->label[l].extent, DTYPE_I64, span), &l,
+                             1)};
+        View both[2] = {map_add(b, OP_MUL, DTYPE_I64, term, 2, span, NULL), sum};
+        sum = map_add(b, OP_ADD, DTYPE_I64, both, 2, span, NULL);
+    }
+    return sum;
+}
+
+static View gather_positions(Build *b, const CheckedExpr *e, NodeRef node)
+{
+    const Node n = *graph_node(b->g, node);
+    View *v = ARENA_ARRAY(b->arena, (size_t)n.rank + 1, View);
+    v[0] = (View){node, n.rank, access_whole(b->arena, n.rank).index, n.dtype};
+    for (uint32_t d = 0; d < n.rank; d++) {
+        v[d + 1] = position_number(b, e->at[d], e->span);
+    }
+    OutLabels out = {.n = 0};
+    for (uint32_t a = 0; a < e->rank; a++) {
+        out.label[out.n++] = e->label[a];
+    }
+    return node_add(b, OP_GATHER, n.dtype, v, n.rank + 1, &out, e->span, NULL);
+}
+
 /* A value read at positions that are more than labels. */
 static View view_positions_read(Build *b, const CheckedExpr *e, NodeRef node)
 {
@@ -32,6 +85,9 @@ static View view_positions_read(Build *b, const CheckedExpr *e, NodeRef node)
     Access access = access_whole(b->arena, rank);
     for (uint32_t a = 0; a < e->rank; a++) {
         shape[a] = b->s->label[e->label[a]].extent;
+    }
+    if (!positions_lie_inside(b, e, graph_node(b->g, node))) {
+        return gather_positions(b, e, node);
     }
     NodeSpec spec = {.op = OP_VIEW,
                      .dtype = graph_node(b->g, node)->dtype,
@@ -60,12 +116,36 @@ static bool is_plain_read(const Build *b, const CheckedExpr *e, const Node *n)
     return plain;
 }
 
+/* The same positions of a value that lacks dimension `d`. */
+static View view_without(Build *b, const CheckedExpr *e, NodeRef node, uint32_t d)
+{
+    uint32_t rank = graph_node(b->g, node)->rank;
+    CheckedExpr *read = arena_copy(b->arena, e, sizeof *e);
+    Affine *at = ARENA_ARRAY(b->arena, rank, Affine);
+    for (uint32_t k = 0; k < rank; k++) {
+        at[k] = e->at[k < d ? k : k + 1];
+    }
+    read->at = at;
+    if (!is_plain_read(b, read, graph_node(b->g, node))) {
+        return view_positions_read(b, read, node);
+    }
+    int32_t *label = ARENA_ARRAY(b->arena, rank, int32_t);
+    for (uint32_t k = 0; k < rank; k++) {
+        label[k] = (int32_t)at[k].term[0].var;
+    }
+    return build_view(b, node, label, rank);
+}
+
 /* A value read at labels; extents of 1 under a longer label are read at 0. */
 static View view_read(Build *b, const CheckedExpr *e)
 {
     NodeRef node = b->current[e->read];
     CHECK(node != NODE_NONE);
     const Node *n = graph_node(b->g, node);
+    NodeRef last = e->at != NULL ? steps_last(b, node, e) : NODE_NONE;
+    if (last != NODE_NONE) {
+        return view_without(b, e, last, (uint32_t)graph_node(b->g, node)->steps.along);
+    }
     if (e->at != NULL && !is_plain_read(b, e, n)) {
         return view_positions_read(b, e, node);
     }
@@ -514,12 +594,24 @@ static Graph *build_kernel(Ctx *ctx, Arena *arena, const CheckedKernel *written)
     map_init(&b.required, arena);
     memset(b.current, 0xff, k->values.n * sizeof *b.current);
     build_params(&b);
-    for (uint32_t s = 0; s < k->statements.n; s++) {
+    uint32_t n_params = g->params.n;
+    for (uint32_t s = 0, at = 0; s < k->statements.n; s++) {
+        const CheckedSteps *steps = at < k->steps.n ? &k->steps.at[at] : NULL;
+        if (steps != NULL && s == steps->first) {
+            steps_open(&b, steps);
+        }
         build_statement(&b, &k->statements.at[s]);
         if (b.limited) {
             return NULL;
         }
+        if (steps != NULL && s + 1 == steps->end) {
+            if (!steps_close(&b, steps)) {
+                return NULL;
+            }
+            at++;
+        }
     }
+    g->params.n = n_params; /* without what steps read of others */
     build_results(&b);
     return graph_prune(arena, g);
 }

@@ -52,6 +52,7 @@ typedef struct Build {
     LabelNames names;          /* of the statement's labels */
     VEC(Condition) conditions; /* of what is built now, outermost first */
     Map required;              /* hash -> place in the graph's list */
+    uint32_t steps_required;   /* of them, before the recurrence that is open */
     bool too_many, limited;
 } Build;
 
@@ -68,6 +69,14 @@ View map_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, Span span,
 /* Dimension d of value `read` is read at `position`, the value of `at`: it must lie inside. */
 void require_position(Build *b, uint32_t read, uint32_t d, const CheckedExpr *at,
                       View position);
+
+/* ---- build_steps.c ---- */
+
+/* Before the first and after the last of the statements; false after a report. */
+void steps_open(Build *b, const CheckedSteps *s);
+bool steps_close(Build *b, const CheckedSteps *s);
+/* Is the value of a recurrence read at its last position alone? Then that is a value that needs no other; else NODE_NONE. */
+NodeRef steps_last(Build *b, NodeRef node, const CheckedExpr *read);
 
 /* ---- build_split.c ---- */
 

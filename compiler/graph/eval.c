@@ -7,6 +7,8 @@
  * work. Work is counted and limited, so that no dump can make a check run for ever. */
 #include "graph/eval.h"
 
+#include "graph/recurrence.h"
+
 #include <string.h>
 
 /* Elementary steps of one evaluation; a few seconds. */
@@ -638,6 +640,17 @@ static void eval_gather(Evaluator *e, const Node *n, Tensor *to)
     }
 }
 
+static bool eval_steps(Evaluator *e, const Node *n, Tensor *to)
+{
+    const Recurrence *r = node_recurrence(e->g, n);
+    Tensor **operand = ARENA_ARRAY(e->arena, n->n_operands, Tensor *);
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        operand[k] = e->value[n->operand[k]];
+    }
+    return !out_of_work(e, sat_mul(extent_of(e, r->extent), MAP_STEP * r->body->nodes.n)) &&
+           recurrence_eval(e->ctx, e->arena, e->g, n, e->dims, operand, to);
+}
+
 static bool eval_node(Evaluator *e, NodeRef r)
 {
     const Node *n = graph_node(e->g, r);
@@ -662,6 +675,9 @@ static bool eval_node(Evaluator *e, NodeRef r)
         break;
     case OPKIND_GATHER:
         eval_gather(e, n, to);
+        break;
+    case OPKIND_STEPS:
+        ok = eval_steps(e, n, to);
         break;
     case OPKIND_LEAF:
         for (int64_t i = 0; n->op == OP_INDEX && i < to->count; i++) {

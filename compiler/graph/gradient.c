@@ -44,6 +44,7 @@ static void back(Grad *d, NodeRef r)
     case OPKIND_GATHER:
         gradient_back_gather(d, &node, G);
         return;
+    case OPKIND_STEPS: /* refused before */
     case OPKIND_LEAF:
         return;
     }
@@ -157,6 +158,12 @@ static void deliver(Grad *d, const CheckedKernel *kernel)
 Graph *graph_gradient(Ctx *ctx, Arena *arena, Graph *g, const CheckedKernel *kernel)
 {
     const CheckedGradient *spec = kernel->gradient;
+    if (g->recurrences.n > 0) {
+        diag_unsupported(&ctx->diags, E_NOT_YET, kernel->span,
+                         "the derivative of a kernel with a recurrence is not compiled by this "
+                         "version");
+        return NULL;
+    }
     Grad d = {.ctx = ctx, .g = g, .arena = arena, .n = g->nodes.n, .span = kernel->span};
     d.adjoint = ARENA_ARRAY(arena, d.n, NodeRef);
     d.wanted = ARENA_ARRAY(arena, d.n, bool);

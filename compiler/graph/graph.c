@@ -5,6 +5,8 @@
  * linear in the number of indices, for many nodes and for one node with very many operands. */
 #include "graph/graph.h"
 
+#include "graph/recurrence.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -82,6 +84,8 @@ uint64_t node_hash(const Node *n)
             h = hash_mix(h, hash_mix(n->at[d].term[i].var, (uint64_t)n->at[d].term[i].coef));
         }
     }
+    h = hash_mix(h, hash_mix(n->steps.recurrence,
+                             hash_mix(n->steps.result, (uint64_t)(int64_t)n->steps.along)));
     return hash_mix(h, n->param);
 }
 
@@ -155,7 +159,9 @@ bool node_equal(const Node *a, const Node *b)
 {
     return a->op == b->op && a->dtype == b->dtype && a->acc == b->acc && a->onto == b->onto &&
            a->n_operands == b->n_operands && a->n_labels == b->n_labels && a->rank == b->rank &&
-           a->dim == b->dim && a->param == b->param && a->value.dtype == b->value.dtype &&
+           a->dim == b->dim && a->param == b->param &&
+           a->steps.recurrence == b->steps.recurrence && a->steps.result == b->steps.result &&
+           a->steps.along == b->steps.along && a->value.dtype == b->value.dtype &&
            a->value.i == b->value.i && double_bits(a->value.re) == double_bits(b->value.re) &&
            double_bits(a->value.im) == double_bits(b->value.im) && accesses_equal(a, b) &&
            positions_equal(a, b) && dims_equal(a->extent, b->extent, a->n_labels) &&
@@ -443,6 +449,7 @@ NodeRef graph_add(Graph *g, const NodeSpec *spec)
     n.allow_spill = spec->allow_spill;
     n.keep = spec->keep;
     n.onto = spec->onto;
+    n.steps = spec->steps;
     if (kind == OPKIND_CONTRACT || kind == OPKIND_REDUCE) {
         n.acc = spec->acc != DTYPE_NONE ? spec->acc : dtype_accumulator(spec->dtype);
     }
@@ -512,6 +519,9 @@ Graph *graph_like(Arena *arena, const Graph *g)
         p.symmetry = symmetry_copy(arena, p.symmetry);
         vec_push(arena, &to->params, p);
     }
+    for (uint32_t k = 0; k < g->recurrences.n; k++) {
+        vec_push(arena, &to->recurrences, recurrence_copy(arena, g->recurrences.at[k]));
+    }
     return to;
 }
 
@@ -531,6 +541,7 @@ NodeRef graph_clone_node(Graph *to, const Graph *from, NodeRef node, const NodeR
     case OPKIND_VIEW:
     case OPKIND_JOIN:
     case OPKIND_GATHER:
+    case OPKIND_STEPS:
     case OPKIND_CONTRACT:
     case OPKIND_MAP:
     case OPKIND_REDUCE:
@@ -564,6 +575,7 @@ NodeSpec graph_spec(const Graph *g, NodeRef at)
                       .out = n->out,
                       .out_shape = n->shape,
                       .at = n->at,
+                      .steps = n->steps,
                       .span = n->span,
                       .name = n->name,
                       .allow_spill = n->allow_spill,
@@ -608,6 +620,9 @@ Graph *graph_prune(Arena *arena, const Graph *g)
         }
     }
     graph_copy_results(to, g, map);
+    for (uint32_t k = 0; k < to->recurrences.n; k++) {
+        recurrence_prune(arena, to, k);
+    }
     return to;
 }
 

@@ -2,7 +2,7 @@
 /* The canonical text of graphs (grammar in docs/ir.md): graph_read.c reads it back to the same graph, so it holds
  * everything that later stages look at. Values are numbered by node, labels are named per node in order of
  * appearance. */
-#include "graph/graph.h"
+#include "graph/recurrence.h"
 
 static void dump_access(const Access *a, Text *out)
 {
@@ -49,6 +49,12 @@ static void dump_positions(const Graph *g, uint32_t rank, const Affine *at, Text
 
 static void dump_operands(const Graph *g, const Node *n, Text *out)
 {
+    if (n->op == OP_STEPS) {
+        text_printf(out, " %u result %u", n->steps.recurrence, n->steps.result);
+        if (n->steps.along >= 0) {
+            text_printf(out, " along %d", (int)n->steps.along);
+        }
+    }
     for (uint32_t k = 0; k < n->n_operands; k++) {
         text_put(out, k == 0 ? " " : k == node_factors(n) ? " onto " : ", ");
         dump_value(out, n->operand[k]);
@@ -56,7 +62,8 @@ static void dump_operands(const Graph *g, const Node *n, Text *out)
             dump_positions(g, n->access[0].rank, n->at, out);
         } else if (op_info(n->op)->kind == OPKIND_JOIN) {
             dump_positions(g, n->rank, n->at + (size_t)k * n->rank, out);
-        } else if (k > 0 || n->op != OP_GATHER) { /* that is read whole */
+        } else if (n->op != OP_STEPS &&
+                   (k > 0 || n->op != OP_GATHER)) { /* those are read whole */
             dump_access(&n->access[k], out);
         }
     }
@@ -203,6 +210,9 @@ void graph_dump(const Graph *g, Text *out)
         dump_symmetry(out, p->symmetry);
         dump_span(out, g->sources, p->span, g->span.source);
         text_char(out, '\n');
+    }
+    for (uint32_t k = 0; k < g->recurrences.n; k++) {
+        recurrence_dump(g, k, out);
     }
     for (uint32_t r = 0; r < g->nodes.n; r++) {
         dump_node(g, r, out);

@@ -2,7 +2,7 @@
 /* The text of graphs back to graphs. Nodes go through the builder, so all that the builder takes for granted (operands
  * exist, ranks and extents agree, labels of the output are distinct) is checked here with a place in the text; all that a
  * finished graph must satisfy is left to the verifier. A text written by hand may number values and name labels as it likes. */
-#include "graph/graph.h"
+#include "graph/recurrence.h"
 
 #include <string.h>
 
@@ -106,7 +106,8 @@ static bool read_operands(GraphReader *r, Cursor *c, NodeSpec *spec)
         if (t == NULL) {
             return graph_reader_refuse(r, c->end, "expected an operand or '->' here");
         }
-        if (!read_operand(r, t, spec->op == OP_GATHER && operand.n == 0, &o, &a)) {
+        bool whole = spec->op == OP_STEPS || (spec->op == OP_GATHER && operand.n == 0);
+        if (!read_operand(r, t, whole, &o, &a)) {
             return false;
         }
         c->at++;
@@ -385,10 +386,36 @@ static bool read_index_leaf(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *
     return true;
 }
 
+/* `0 result 1 along 0` */
+static bool read_steps_of(GraphReader *r, Cursor *c, NodeSpec *spec)
+{
+    const Term *number = cursor_expect(c, TERM_INT, NULL, "the number of a recurrence"),
+               *t = NULL;
+    if (number == NULL || cursor_expect(c, TERM_NAME, "result", "'result'") == NULL ||
+        (t = cursor_expect(c, TERM_INT, NULL, "the number of a result")) == NULL) {
+        return false;
+    }
+    bool along = cursor_take(c, TERM_NAME, "along");
+    const Term *dim = along ? cursor_expect(c, TERM_INT, NULL, "a dimension") : NULL;
+    if (along && dim == NULL) {
+        return false;
+    }
+    if (number->value < 0 || number->value >= r->g->recurrences.n || t->value < 0 ||
+        t->value > UINT32_MAX || (along && (dim->value < 0 || dim->value >= RANK_LIMIT))) {
+        return graph_reader_refuse(r, number->span, "there is no such value of a recurrence");
+    }
+    spec->steps = (StepsOf){(uint32_t)number->value, (uint32_t)t->value,
+                            along ? (int32_t)dim->value : -1};
+    return true;
+}
+
 static bool read_computed(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
 {
     Span type_span;
     OpKind kind = op_info(spec->op)->kind;
+    if (kind == OPKIND_STEPS && !read_steps_of(r, c, spec)) {
+        return false;
+    }
     bool ok = kind == OPKIND_VIEW   ? graph_read_viewed(r, c, spec)
               : kind == OPKIND_JOIN ? graph_read_pieces(r, c, spec)
                                     : read_operands(r, c, spec);
@@ -610,6 +637,10 @@ static bool read_online(GraphReader *r, Cursor *c)
 
 static bool read_line(GraphReader *r, const DumpLine *line)
 {
+    if (line->has_block && line->term[0]->kind == TERM_NAME &&
+        strcmp(line->term[0]->text->text, "recurrence") == 0) {
+        return recurrence_read(r->in, r->scratch, r->g, line);
+    }
     if (line->has_block) {
         return graph_reader_refuse(r, line->span, "this line has no block");
     }

@@ -12,7 +12,7 @@
  *   rules of online sums hold (verify_online.c);
  *   there is a result; results have different names; an update is of an inout parameter, of its type, once.
  * Linear in the graph's text. */
-#include "graph/graph.h"
+#include "graph/recurrence.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -501,6 +501,22 @@ static bool verify_gather(Verifier *v, const Node *n)
     return verify_labels(v, &positions);
 }
 
+static bool verify_steps(Verifier *v, const Node *n)
+{
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        if (n->operand[k] >= v->at) {
+            return broken(v, "operand %u does not come before it", k);
+        }
+    }
+    for (uint32_t d = 0; d < n->rank; d++) {
+        if (n->out[d] != (int32_t)d || !dim_eq(n->extent[d], n->shape[d])) {
+            return broken(v, "its labels are not those of its result");
+        }
+    }
+    const char *problem = recurrence_problem(v->g, n);
+    return problem == NULL || broken(v, "%s", problem);
+}
+
 static bool verify_computed(Verifier *v, const Node *n)
 {
     const OpInfo *info = op_info(n->op);
@@ -513,6 +529,9 @@ static bool verify_computed(Verifier *v, const Node *n)
     }
     if (info->kind == OPKIND_GATHER) {
         return verify_gather(v, n);
+    }
+    if (info->kind == OPKIND_STEPS) {
+        return verify_steps(v, n);
     }
     bool contracts = info->kind == OPKIND_CONTRACT, binary = v->g->form == GRAPH_BINARY;
     if (n->onto && !((contracts || n->op == OP_SUM) && binary)) {
@@ -609,6 +628,9 @@ bool graph_verify_at(Ctx *ctx, const Graph *g, const char *stage, const Span *pl
                   verify_required(&v)
             : broken(&v, "the kernel has no name");
     arena_release(&v.scratch);
+    for (uint32_t k = 0; ok && k < g->recurrences.n; k++) {
+        ok = graph_verify(ctx, g->recurrences.at[k]->body, stage);
+    }
     return ok;
 }
 

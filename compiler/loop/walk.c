@@ -437,14 +437,50 @@ static Affine copy_affine(const StmtCopy *c, Affine x, int64_t less)
     Affine out = affine_const(x.base - less);
     for (uint32_t i = 0; i < x.n; i++) {
         VarRef v = x.term[i].var;
-        const AffineTerm term = {affine_is_dim(v) ? v : c->var[v], x.term[i].coef};
+        VarRef to = !affine_is_dim(v) ? c->var[v]
+                    : c->dim == NULL  ? v
+                                      : affine_dim(c->dim[affine_sym(v)]);
+        const AffineTerm term = {to, x.term[i].coef};
         out = affine_add(c->arena, out, 1, (Affine){0, 1, &term});
+    }
+    return out;
+}
+
+static Dim copy_dim(const StmtCopy *c, Dim d)
+{
+    return d.sym < 0 || c->dim == NULL ? d : dim_open(c->dim[d.sym]);
+}
+
+static Range copy_range(const StmtCopy *c, Range r)
+{
+    r.start = copy_affine(c, r.start, 0);
+    r.limit = copy_dim(c, r.limit);
+    return r;
+}
+
+/* A position in the larger buffer. */
+static Affine place_at(const StmtCopy *c, const StmtPlace *p, uint32_t d, const Affine *at)
+{
+    Affine out = affine_add(c->arena, p->plus[d], 1, affine_const(p->at[d].base));
+    for (uint32_t i = 0; i < p->at[d].n; i++) {
+        AffineTerm t = p->at[d].term[i];
+        Affine of =
+            affine_is_dim(t.var) ? affine_var(c->arena, t.var) : copy_affine(c, at[t.var], 0);
+        out = affine_add(c->arena, out, t.coef, of);
     }
     return out;
 }
 
 static const Affine *copy_at(const StmtCopy *c, BufRef buf, const Affine *at)
 {
+    if (c->place != NULL && c->place[buf].at != NULL) {
+        const StmtPlace *p = &c->place[buf];
+        Affine *placed = ARENA_ARRAY(c->arena, p->rank, Affine);
+        for (uint32_t d = 0; d < p->rank; d++) {
+            placed[d] = place_at(c, p, d, at);
+        }
+        return placed;
+    }
     uint32_t rank = c->from->bufs.at[buf].rank;
     Affine *out = rank == 0 ? NULL : ARENA_ARRAY(c->arena, rank, Affine);
     for (uint32_t d = 0; d < rank; d++) {
@@ -466,13 +502,40 @@ static void copy_place(void *user, Expr *e)
     e->buf = c->buf[e->buf];
 }
 
+/* Of a larger buffer: positions of its dimensions, each one of the buffer's or a number of the other kernel. */
+static void copy_gather(const StmtCopy *c, Expr *e)
+{
+    const StmtPlace *p = c->place == NULL ? NULL : &c->place[e->buf];
+    if (p != NULL && p->at != NULL) {
+        const Expr **arg = ARENA_ARRAY(c->arena, p->rank, const Expr *);
+        for (uint32_t d = 0; d < p->rank; d++) {
+            if (p->at[d].n == 1 && !affine_is_dim(p->at[d].term[0].var)) {
+                arg[d] = e->arg[p->at[d].term[0].var];
+                continue;
+            }
+            Affine at = place_at(c, p, d, NULL);
+            Expr *index = ARENA_NEW(c->arena, Expr);
+            *index = (Expr){.kind = EXPR_INDEX,
+                            .dtype = DTYPE_I64,
+                            .at = arena_copy(c->arena, &at, sizeof at)};
+            arg[d] = index;
+        }
+        e->arg = arg;
+        e->n_args = p->rank;
+    }
+    e->buf = c->buf[e->buf];
+}
+
 static const Expr *copy_value(StmtCopy *c, const Expr *value)
 {
     ExprWalk w;
     const Expr *out = expr_with_places(c->arena, value, copy_place, c);
     for (const Expr *x = expr_first(&w, out); x != NULL; x = expr_next(&w)) {
+        Expr *own = (Expr *)(uintptr_t)x; /* a copy of ours */
         if (x->kind == EXPR_OP && x->op == OP_GATHER) {
-            ((Expr *)(uintptr_t)x)->buf = c->buf[x->buf]; /* a copy of ours */
+            copy_gather(c, own);
+        } else if (x->kind == EXPR_EXTENT && c->dim != NULL) {
+            own->dim = c->dim[x->dim];
         }
     }
     return out;
@@ -537,7 +600,7 @@ static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
     switch (s->kind) {
     case STMT_FOR:
         out->var = c->var[s->var];
-        out->range.start = copy_affine(c, s->range.start, 0);
+        out->range = copy_range(c, s->range);
         out->window = copy_window(c, s->window);
         out->body = stmts_copy(c, s->body, s->n_body);
         return out;
@@ -556,7 +619,7 @@ static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
     TileIndex *index = ARENA_ARRAY(c->arena, s->n_index, TileIndex);
     for (uint32_t i = 0; i < s->n_index; i++) {
         index[i] = s->index[i];
-        index[i].range.start = copy_affine(c, s->index[i].range.start, 0);
+        index[i].range = copy_range(c, s->index[i].range);
         index[i].var = c->var[s->index[i].var];
         index[i].window = copy_window(c, s->index[i].window);
     }

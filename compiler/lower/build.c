@@ -394,6 +394,11 @@ static void build_storage(Builder *b, Block *to, NodeRef node, uint32_t scope)
     }
 }
 
+void build_value_storage(Builder *b, Block *to, NodeRef node)
+{
+    build_storage(b, to, node, NEST_NONE);
+}
+
 /* Buffers of `node` that live in the body of loop `scope`. */
 static void build_buffers(Builder *b, Block *to, NodeRef node, uint32_t scope)
 {

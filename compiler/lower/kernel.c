@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels from nests: arguments, the statements of each nest (build.c), results that no node wrote, and the positions that must lie inside. */
+#include "graph/recurrence.h"
 #include "lower/build.h"
 
 static void build_args(Builder *b)
@@ -88,21 +89,44 @@ static void build_late_results(Builder *b, Block *to)
     }
 }
 
-static void build_work(Builder *b)
+typedef struct Work {
+    VEC(struct WorkTerm) list;
+} Work;
+
+/* Of contractions of the graph, each run for all values of `steps`. */
+static void add_work(Builder *b, const Graph *g, const NestValue *values, uint32_t n_steps,
+                     const Dim *steps, Work *work)
 {
-    VEC(struct WorkTerm) work = {0};
-    for (NodeRef n = 0; n < b->g->nodes.n; n++) {
-        const Node *node = graph_node(b->g, n);
-        if (b->nest->values[n].residence == RESIDE_NONE || node->n_operands < 2 ||
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        const Node *node = graph_node(g, n);
+        if ((values != NULL && values[n].residence == RESIDE_NONE) || node->n_operands < 2 ||
             op_info(node->op)->kind != OPKIND_CONTRACT) {
             continue;
         }
-        struct WorkTerm term = {
-            node->n_labels, arena_copy(b->arena, node->extent, node->n_labels * sizeof(Dim))};
-        vec_push(b->arena, &work, term);
+        Dim *factor = ARENA_ARRAY(b->arena, node->n_labels + n_steps, Dim);
+        for (uint32_t l = 0; l < node->n_labels + n_steps; l++) {
+            factor[l] = l < node->n_labels ? node->extent[l] : steps[l - node->n_labels];
+        }
+        struct WorkTerm term = {node->n_labels + n_steps, factor};
+        vec_push(b->arena, &work->list, term);
     }
-    b->k->n_work = work.n;
-    b->k->work = work.at;
+    for (uint32_t k = 0; k < g->recurrences.n && n_steps < RANK_LIMIT; k++) {
+        const Recurrence *r = g->recurrences.at[k];
+        Dim inner[RANK_LIMIT];
+        for (uint32_t i = 0; i < n_steps; i++) {
+            inner[i] = steps[i];
+        }
+        inner[n_steps] = r->extent;
+        add_work(b, r->body, NULL, n_steps + 1, inner, work);
+    }
+}
+
+static void build_work(Builder *b)
+{
+    Work work = {0};
+    add_work(b, b->g, b->nest->values, 0, NULL, &work);
+    b->k->n_work = work.list.n;
+    b->k->work = work.list.at;
 }
 
 static bool has_names(const Graph *g)

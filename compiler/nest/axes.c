@@ -119,7 +119,7 @@ static void break_classes(Classes *c, const Graph *g, uint32_t n_nodes, const No
         members; /* [n]: 1 + last node seen in the class; reused below as a count */
     for (uint32_t k = 0; k < n_nodes; k++) {
         const Node *node = graph_node(g, nodes[k]);
-        bool whole = op_info(node->op)->kind == OPKIND_JOIN; /* no loop makes a part of it */
+        bool whole = node_is_whole(node); /* no loop makes a part of it */
         for (uint32_t l = 0; l < node->n_labels; l++) {
             uint32_t root = find(c, c->first[k] + l);
             if (last[root] == k + 1 || whole) {

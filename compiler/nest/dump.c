@@ -15,6 +15,7 @@
  * A contraction that is added into the place of another says so, and the sum that both are terms of:
  * `%4 into %3 term of %6`, `%4 into result 0 term of %6`. And a contraction's how it is cut inside of its loops (schedule/schedule.h). Several nests stand
  * in blocks of one nest, each after the sizes that it is for. */
+#include "graph/recurrence.h"
 #include "dump/text.h"
 #include "nest/leaves.h"
 
@@ -153,6 +154,13 @@ void nest_dump(const Nest *nest, Text *out)
         text_printf(out, "steps %llu ", (unsigned long long)nest->steps);
     }
     text_put(out, "{\n");
+    for (uint32_t k = 0; k < nest->graph->recurrences.n; k++) {
+        const Recurrence *r = nest->graph->recurrences.at[k];
+        out->indent++;
+        text_printf(out, "recurrence %u%s ", k, r->batch ? " batch" : "");
+        nest_dump(r->nest, out);
+        out->indent--;
+    }
     for (uint32_t k = 0; k < nest->n_sizes; k++) {
         const NestSize *s = &nest->sizes[k];
         out->indent++;

@@ -170,7 +170,7 @@ static void count_node(Counter *c, NodeRef ref, const double *dim, uint32_t take
         count_operands(c, n, label, full, taken);
         return;
     }
-    if (info->kind == OPKIND_JOIN) {
+    if (node_is_whole(n)) {
         count_pieces(c, n);
         return;
     }

@@ -286,6 +286,12 @@ Nest *nest_greedy(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
 Nest *nest_choose(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
                   uint32_t effort);
 
+/* ---- recurrence.c ---- Plans the bodies of the graph's recurrences; with effort 0 without fusion. */
+void nest_recurrences(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
+                      uint32_t effort);
+/* Is the nest of a body one loop, of which each position has its states to itself? */
+bool nest_is_batch(const Nest *nest);
+
 /* ---- parallel.c ---- */
 /* Is the loop one of a sliced contraction, which all its trees have, to have little in memory at once? */
 bool nest_is_slice(const Graph *g, const NestAxis *axis);

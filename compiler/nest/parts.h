@@ -123,6 +123,12 @@ typedef struct Tree {
 void tree_loop(Arena *arena, Tree *t, uint32_t depth, NestAxis axis, int64_t tile);
 void tree_leaf(Arena *arena, Tree *t, uint32_t depth, NodeRef node, bool again);
 /* A copy with `n` loops around leaf `k`, which stands in none: over labels of its node, in tiles, outermost first. */
+/* ---- recurrence.c ---- Adds what the steps of recurrences take. */
+void price_add_steps(const Nest *nest, NestCost *cost);
+
+/* The nest that the tree is, placed and priced. */
+Nest *nest_of_tree(Ctx *ctx, Arena *arena, const NestFacts *facts, const Machine *machine,
+                   const Tree *tree);
 Tree tree_around(Arena *arena, const Graph *g, const Tree *from, uint32_t k, uint32_t n,
                  const int32_t *label, const int64_t *tile);
 /* Items with links, axes that are equal shared; values are not set. */

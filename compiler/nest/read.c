@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads what dump.c prints. Form is checked here, meaning by nest_verify. */
+#include "graph/recurrence.h"
 #include <string.h>
 
 #include "dump/text.h"
@@ -377,8 +378,61 @@ static bool read_steps(Ctx *ctx, const DumpLine *line, Nest *nest)
     return true;
 }
 
-Nest *nest_read(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *line)
+/* `recurrence 0 batch nest {`: the nest of a recurrence's body, to the recurrence. */
+static bool read_recurrence(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *line)
 {
+    Cursor c = cursor_line(ctx, line);
+    (void)cursor_take(&c, TERM_NAME, "recurrence");
+    const Term *number = cursor_expect(&c, TERM_INT, NULL, "the number of a recurrence");
+    if (number == NULL) {
+        return false;
+    }
+    if (number->value < 0 || number->value >= g->recurrences.n) {
+        diag_error(&ctx->diags, E_DUMP, number->span, "there is no such recurrence");
+        return false;
+    }
+    Recurrence *r = g->recurrences.at[number->value];
+    r->batch = cursor_take(&c, TERM_NAME, "batch");
+    r->nest = cursor_expect(&c, TERM_NAME, "nest", "'nest'") == NULL
+                  ? NULL
+                  : nest_read(ctx, arena, r->body, line);
+    return r->nest != NULL;
+}
+
+/* The nests of bodies, and the line without them. */
+static bool read_recurrences(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *line,
+                             DumpLine *rest)
+{
+    DumpLine **body = ARENA_ARRAY(arena, line->n_body, DumpLine *);
+    *rest = *line;
+    rest->body = body;
+    rest->n_body = 0;
+    for (uint32_t k = 0; k < line->n_body; k++) {
+        DumpLine *l = line->body[k];
+        bool nest = l->n > 0 && l->term[0]->kind == TERM_NAME &&
+                    strcmp(l->term[0]->text->text, "recurrence") == 0;
+        if (nest && !read_recurrence(ctx, arena, g, l)) {
+            return false;
+        }
+        if (!nest) {
+            body[rest->n_body++] = l;
+        }
+    }
+    for (uint32_t k = 0; k < g->recurrences.n; k++) {
+        if (g->recurrences.at[k]->nest == NULL) {
+            diag_error(&ctx->diags, E_DUMP, line->span, "recurrence %u has no nest", k);
+            return false;
+        }
+    }
+    return true;
+}
+
+Nest *nest_read(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *all)
+{
+    DumpLine rest, *line = &rest;
+    if (!read_recurrences(ctx, arena, g, all, &rest)) {
+        return NULL;
+    }
     bool several = line->n_body > 0 && line->body[0]->n > 0 &&
                    line->body[0]->term[0]->kind == TERM_NAME &&
                    strcmp(line->body[0]->term[0]->text->text, "when") == 0;

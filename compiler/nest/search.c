@@ -657,6 +657,13 @@ static Nest *placed_nest(const void *with, const Tree *tree)
     return nest;
 }
 
+Nest *nest_of_tree(Ctx *ctx, Arena *arena, const NestFacts *facts, const Machine *machine,
+                   const Tree *tree)
+{
+    const Made with = {ctx, arena, facts, machine};
+    return placed_nest(&with, tree);
+}
+
 static Nest *make_nest(Ctx *ctx, Arena *arena, const NestFacts *facts, const Machine *machine,
                        const Tree *tree)
 {

@@ -109,7 +109,7 @@ void node_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef
                UseList *out)
 {
     const Node *node = graph_node(g, n);
-    bool joins = op_info(node->op)->kind == OPKIND_JOIN;
+    bool joins = node_is_whole(node);
     for (uint32_t k = skips_first(g, node) ? 1 : 0; k < node->n_operands; k++) {
         bool apart = node_reads_apart(g, node, k);
         bool whole = joins || (node->op == OP_GATHER && k == 0);

@@ -786,6 +786,7 @@ bool nest_verify(Ctx *ctx, const Nest *nest, const char *stage)
     if (!ok) {
         diag_error(&ctx->diags, E_DUMP, nest->graph->span, "%s: %s", stage, problem);
     }
+    ok = ok && nest_recurrences_hold(ctx, nest, stage);
     for (uint32_t k = 0; ok && k < nest_count(nest);
          k++) { /* a block of a kernel around each */
         ok = verify_one(ctx, nest_at(nest, k), stage, NEST_DEPTH - (nest->n_sizes > 0 ? 1 : 0));

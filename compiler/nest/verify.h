@@ -20,6 +20,9 @@ const char *nest_schedule_problem(Arena *arena, const Nest *nest, const UseList 
 const char *nest_halo_problem(Arena *arena, const Nest *nest, const UseList *uses,
                               uint32_t item);
 
+/* verify_recurrence.c; false after a report. */
+bool nest_recurrences_hold(Ctx *ctx, const Nest *nest, const char *stage);
+
 /* verify_sizes.c: what is wrong with the sizes that several nests are for, or null. */
 const char *nest_sizes_problem(const Nest *nest);
 /* Says that loop `k` does not cut the tile of `around`, a loop over the same axis around it. */

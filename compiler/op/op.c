@@ -19,6 +19,8 @@ static const OpInfo op_table[OP_COUNT] = {
             .level = LEVEL_CALL,                                                               \
             .c = "",                                                                           \
             .nki = ""},
+#define STEPS(id, name_)                                                                       \
+    [id] = {.name = name_, .kind = OPKIND_STEPS, .arity = ARITY_ANY, .rule = RULE_ANY},
 #define MAP(id, name_, arity_, rule_, symbol_, level_, literal_, sign_, folds_, lanes_, value, \
             c_, nki_)                                                                          \
     [id] = {.name = name_,                                                                     \
@@ -45,6 +47,7 @@ static const OpInfo op_table[OP_COUNT] = {
 #undef VIEW
 #undef JOIN
 #undef GATHER
+#undef STEPS
 #undef MAP
 #undef FOLD
 };

@@ -11,6 +11,7 @@ typedef enum Op {
 #define VIEW(id, ...)   id,
 #define JOIN(id, ...)   id,
 #define GATHER(id, ...) id,
+#define STEPS(id, ...)  id,
 #define MAP(id, ...)    id,
 #define FOLD(id, ...)   id,
 #include "op/ops.def"
@@ -18,6 +19,7 @@ typedef enum Op {
 #undef VIEW
 #undef JOIN
 #undef GATHER
+#undef STEPS
 #undef MAP
 #undef FOLD
     OP_COUNT
@@ -28,6 +30,7 @@ typedef enum OpKind {
     OPKIND_VIEW,
     OPKIND_JOIN,
     OPKIND_GATHER,
+    OPKIND_STEPS,
     OPKIND_CONTRACT,
     OPKIND_MAP,
     OPKIND_REDUCE

@@ -177,6 +177,7 @@ static int no_value(void)
 #define VIEW(...)
 #define JOIN(...)
 #define GATHER(...)
+#define STEPS(...)
 #define FOLD(...)
 #define MAP(id, name, arity, rule, symbol, level, literal, sign, folds, lanes, value, ...)     \
     static Number value_of_##id(DType out, uint32_t n, const Number *arg)                      \
@@ -194,6 +195,7 @@ static Number (*const values[OP_COUNT])(DType, uint32_t, const Number *) = {
 #undef VIEW
 #undef JOIN
 #undef GATHER
+#undef STEPS
 #undef FOLD
 #undef MAP
 

@@ -19,7 +19,8 @@ static void name_pass_on(Graph *to, NodeRef r, const NodeSpec *s)
 
 static Verdict rules_apply(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
-    for (uint32_t k = 0; s->at == NULL && k < r->n_rules; k++) {
+    bool whole = s->at != NULL || s->op == OP_STEPS; /* they read operands as they are */
+    for (uint32_t k = 0; !whole && k < r->n_rules; k++) {
         if (r->rules[k].op == s->op || r->rules[k].op == OP_COUNT) {
             Verdict v = r->rules[k].apply(r, s, done);
             if (v != RULE_NO) {

@@ -1,0 +1,731 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recurrences in the text of a kernel: statements that read what they assign at other positions of one index, the step.
+ *
+ *     h[-1,n] = h0[n];                         a state before the first step, or h[0,n] = ..
+ *     h[t,n] = a[t,n] * h[t - 1,n] + b[t,n];   a step
+ *
+ * They are found before anything has a meaning, by names alone, and the body is written anew: what is given before the steps, and what a
+ * step reads of those before, are values of their own without the step's index,
+ *
+ *     `h[-1]`[n] = h0[n];
+ *     h[t,n] = a[t,n] * `h[t - 1]`[n] + b[t,n];
+ *
+ * so that all rules of statements hold for them. The statements of a recurrence stand one behind the other, from the first that reads a
+ * value before its own statement to the last that such a value is of; those between that have nothing to do with it are no part of it. */
+#include <string.h>
+
+#include "front/check_parts.h"
+
+static const AstNode *node(const Kern *k, AstId id)
+{
+    return ast_node(&k->c->program->ast, id);
+}
+
+/* ---- positions ---- */
+
+/* `t`, of `t` or `t < n`; null: it is no index alone. */
+Sym steps_index_alone(const Kern *k, AstId id)
+{
+    const AstNode *n = node(k, id);
+    return n->kind == AST_NAME ? n->name
+           : n->kind == AST_COMPARE && n->op == OP_LT && node(k, n->child[0])->kind == AST_NAME
+               ? node(k, n->child[0])->name
+               : NULL;
+}
+
+/* `t - 2`: the name, and the number behind it. */
+static Sym shifted_name(const Kern *k, AstId id, int64_t *by)
+{
+    const AstNode *n = node(k, id);
+    if (n->kind != AST_CHAIN || n->n != 2 || (n->op != OP_ADD && n->op != OP_SUB)) {
+        return NULL;
+    }
+    const AstNode *x = node(k, n->child[0]), *y = node(k, n->child[1]);
+    if (x->kind != AST_NAME || y->kind != AST_INT || y->value.i > STEPS_MOST) {
+        return NULL;
+    }
+    *by = n->link[1] == OP_SUB ? -y->value.i : y->value.i;
+    return x->name;
+}
+
+/* `-1`, `0`, or behind the end `n`, `n + 1`, `n - 1`. */
+static bool given_position(const Kern *k, AstId id, bool backward, int64_t *at)
+{
+    const AstNode *n = node(k, id);
+    if (!backward) {
+        bool negative = n->kind == AST_UNARY && n->op == OP_NEG;
+        const AstNode *number = negative ? node(k, n->child[0]) : n;
+        *at = number->kind == AST_INT ? (negative ? -number->value.i : number->value.i) : 0;
+        return number->kind == AST_INT && number->value.i <= STEPS_MOST;
+    }
+    int64_t by = 0;
+    Sym name = n->kind == AST_NAME ? n->name : shifted_name(k, id, &by);
+    *at = -by - 1; /* as before the first step: -1 is the first position behind the last */
+    return name != NULL;
+}
+
+static const AstNode *left_of(const Kern *k, uint32_t statement)
+{
+    const AstNode *s = node(k, k->body->child[statement]);
+    const AstNode *left =
+        s->kind == AST_ASSIGN && s->op == OP_COPY ? node(k, s->child[0]) : NULL;
+    return left != NULL && left->kind == AST_INDEXED ? left : NULL;
+}
+
+static bool left_is_plain(const Kern *k, const AstNode *left)
+{
+    bool plain = true;
+    for (uint32_t a = 1; a < left->n && plain; a++) {
+        plain = steps_index_alone(k, left->child[a]) != NULL;
+    }
+    return plain;
+}
+
+/* The dimension of the left side that the name is the index of; the number of its children if it is none. */
+static uint32_t left_index_of(const Kern *k, const AstNode *left, Sym name)
+{
+    uint32_t a = 1;
+    while (a < left->n && steps_index_alone(k, left->child[a]) != name) {
+        a++;
+    }
+    return a;
+}
+
+static bool has_name(const Kern *k, AstId id, Sym name)
+{
+    const AstNode *n = node(k, id);
+    bool found = n->kind == AST_NAME && n->name == name;
+    for (uint32_t c = 0; c < n->n && !found; c++) {
+        found = has_name(k, n->child[c], name);
+    }
+    return found;
+}
+
+/* ---- finding them ---- */
+
+StepsName *steps_named(Kern *k, Sym name)
+{
+    uint32_t at = 0;
+    bool known = k->steps_of.arena != NULL && map_get(&k->steps_of, name->id, &at);
+    return known ? &k->steps_names.at[at] : NULL;
+}
+
+/* The statement that assigns the name at indices alone, from `from` on; behind the end: none. */
+static uint32_t step_statement(Kern *k, Sym name, uint32_t from)
+{
+    for (; from < k->body->n; from++) {
+        const AstNode *left = left_of(k, from);
+        if (left != NULL && left->name == name && left_is_plain(k, left)) {
+            break;
+        }
+    }
+    return from;
+}
+
+/* `x[n] = ..` of a dim n, which no index on the right is called: the state behind the last step. */
+static bool is_behind_end(Kern *k, uint32_t statement, uint32_t axis)
+{
+    const AstNode *left = left_of(k, statement);
+    Sym name = steps_index_alone(k, left->child[axis]);
+    return node(k, left->child[axis])->kind == AST_NAME && name != NULL && dim_known(k, name) &&
+           !has_name(k, node(k, k->body->child[statement])->child[1], name);
+}
+
+/* Statement `s` reads the value at the position `name + by` along an axis: is it a value of a recurrence, whose own statement does
+ * not come before? */
+static void note_read(Kern *k, uint32_t s, const AstNode *read, uint32_t axis, int64_t by)
+{
+    uint32_t of = step_statement(k, read->name, 0), known = 0;
+    bool backward = by > 0;
+    if (backward && of < k->body->n && of < s && left_of(k, of)->n == read->n &&
+        is_behind_end(k, of, axis)) {
+        of = step_statement(k, read->name, of + 1);
+    }
+    bool old = map_get(&k->value_by_name, read->name->id, &known) &&
+               k->k->values.at[known].kind == VALUE_PARAM; /* it has a value already */
+    if (of == k->body->n || of < s || left_of(k, of)->n != read->n || by == 0 || old) {
+        return;
+    }
+    StepsName *before = steps_named(k, read->name);
+    if (before != NULL) {
+        before->mixed = before->mixed || before->axis != axis || before->backward != backward;
+        before->first = s < before->first ? s : before->first;
+        return;
+    }
+    StepsName fresh = {.name = read->name,
+                       .axis = axis,
+                       .backward = backward,
+                       .first = s,
+                       .statement = of,
+                       .at = read->span};
+    map_put(&k->steps_of, read->name->id, k->steps_names.n);
+    vec_push(k->c->arena, &k->steps_names, fresh);
+}
+
+static void scan_reads(Kern *k, uint32_t s, AstId id)
+{
+    const AstNode n = *node(k, id);
+    for (uint32_t c = 0; c < n.n; c++) {
+        int64_t by = 0;
+        Sym name = n.kind == AST_INDEXED && c > 0 ? shifted_name(k, n.child[c], &by) : NULL;
+        if (name != NULL && left_index_of(k, left_of(k, s), name) < left_of(k, s)->n) {
+            note_read(k, s, &n, c, by);
+        }
+        scan_reads(k, s, n.child[c]);
+    }
+}
+
+/* Which statement gives the value where no step does. */
+static void find_given(Kern *k, StepsName *v)
+{
+    for (uint32_t s = 0; s < k->body->n; s++) {
+        const AstNode *left = left_of(k, s);
+        int64_t at = 0;
+        if (left == NULL || left->name != v->name || s == v->statement || v->axis >= left->n ||
+            v->n_given == 2 * STEPS_MOST ||
+            !given_position(k, left->child[v->axis], v->backward, &at)) {
+            continue;
+        }
+        v->given[v->n_given++] = (StepsGiven){.at = at, .statement = s};
+    }
+}
+
+/* ---- statements that belong together ---- */
+
+/* Does it read the value at a number of steps from the index `name`? */
+static bool reads_steps(Kern *k, AstId id, const StepsName *v, const AstNode *left, Sym *name)
+{
+    const AstNode n = *node(k, id);
+    int64_t by = 0;
+    if (n.kind == AST_INDEXED && n.name == v->name && v->axis < n.n) {
+        Sym shifted = shifted_name(k, n.child[v->axis], &by);
+        if (shifted != NULL && left_index_of(k, left, shifted) < left->n &&
+            (by > 0) == v->backward) {
+            *name = shifted;
+            return true;
+        }
+    }
+    bool found = false;
+    for (uint32_t c = 0; c < n.n && !found; c++) {
+        found = reads_steps(k, n.child[c], v, left, name);
+    }
+    return found;
+}
+
+/* Does it read the value of this very step, or of another position? */
+static bool reads_value(Kern *k, AstId id, Sym value, uint32_t axis, const AstNode *left,
+                        Sym *name)
+{
+    const AstNode n = *node(k, id);
+    if (n.kind == AST_INDEXED && n.name == value && axis < n.n) {
+        Sym index = steps_index_alone(k, n.child[axis]);
+        if (index != NULL && left_index_of(k, left, index) < left->n) {
+            *name = index;
+            return true;
+        }
+    }
+    bool found = false;
+    for (uint32_t c = 0; c < n.n && !found; c++) {
+        found = reads_value(k, n.child[c], value, axis, left, name);
+    }
+    return found;
+}
+
+static void join_groups(Kern *k)
+{
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        for (uint32_t x = 0; x < k->steps_groups.n; x++) {
+            for (uint32_t y = x + 1; y < k->steps_groups.n; y++) {
+                StepsGroup *a = &k->steps_groups.at[x], *b = &k->steps_groups.at[y];
+                if (a->first <= b->last && b->first <= a->last) {
+                    a->first = a->first < b->first ? a->first : b->first;
+                    a->last = a->last > b->last ? a->last : b->last;
+                    *b = k->steps_groups.at[--k->steps_groups.n];
+                    changed = true;
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/* A statement behind a recurrence that reads a state of it before the first step is a part of it. */
+static bool reach_further(Kern *k, StepsGroup *g)
+{
+    bool grown = false;
+    for (uint32_t s = g->last + 1; s < k->body->n; s++) {
+        const AstNode *left = left_of(k, s);
+        for (uint32_t v = 0; left != NULL && left_is_plain(k, left) && v < k->steps_names.n;
+             v++) {
+            StepsName *of = &k->steps_names.at[v];
+            Sym name = NULL;
+            bool inside = of->statement >= g->first && of->statement <= g->last;
+            bool before = of->n_given > 0 && of->given[0].at < 0;
+            if (inside && before &&
+                reads_steps(k, node(k, k->body->child[s])->child[1], of, left, &name)) {
+                g->last = s;
+                grown = true;
+                break;
+            }
+        }
+    }
+    return grown;
+}
+
+static void find_groups(Kern *k)
+{
+    for (uint32_t v = 0; v < k->steps_names.n; v++) {
+        StepsName *of = &k->steps_names.at[v];
+        StepsGroup fresh = {.first = of->first, .last = of->statement};
+        find_given(k, of);
+        vec_push(k->c->arena, &k->steps_groups, fresh);
+    }
+    bool grown = true;
+    while (grown) {
+        join_groups(k);
+        grown = false;
+        for (uint32_t g = 0; g < k->steps_groups.n; g++) {
+            grown = reach_further(k, &k->steps_groups.at[g]) || grown;
+        }
+    }
+}
+
+/* ---- the index of each statement ---- */
+
+static void refuse_two(Kern *k, Span at, const char *x, const char *y)
+{
+    Diagnostic *d =
+        diag_error(&k->c->ctx->diags, E_RECURRENCE, at,
+                   "recurrence along '%s', and along '%s' too: one index is the step", x, y);
+    diag_help(d, "of two indices one may be the step, the other one is summed or shifted");
+}
+
+StepsMember *steps_member(StepsGroup *g, uint32_t statement)
+{
+    for (uint32_t m = 0; m < g->members.n; m++) {
+        if (g->members.at[m].statement == statement) {
+            return &g->members.at[m];
+        }
+    }
+    return NULL;
+}
+
+/* Which index of the statement is the step, as far as is known now; null: none. */
+static Sym step_of(Kern *k, StepsGroup *g, uint32_t s, const AstNode *left, bool *two)
+{
+    AstId right = node(k, k->body->child[s])->child[1];
+    Sym found = NULL, name = NULL;
+    for (uint32_t v = 0; v < k->steps_names.n; v++) {
+        StepsName *of = &k->steps_names.at[v];
+        if (of->statement < g->first || of->statement > g->last) {
+            continue;
+        }
+        if (of->statement == s) {
+            name = steps_index_alone(k, left->child[of->axis]);
+        } else if (!reads_steps(k, right, of, left, &name)) {
+            continue;
+        }
+        *two = *two || (found != NULL && found != name);
+        found = name;
+    }
+    for (uint32_t m = 0; m < g->members.n && found == NULL; m++) {
+        const StepsMember *of = &g->members.at[m];
+        if (of->statement < s && reads_value(k, right, of->name, of->axis, left, &name)) {
+            found = name;
+        }
+    }
+    return found;
+}
+
+static void find_members(Kern *k, StepsGroup *g)
+{
+    bool grown = true;
+    while (grown) {
+        grown = false;
+        for (uint32_t s = g->first; s <= g->last; s++) {
+            const AstNode *left = left_of(k, s);
+            bool two = false;
+            if (left == NULL || !left_is_plain(k, left) || steps_member(g, s) != NULL) {
+                continue;
+            }
+            Sym name = step_of(k, g, s, left, &two);
+            if (two) {
+                refuse_two(k, left->span, name->text, "another");
+                k->steps_wrong = true;
+            }
+            if (name != NULL) {
+                StepsMember m = {.name = left->name,
+                                 .axis = left_index_of(k, left, name),
+                                 .index = name,
+                                 .statement = s};
+                vec_push(k->c->arena, &g->members, m);
+                grown = true;
+            }
+        }
+    }
+}
+
+/* Values of steps that no step reads back may be given at first positions too. */
+static void name_members(Kern *k, StepsGroup *g)
+{
+    bool backward = false;
+    for (uint32_t v = 0; v < k->steps_names.n; v++) {
+        const StepsName *of = &k->steps_names.at[v];
+        backward =
+            backward || (of->backward && of->statement >= g->first && of->statement <= g->last);
+    }
+    for (uint32_t m = 0; m < g->members.n; m++) {
+        const StepsMember *of = &g->members.at[m];
+        StepsName fresh = {.name = of->name,
+                           .axis = of->axis,
+                           .backward = backward,
+                           .first = of->statement,
+                           .statement = of->statement,
+                           .at = left_of(k, of->statement)->span};
+        find_given(k, &fresh);
+        if (steps_named(k, of->name) == NULL && fresh.n_given > 0) {
+            map_put(&k->steps_of, of->name->id, k->steps_names.n);
+            vec_push(k->c->arena, &k->steps_names, fresh);
+        }
+    }
+}
+
+/* ---- what was found, checked ---- */
+
+static void missing_state(Kern *k, const StepsName *v, int64_t at)
+{
+    const StepsGroup *g = NULL;
+    for (uint32_t i = 0; i < k->steps_groups.n; i++) {
+        const StepsGroup *x = &k->steps_groups.at[i];
+        g = v->statement >= x->first && v->statement <= x->last ? x : g;
+    }
+    const StepsMember *m = g == NULL ? NULL : steps_member((StepsGroup *)g, v->statement);
+    const char *index = m == NULL ? "the step" : m->index->text;
+    Diagnostic *d;
+    if (v->backward) {
+        d = diag_error(&k->c->ctx->diags, E_RECURRENCE, v->at,
+                       "recurrence along '%s': '%s' is read %lld behind the last position, and "
+                       "is not given there",
+                       index, v->name->text, (long long)-at);
+        diag_help(d, "begin with a statement for it, of the dim of '%s': %s[n%s, ...] = ...",
+                  index, v->name->text, at == -1 ? "" : " + 1");
+    } else {
+        d = diag_error(&k->c->ctx->diags, E_RECURRENCE, v->at,
+                       "recurrence along '%s': %s[%lld] is read at %s = %lld and never given",
+                       index, v->name->text, (long long)at, index, 0LL);
+        diag_help(d,
+                  "%s[-1] = ... is the state before the first step, or %s[0] = ... gives the "
+                  "first position",
+                  v->name->text, v->name->text);
+    }
+    k->steps_wrong = true;
+}
+
+const StepsGiven *steps_given_at(const StepsName *v, int64_t at)
+{
+    for (uint32_t i = 0; i < v->n_given; i++) {
+        if (v->given[i].at == at) {
+            return &v->given[i];
+        }
+    }
+    return NULL;
+}
+
+/* Positions that are given: before the first step, as many as steps reach back, or from the first position on. */
+static bool check_given(Kern *k, StepsName *v)
+{
+    int64_t least = 0, most = -1;
+    for (uint32_t i = 0; i < v->n_given; i++) {
+        least = v->given[i].at < least ? v->given[i].at : least;
+        most = v->given[i].at > most ? v->given[i].at : most;
+    }
+    if (least < 0 && most >= 0) {
+        diag_error(&k->c->ctx->diags, E_RECURRENCE, v->at,
+                   "recurrence of '%s': positions are given before the first step or at the "
+                   "first positions, not both",
+                   v->name->text);
+        return false;
+    }
+    v->n_first = (uint32_t)(most + 1);
+    for (int64_t at = v->n_first > 0 ? 0 : -(int64_t)v->n_lags;
+         at < (v->n_first > 0 ? (int64_t)v->n_first : 0); at++) {
+        if (steps_given_at(v, at) == NULL) {
+            missing_state(k, v, at);
+            return false;
+        }
+    }
+    if (v->n_first > 0 && v->n_first < v->n_lags) {
+        missing_state(k, v, (int64_t)v->n_first - v->n_lags);
+        return false;
+    }
+    return true;
+}
+
+/* ---- the body anew ---- */
+
+static Sym hidden_name(Kern *k, Sym name, const char *where)
+{
+    return sym_cstr(&k->c->ctx->syms, str_format(k->c->arena, "%s[%s]", name->text, where));
+}
+
+static AstId copy_node(Kern *k, const AstNode *n, const AstId *child, uint32_t n_child,
+                       Sym name)
+{
+    Ast *tree = &k->c->program->ast;
+    AstId id = ast_new(k->c->ctx, tree, n->kind, n->span, name, n->at, child, n_child);
+    AstNode *to = &tree->nodes.at[id];
+    if (to->kind == n->kind) {
+        to->op = n->op;
+        to->flag = n->flag;
+        to->value = n->value;
+        to->link = n->link;
+    }
+    return id;
+}
+
+/* `x[a, b]` without its dimension `axis`, of another value. */
+static AstId without_axis(Kern *k, const AstNode *n, uint32_t axis, Sym name)
+{
+    AstId child[RANK_LIMIT + 1];
+    uint32_t count = 0;
+    const AstNode *base = node(k, n->child[0]);
+    child[count++] = copy_node(k, base, base->child, base->n, name);
+    for (uint32_t a = 1; a < n->n && count <= RANK_LIMIT; a++) {
+        if (a != axis) {
+            child[count++] = n->child[a];
+        }
+    }
+    if (count == 1) {
+        return child[0];
+    }
+    return copy_node(k, n, child, count, name);
+}
+
+typedef struct Rewrite {
+    Kern *k;
+    StepsGroup *g;
+    uint32_t statement;
+    Sym index;
+} Rewrite;
+
+/* What of the value is read, if it is one of the recurrence; else null. */
+static StepsName *name_in(const Rewrite *w, Sym name)
+{
+    StepsName *v = steps_named(w->k, name);
+    return v != NULL && v->statement >= w->g->first && v->statement <= w->g->last ? v : NULL;
+}
+
+static AstId rewrite(Rewrite *w, AstId id)
+{
+    const AstNode n = *node(w->k, id);
+    StepsName *v = n.kind == AST_INDEXED ? name_in(w, n.name) : NULL;
+    if (v != NULL && v->axis < n.n) {
+        int64_t by = 0;
+        Sym name = shifted_name(w->k, n.child[v->axis], &by);
+        bool step = name == w->index && (by > 0) == v->backward && by != 0;
+        bool same = steps_index_alone(w->k, n.child[v->axis]) == w->index &&
+                    v->statement < w->statement;
+        if (!step && !same) {
+            Diagnostic *d = diag_error(
+                &w->k->c->ctx->diags, E_RECURRENCE, n.span,
+                "recurrence along '%s': a step reads '%s' at %s", w->index->text, n.name->text,
+                v->statement >= w->statement &&
+                        steps_index_alone(w->k, n.child[v->axis]) == w->index
+                    ? "its own position before it is computed"
+                    : "other positions than a number of steps before");
+            diag_help(d, "%s[%s %c 1] is what the step before has left", n.name->text,
+                      w->index->text, v->backward ? '+' : '-');
+            w->k->steps_wrong = true;
+            return id;
+        }
+        if (step) {
+            uint32_t lag = (uint32_t)(by < 0 ? -by : by);
+            v->n_lags = lag > v->n_lags ? lag : v->n_lags;
+            v->read[lag - 1] = true;
+            Sym hidden = hidden_name(
+                w->k, n.name, str_format(w->k->c->arena, "step%c%u", by < 0 ? '-' : '+', lag));
+            v->prior[lag - 1] = hidden;
+            return without_axis(w->k, &n, v->axis, hidden);
+        }
+    }
+    AstId few[16], *child = n.n <= 16 ? few : ARENA_ARRAY(w->k->c->arena, n.n, AstId);
+    bool changed = false;
+    for (uint32_t c = 0; c < n.n; c++) {
+        child[c] = rewrite(w, n.child[c]);
+        changed = changed || child[c] != n.child[c];
+    }
+    return changed ? copy_node(w->k, &n, child, n.n, n.name) : id;
+}
+
+static void rewrite_group(Kern *k, StepsGroup *g, AstId *statement)
+{
+    for (uint32_t m = 0; m < g->members.n; m++) {
+        const StepsMember *of = &g->members.at[m];
+        const AstNode s = *node(k, k->body->child[of->statement]);
+        Rewrite w = {k, g, of->statement, of->index};
+        AstId right = rewrite(&w, s.child[1]);
+        if (right != s.child[1]) {
+            AstId child[3] = {s.child[0], right, s.n > 2 ? s.child[2] : 0};
+            statement[of->statement] = copy_node(k, &s, child, s.n, s.name);
+        }
+    }
+}
+
+/* As it stands in the program. */
+static const char *written(Kern *k, AstId id)
+{
+    Span at = node(k, id)->span;
+    Str text = source_get(&k->c->ctx->sources, at.source)->text;
+    return str_dup(k->c->arena, (Str){text.at + at.lo, at.hi - at.lo});
+}
+
+static bool is_literal(const Kern *k, AstId id)
+{
+    const AstNode *n = node(k, id);
+    bool signed_one = n->kind == AST_UNARY && n->op == OP_NEG;
+    AstKind kind = signed_one ? node(k, n->child[0])->kind : n->kind;
+    return kind == AST_INT || kind == AST_FLOAT || kind == AST_NAME;
+}
+
+/* What is given by a number has the type of what else is given: that comes first. */
+static void order_given(Kern *k, StepsName *v, AstId *statement)
+{
+    uint32_t typed = 0;
+    while (typed < v->n_given &&
+           is_literal(k, node(k, k->body->child[v->given[typed].statement])->child[1])) {
+        typed++;
+    }
+    if (typed == 0 || typed == v->n_given) {
+        return;
+    }
+    uint32_t a = v->given[0].statement, b = v->given[typed].statement;
+    AstId first = k->body->child[a];
+    k->body->child[a] = statement[a] = k->body->child[b];
+    k->body->child[b] = statement[b] = first;
+    v->given[0].statement = b;
+    v->given[typed].statement = a;
+}
+
+static void rewrite_given(Kern *k, StepsName *v, AstId *statement)
+{
+    for (uint32_t i = 0; i < v->n_given; i++) {
+        StepsGiven *g = &v->given[i];
+        const AstNode s = *node(k, k->body->child[g->statement]);
+        const AstNode left = *node(k, s.child[0]);
+        g->text = written(k, left.child[v->axis]);
+        g->name = hidden_name(k, v->name, g->text);
+        const AstNode *own = node(k, k->body->child[v->statement]);
+        AstId type = s.n > 2 ? s.child[2] : own->n > 2 ? own->child[2] : 0;
+        AstId child[3] = {without_axis(k, &left, v->axis, g->name), s.child[1], type};
+        statement[g->statement] = copy_node(k, &s, child, type != 0 ? 3 : 2, s.name);
+    }
+}
+
+bool steps_scan(Kern *k, AstNode *body)
+{
+    map_init(&k->steps_of, k->c->arena);
+    for (uint32_t s = 0; s < body->n; s++) {
+        const AstNode *left = left_of(k, s);
+        if (left != NULL && left_is_plain(k, left)) {
+            scan_reads(k, s, node(k, body->child[s])->child[1]);
+        }
+    }
+    if (k->steps_names.n == 0) {
+        return true;
+    }
+    AstId *statement = ARENA_ARRAY(k->c->arena, body->n, AstId);
+    memcpy(statement, body->child, body->n * sizeof *statement);
+    find_groups(k);
+    for (uint32_t v = 0; v < k->steps_names.n; v++) {
+        const StepsName *of = &k->steps_names.at[v];
+        if (of->mixed) {
+            diag_error(&k->c->ctx->diags, E_RECURRENCE, of->at,
+                       "recurrence of '%s': it is read before and behind a step, or along two "
+                       "indices",
+                       of->name->text);
+            k->steps_wrong = true;
+        }
+    }
+    for (uint32_t g = 0; g < k->steps_groups.n && !k->steps_wrong; g++) {
+        find_members(k, &k->steps_groups.at[g]);
+        name_members(k, &k->steps_groups.at[g]);
+    }
+    for (uint32_t g = 0; g < k->steps_groups.n && !k->steps_wrong; g++) {
+        rewrite_group(k, &k->steps_groups.at[g], statement);
+    }
+    for (uint32_t v = 0; v < k->steps_names.n && !k->steps_wrong; v++) {
+        if (check_given(k, &k->steps_names.at[v])) {
+            order_given(k, &k->steps_names.at[v], statement);
+            rewrite_given(k, &k->steps_names.at[v], statement);
+        } else {
+            k->steps_wrong = true;
+        }
+    }
+    body->child = statement;
+    return !k->steps_wrong;
+}
+
+/* ---- what looks like one ---- */
+
+/* The index along which the expression reads, at other positions, what stands on the left. */
+static Sym moved_index(Kern *k, const AstNode *left, AstId id, Span *at)
+{
+    const AstNode *n = node(k, id);
+    Sym found = NULL;
+    if (n->kind == AST_INDEXED && n->name == left->name && n->n == left->n) {
+        for (uint32_t a = 1; a < n->n && found == NULL; a++) {
+            int64_t by = 0, other = 0;
+            Sym x = steps_index_alone(k, left->child[a]), y = steps_index_alone(k, n->child[a]);
+            x = x != NULL ? x : shifted_name(k, left->child[a], &by);
+            y = y != NULL ? y : shifted_name(k, n->child[a], &other);
+            bool same = x == y && by == other;
+            found = x != NULL && !same && has_name(k, n->child[a], x) ? x : NULL;
+        }
+        *at = n->span;
+    }
+    for (uint32_t c = 0; c < n->n && found == NULL; c++) {
+        found = moved_index(k, left, n->child[c], at);
+    }
+    return found;
+}
+
+bool recurrence_reported(Kern *k, Sym name, Span at)
+{
+    const AstNode *s = k->body != NULL && k->statement < k->body->n
+                           ? node(k, k->body->child[k->statement])
+                           : NULL;
+    const AstNode *left = s != NULL && s->kind == AST_ASSIGN ? node(k, s->child[0]) : NULL;
+    Span read = at;
+    Sym index = left != NULL && left->kind == AST_INDEXED && left->name == name
+                    ? moved_index(k, left, s->child[1], &read)
+                    : NULL;
+    if (index == NULL) {
+        return false;
+    }
+    Diagnostic *d = diag_error(&k->c->ctx->diags, E_RECURRENCE, read,
+                               "recurrence along '%s': '%s' is read at positions that are no "
+                               "number of steps before",
+                               index->text, name->text);
+    mark_other(k->c, d, left->span, "what is computed");
+    diag_help(d, "%s[.., %s, ..] = .. %s[.., %s - 1, ..] ..; running sums are sum[j <= %s](..)",
+              name->text, index->text, name->text, index->text, index->text);
+    return true;
+}
+
+void recurrence_warn(Kern *k, AstId statement)
+{
+    const AstNode *s = node(k, statement);
+    const AstNode *left = node(k, s->child[0]);
+    Span read = left->span;
+    Sym index = left->kind == AST_INDEXED ? moved_index(k, left, s->child[1], &read) : NULL;
+    if (index != NULL) {
+        Diagnostic *d = diag_warning(
+            &k->c->ctx->diags, W_RECURRENCE, read,
+            "'%s' is read as it was before the statement, not step by step along '%s'",
+            left->name->text, index->text);
+        mark_other(k->c, d, left->span, "all of this is changed at once");
+        diag_help(d, "for a recurrence write '='");
+    }
+}

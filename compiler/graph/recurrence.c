@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a recurrence is: copies of it, what must hold of it, and its steps one after the other, as the interpreter takes them. */
+#include "graph/recurrence.h"
+
+#include "graph/eval.h"
+
+#include <string.h>
+
+Recurrence *recurrence_copy(Arena *arena, const Recurrence *from)
+{
+    Recurrence *to = arena_copy(arena, from, sizeof *from);
+    uint32_t n_first = from->body->results.n * from->given;
+    to->param = arena_copy(arena, from->param, from->body->params.n * sizeof *from->param);
+    to->first =
+        n_first == 0 ? NULL : arena_copy(arena, from->first, n_first * sizeof *from->first);
+    return to;
+}
+
+uint32_t recurrence_state_result(const Recurrence *r, uint32_t param)
+{
+    uint32_t k = 0;
+    while (k < r->body->results.n && r->body->results.at[k].param != (int32_t)param) {
+        k++;
+    }
+    return k;
+}
+
+void recurrence_prune(Arena *arena, Graph *g, uint32_t number)
+{
+    Recurrence *r = g->recurrences.at[number];
+    uint32_t n = r->body->results.n, kept = 0;
+    uint32_t *place = ARENA_ARRAY(arena, n, uint32_t);
+    bool *needed = ARENA_ARRAY(arena, n, bool);
+    for (NodeRef k = 0; k < g->nodes.n; k++) {
+        const Node *node = graph_node(g, k);
+        if (node->op == OP_STEPS && node->steps.recurrence == number) {
+            needed[node->steps.result] = true;
+        }
+    }
+    uint32_t *first = ARENA_ARRAY(arena, n * r->given, uint32_t);
+    Graph *body = arena_copy(arena, r->body, sizeof *body);
+    body->results.at = NULL;
+    body->results.n = body->results.cap = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        const Result *result = &r->body->results.at[k];
+        if (needed[k] || result->param >= 0) {
+            for (uint32_t p = 0; p < r->given; p++) {
+                first[kept * r->given + p] = r->first[k * r->given + p];
+            }
+            vec_push(arena, &body->results, *result);
+            place[k] = kept++;
+        }
+    }
+    if (kept == n) {
+        return;
+    }
+    r->body = graph_prune(arena, body);
+    r->first = first;
+    for (NodeRef k = 0; k < g->nodes.n; k++) {
+        Node *node = &g->nodes.at[k];
+        if (node->op == OP_STEPS && node->steps.recurrence == number) {
+            node->steps.result = place[node->steps.result];
+        }
+    }
+}
+
+/* ---- what must hold ---- */
+
+static bool shapes_equal(uint32_t n, const Dim *a, const Dim *b)
+{
+    bool same = true;
+    for (uint32_t d = 0; d < n && same; d++) {
+        same = dim_eq(a[d], b[d]);
+    }
+    return same;
+}
+
+/* Is the shape, but for dimension `along` of extent `extent`, the other one? */
+static bool shape_has_slice(uint32_t rank, const Dim *shape, uint32_t along, Dim extent,
+                            uint32_t n, const Dim *slice)
+{
+    return rank == n + 1 && along < rank && dim_eq(shape[along], extent) &&
+           shapes_equal(along, shape, slice) &&
+           shapes_equal(n - along, shape + along + 1, slice + along);
+}
+
+static const char *param_problem(const Graph *g, const Node *n, const Recurrence *r, uint32_t k)
+{
+    const Param *p = &r->body->params.at[k];
+    const StepsParam *of = &r->param[k];
+    if (of->role == STEPS_NUMBER) {
+        return p->rank == 0 && p->dtype == DTYPE_I64 && p->role == PARAM_SCALAR
+                   ? NULL
+                   : "its number of the step is no whole number";
+    }
+    if (of->operand >= n->n_operands) {
+        return "a parameter of its body is no operand";
+    }
+    const Node *o = graph_node(g, n->operand[of->operand]);
+    bool fits = o->dtype == p->dtype && p->collapsed == NULL &&
+                (p->role == PARAM_INOUT) == (of->role == STEPS_STATE);
+    fits =
+        fits && (of->role == STEPS_EACH
+                     ? shape_has_slice(o->rank, o->shape, of->dim, r->extent, p->rank, p->shape)
+                     : o->rank == p->rank && shapes_equal(p->rank, o->shape, p->shape));
+    return fits ? NULL : "an operand is no argument of its body";
+}
+
+static const char *first_problem(const Graph *g, const Node *n, const Recurrence *r, uint32_t k)
+{
+    const Result *result = &r->body->results.at[k];
+    const Node *value = graph_node(r->body, result->node);
+    for (uint32_t p = 0; result->param < 0 && p < r->given; p++) {
+        uint32_t at = r->first[k * r->given + p];
+        const Node *o = at < n->n_operands ? graph_node(g, n->operand[at]) : NULL;
+        if (o == NULL || o->dtype != value->dtype || o->rank != value->rank ||
+            !shapes_equal(o->rank, o->shape, value->shape)) {
+            return "a given position is no operand of the shape of a step";
+        }
+    }
+    return NULL;
+}
+
+static const char *result_problem(const Node *n, const Recurrence *r)
+{
+    if (n->steps.result >= r->body->results.n) {
+        return "its body has no such result";
+    }
+    const Result *result = &r->body->results.at[n->steps.result];
+    const Node *value = graph_node(r->body, result->node);
+    bool last = n->steps.along < 0;
+    bool fits =
+        value->dtype == n->dtype && last == (result->param >= 0) && result->shape == NULL;
+    fits =
+        fits && (last ? n->rank == value->rank && shapes_equal(n->rank, n->shape, value->shape)
+                      : shape_has_slice(n->rank, n->shape, (uint32_t)n->steps.along, r->extent,
+                                        value->rank, value->shape));
+    return fits ? NULL : "it is not what the body computes";
+}
+
+const char *recurrence_problem(const Graph *g, const Node *n)
+{
+    if (n->steps.recurrence >= g->recurrences.n) {
+        return "there is no such recurrence";
+    }
+    const Recurrence *r = node_recurrence(g, n);
+    if (n->n_operands != r->n_operands || r->given > STEPS_LAG || n->n_labels != n->rank ||
+        n->acc != n->dtype || r->body->required.n > 0) {
+        return "it is no value of a recurrence";
+    }
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        for (uint32_t d = 0; d < n->access[k].rank; d++) {
+            if (n->access[k].index[d].label != -1 || n->access[k].index[d].offset != 0) {
+                return "an operand is not read whole";
+            }
+        }
+    }
+    const char *problem = result_problem(n, r);
+    for (uint32_t k = 0; k < r->body->params.n && problem == NULL; k++) {
+        problem = param_problem(g, n, r, k);
+        if (problem == NULL && r->param[k].role == STEPS_STATE &&
+            recurrence_state_result(r, k) == r->body->results.n) {
+            problem = "a state is not computed by the body";
+        }
+    }
+    for (uint32_t k = 0; k < r->body->results.n && problem == NULL; k++) {
+        problem = first_problem(g, n, r, k);
+    }
+    return problem;
+}
+
+/* ---- the steps ---- */
+
+/* Copies between a slice and its place in the whole, `at` along dimension `dim`. */
+static void copy_slice(Tensor *whole, uint32_t dim, int64_t at, Tensor *slice, bool to_whole)
+{
+    int64_t inner = dtype_bytes(whole->dtype), outer = 1;
+    for (uint32_t d = 0; d < whole->rank; d++) {
+        *(d < dim ? &outer : &inner) *= d == dim ? 1 : whole->extent[d];
+    }
+    for (int64_t o = 0; o < outer; o++) {
+        char *in = (char *)whole->data + (o * whole->extent[dim] + at) * inner;
+        char *part = (char *)slice->data + o * inner;
+        memcpy(to_whole ? in : part, to_whole ? part : in, (size_t)inner);
+    }
+}
+
+static Tensor *slice_of(Ctx *ctx, Arena *arena, Tensor *whole, uint32_t dim, int64_t at)
+{
+    int64_t extent[RANK_LIMIT + 1];
+    for (uint32_t d = 0; d + 1 < whole->rank; d++) {
+        extent[d] = whole->extent[d < dim ? d : d + 1];
+    }
+    Tensor *slice = tensor_new(ctx, arena, whole->dtype, whole->rank - 1, extent);
+    if (slice != NULL && slice->count > 0) {
+        copy_slice(whole, dim, at, slice, false);
+    }
+    return slice;
+}
+
+typedef struct Steps {
+    Ctx *ctx;
+    Arena *scratch; /* of one step */
+    const Recurrence *r;
+    const int64_t *dims;
+    Tensor *const *operand;
+    Tensor **state; /* [params] */
+    Tensor **result;
+} Steps;
+
+static bool run_step(Steps *s, int64_t at)
+{
+    const Graph *body = s->r->body;
+    Tensor **arg = ARENA_ARRAY(s->scratch, body->params.n, Tensor *);
+    for (uint32_t k = 0; k < body->params.n; k++) {
+        const StepsParam *p = &s->r->param[k];
+        switch (p->role) {
+        case STEPS_STATE:
+            arg[k] = s->state[k];
+            break;
+        case STEPS_EACH:
+            arg[k] = slice_of(s->ctx, s->scratch, s->operand[p->operand], p->dim, at);
+            break;
+        case STEPS_WHOLE:
+            arg[k] = s->operand[p->operand];
+            break;
+        case STEPS_NUMBER:
+            arg[k] = tensor_new(s->ctx, s->scratch, DTYPE_I64, 0, NULL);
+            if (arg[k] != NULL) {
+                tensor_set(arg[k], 0, number_int(DTYPE_I64, at));
+            }
+            break;
+        }
+        if (arg[k] == NULL) {
+            return false;
+        }
+    }
+    return graph_eval(s->ctx, s->scratch, body, s->dims, arg, s->result);
+}
+
+static void keep_states(Steps *s)
+{
+    for (uint32_t k = 0; k < s->r->body->results.n; k++) {
+        int32_t p = s->r->body->results.at[k].param;
+        if (p >= 0) {
+            Tensor *to = s->state[p];
+            memcpy(to->data, s->result[k]->data, (size_t)(to->count * dtype_bytes(to->dtype)));
+        }
+    }
+}
+
+static Tensor *tensor_copied(Ctx *ctx, Arena *arena, const Tensor *from)
+{
+    Tensor *to = tensor_new(ctx, arena, from->dtype, from->rank, from->extent);
+    if (to != NULL) {
+        memcpy(to->data, from->data, (size_t)(to->count * dtype_bytes(to->dtype)));
+    }
+    return to;
+}
+
+bool recurrence_eval(Ctx *ctx, Arena *arena, const Graph *g, const Node *n, const int64_t *dims,
+                     Tensor *const *operand, Tensor *out)
+{
+    const Recurrence *r = node_recurrence(g, n);
+    int64_t extent = r->extent.sym < 0 ? r->extent.n : dims[r->extent.sym];
+    Arena scratch;
+    arena_init(&scratch, &ctx->budget);
+    Steps s = {.ctx = ctx, .scratch = &scratch, .r = r, .dims = dims, .operand = operand};
+    s.state = ARENA_ARRAY(arena, r->body->params.n, Tensor *);
+    s.result = ARENA_ARRAY(arena, r->body->results.n, Tensor *);
+    bool ok = true;
+    for (uint32_t k = 0; ok && k < r->body->params.n; k++) {
+        if (r->param[k].role == STEPS_STATE) {
+            s.state[k] = tensor_copied(ctx, arena, operand[r->param[k].operand]);
+            ok = s.state[k] != NULL;
+        }
+    }
+    for (int64_t step = 0; ok && step < extent; step++) {
+        int64_t at = r->backward ? extent - 1 - step : step;
+        bool given = step < r->given;
+        Tensor *value = NULL;
+        if (given && n->steps.along >= 0) {
+            value = operand[r->first[n->steps.result * r->given + step]];
+        } else if (!given) {
+            ok = run_step(&s, at);
+            value = ok ? s.result[n->steps.result] : NULL;
+            if (ok) {
+                keep_states(&s);
+            }
+        }
+        if (value != NULL && n->steps.along >= 0 && value->count > 0) {
+            copy_slice(out, (uint32_t)n->steps.along, at, value, true);
+        }
+        arena_release(&scratch);
+        arena_init(&scratch, &ctx->budget);
+    }
+    if (ok && n->steps.along < 0) {
+        const Tensor *last = s.state[r->body->results.at[n->steps.result].param];
+        memcpy(out->data, last->data, (size_t)(out->count * dtype_bytes(out->dtype)));
+    }
+    arena_release(&scratch);
+    return ok;
+}

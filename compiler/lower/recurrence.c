@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A recurrence as loops: its body's kernel, copied into a loop over steps. What are arguments there are parts of values here:
+ *
+ *     alloc @h_before : f64[n] workspace                      a state
+ *     map [n in 0..n] @h_before[n] = @h0[n]
+ *     for $t in 0..t step 1 {
+ *       map [n in 0..n] @h[$t, n] = add(mul(@a[$t, n], @h_before[n]), @b[$t, n])
+ *       map [n in 0..n] @h_before[n] = @h[$t, n]
+ *     }
+ *
+ * Where the body is one loop over an index that has its states to itself (nest/recurrence.c), and what follows it copies states, the loop
+ * over steps stands inside of that one. */
+#include "graph/recurrence.h"
+#include "loop/walk.h"
+#include "lower/build.h"
+
+typedef struct Steps {
+    Builder *b;
+    const Node *node;
+    const Recurrence *r;
+    const Kernel *body;
+    VarRef var;
+    Affine at; /* the position of the step */
+    BufRef *buf;
+    StmtPlace *place;
+} Steps;
+
+/* The value of the graph that is this result of the recurrence; NODE_NONE: none is. */
+static NodeRef value_of(const Steps *s, uint32_t result)
+{
+    const Graph *g = s->b->g;
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        const Node *node = graph_node(g, n);
+        if (node->op == OP_STEPS && node->steps.recurrence == s->node->steps.recurrence &&
+            node->steps.result == result && s->b->nest->values[n].item != NEST_NONE) {
+            return n;
+        }
+    }
+    return NODE_NONE;
+}
+
+/* ---- statements over all of a value ---- */
+
+/* `dst` at the positions of the value, without dimension `along` or with its position there as it is given. */
+static void build_copy(Steps *s, Block *to, NodeRef value, BufRef dst, const StmtPlace *place,
+                       const TileIndex *more)
+{
+    Builder *b = s->b;
+    const Node *n = graph_node(b->g, value);
+    Stmt *stmt = build_stmt(b, STMT_TILE, n->span, n->name);
+    Position *pos = ARENA_ARRAY(b->arena, n->rank, Position);
+    TileIndex *index = ARENA_ARRAY(b->arena, n->rank + 1, TileIndex);
+    for (uint32_t d = 0; d < n->rank; d++) {
+        pos[d] = build_dimension_position(b, value, d);
+        index[d] = (TileIndex){.var = pos[d].var, .range = pos[d].range};
+    }
+    stmt->n_index = n->rank;
+    if (more != NULL) {
+        index[stmt->n_index++] = *more;
+    }
+    stmt->index = index;
+    stmt->dst = dst;
+    uint32_t rank = b->k->bufs.at[dst].rank;
+    Affine *at = ARENA_ARRAY(b->arena, rank, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        bool plain = place == NULL;
+        at[d] = plain ? pos[d].at : place->plus[d];
+        if (!plain && place->at[d].n == 1) {
+            at[d] = pos[place->at[d].term[0].var].at;
+        }
+    }
+    stmt->at = at;
+    stmt->value = build_expr(b, value, access_in_order(b->arena, n->rank), pos);
+    vec_push(b->arena, &to->list, stmt);
+}
+
+/* The dimensions of a value without `along`, which has the position `at`. */
+static StmtPlace place_along(Builder *b, uint32_t rank, uint32_t along, Affine at)
+{
+    Affine *of = ARENA_ARRAY(b->arena, rank, Affine),
+           *plus = ARENA_ARRAY(b->arena, rank, Affine);
+    for (uint32_t d = 0, q = 0; d < rank; d++) {
+        of[d] = d == along ? affine_const(0) : affine_var(b->arena, q++);
+        plus[d] = d == along ? at : affine_const(0);
+    }
+    return (StmtPlace){rank, of, plus};
+}
+
+/* ---- arguments of the body ---- */
+
+/* A view's positions in what it is of, of the dimensions of its slice. */
+static StmtPlace place_viewed(Builder *b, const Node *view, bool each, uint32_t along,
+                              Affine at)
+{
+    uint32_t rank = view->access[0].rank;
+    Affine *of = ARENA_ARRAY(b->arena, rank, Affine),
+           *plus = ARENA_ARRAY(b->arena, rank, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        of[d] = affine_const(view->at[d].base);
+        plus[d] = affine_const(0);
+        for (uint32_t i = 0; i < view->at[d].n; i++) {
+            AffineTerm t = view->at[d].term[i];
+            if (each && t.var == along) {
+                plus[d] = affine_add(b->arena, plus[d], t.coef, at);
+                continue;
+            }
+            t.var -= each && !affine_is_dim(t.var) && t.var > along;
+            of[d] = affine_add(b->arena, of[d], 1, (Affine){0, 1, &t});
+        }
+    }
+    return (StmtPlace){rank, of, plus};
+}
+
+static BufRef new_buffer(Steps *s, Block *to, const Buffer *like)
+{
+    Builder *b = s->b;
+    Space space = like->rank == 0 ? SPACE_TILE : SPACE_WORKSPACE;
+    BufRef buf = kernel_buffer(b->k, &b->ctx->syms, like->name->text, like->dtype, space,
+                               like->rank, like->extent);
+    b->k->bufs.at[buf].span = like->span;
+    build_alloc(b, to, buf);
+    return buf;
+}
+
+static void map_operand(Steps *s, Block *to, uint32_t param)
+{
+    Builder *b = s->b;
+    const StepsParam *p = &s->r->param[param];
+    BufRef own = s->body->args.at[param].buf;
+    NodeRef operand = s->node->operand[p->operand];
+    const Node *o = graph_node(b->g, operand);
+    bool each = p->role == STEPS_EACH;
+    if (o->op == OP_VIEW) {
+        s->buf[own] = b->storage[o->operand[0]].buf;
+        s->place[own] = place_viewed(b, o, each, p->dim, s->at);
+    } else if (b->storage[operand].buf != BUF_NONE) {
+        s->buf[own] = b->storage[operand].buf;
+        if (each) {
+            s->place[own] = place_along(b, o->rank, p->dim, s->at);
+        }
+    } else { /* a number */
+        CHECK(o->rank == 0);
+        s->buf[own] = new_buffer(s, to, &s->body->bufs.at[own]);
+        build_copy(s, to, operand, s->buf[own], NULL, NULL);
+    }
+}
+
+static void map_params(Steps *s, Block *to, Block *step)
+{
+    for (uint32_t k = 0; k < s->r->body->params.n; k++) {
+        BufRef own = s->body->args.at[k].buf;
+        const StepsParam *p = &s->r->param[k];
+        if (p->role == STEPS_STATE) {
+            s->buf[own] = new_buffer(s, to, &s->body->bufs.at[own]);
+            build_copy(s, to, s->node->operand[p->operand], s->buf[own], NULL, NULL);
+        } else if (p->role == STEPS_NUMBER) {
+            s->buf[own] = new_buffer(s, step, &s->body->bufs.at[own]);
+            Stmt *set = build_stmt(s->b, STMT_TILE, s->node->span, NULL);
+            Expr *at = ARENA_NEW(s->b->arena, Expr);
+            *at = (Expr){.kind = EXPR_INDEX,
+                         .dtype = DTYPE_I64,
+                         .at = arena_copy(s->b->arena, &s->at, sizeof s->at)};
+            set->dst = s->buf[own];
+            set->value = at;
+            vec_push(s->b->arena, &step->list, set);
+        } else {
+            map_operand(s, to, k);
+        }
+    }
+}
+
+static void map_results(Steps *s, Block *to)
+{
+    uint32_t arg = s->r->body->params.n;
+    for (uint32_t k = 0; k < s->r->body->results.n; k++) {
+        if (s->r->body->results.at[k].param >= 0) {
+            continue;
+        }
+        BufRef own = s->body->args.at[arg++].buf;
+        NodeRef value = value_of(s, k);
+        if (value == NODE_NONE) { /* nobody reads it */
+            s->buf[own] = new_buffer(s, to, &s->body->bufs.at[own]);
+            continue;
+        }
+        const Node *n = graph_node(s->b->g, value);
+        s->buf[own] = s->b->storage[value].buf;
+        s->place[own] = place_along(s->b, n->rank, (uint32_t)n->steps.along, s->at);
+    }
+}
+
+/* What the body has of its own. */
+static void map_blocks(Steps *s, VarRef *var)
+{
+    Builder *b = s->b;
+    for (BufRef k = 0; k < s->body->bufs.n; k++) {
+        const Buffer *from = &s->body->bufs.at[k];
+        if (from->space == SPACE_ARGUMENT) {
+            continue;
+        }
+        s->buf[k] = kernel_buffer(b->k, &b->ctx->syms, from->name->text, from->dtype,
+                                  from->space, from->rank, from->extent);
+        b->k->bufs.at[s->buf[k]].span = from->span;
+        b->k->bufs.at[s->buf[k]].may_spill = from->may_spill;
+    }
+    for (VarRef v = 0; v < s->body->vars.n; v++) {
+        const Var *from = &s->body->vars.at[v];
+        const char *name = from->wish != NULL ? from->wish->text : from->name->text;
+        var[v] = kernel_var(b->k, &b->ctx->syms, name, from->is_loop);
+    }
+}
+
+/* ---- around the steps ---- */
+
+/* The positions that are given; of too few positions only those that there are. */
+static void build_given(Steps *s, Block *to)
+{
+    Builder *b = s->b;
+    for (uint32_t k = 0; k < s->r->body->results.n; k++) {
+        NodeRef value = s->r->body->results.at[k].param < 0 ? value_of(s, k) : NODE_NONE;
+        for (uint32_t p = 0; value != NODE_NONE && p < s->r->given; p++) {
+            const Node *n = graph_node(b->g, value);
+            VarRef var = kernel_var(b->k, &b->ctx->syms, "given", false);
+            TileIndex at = {.var = var,
+                            .range = {.start = affine_const(p),
+                                      .span = 1,
+                                      .clipped = true,
+                                      .limit = s->r->extent}};
+            Affine position = affine_var(b->arena, var);
+            if (s->r->backward) {
+                position =
+                    affine_add(b->arena,
+                               affine_add(b->arena, affine_extent(b->arena, s->r->extent), 1,
+                                          affine_const(-1)),
+                               -1, position);
+            }
+            StmtPlace place = place_along(b, n->rank, (uint32_t)n->steps.along, position);
+            build_copy(s, to, s->node->operand[s->r->first[k * s->r->given + p]],
+                       b->storage[value].buf, &place, &at);
+        }
+    }
+}
+
+/* States after the last step. */
+static void build_last(Steps *s, Block *to)
+{
+    Builder *b = s->b;
+    for (uint32_t k = 0; k < s->r->body->results.n; k++) {
+        int32_t param = s->r->body->results.at[k].param;
+        NodeRef value = param >= 0 ? value_of(s, k) : NODE_NONE;
+        if (value == NODE_NONE) {
+            continue;
+        }
+        const Node *n = graph_node(b->g, value);
+        Place state = {s->buf[s->body->args.at[param].buf], NEST_NONE};
+        Stmt *stmt = build_stmt(b, STMT_TILE, n->span, n->name);
+        Position *pos = ARENA_ARRAY(b->arena, n->rank, Position);
+        TileIndex *index = ARENA_ARRAY(b->arena, n->rank, TileIndex);
+        Affine *at = ARENA_ARRAY(b->arena, n->rank, Affine);
+        for (uint32_t d = 0; d < n->rank; d++) {
+            pos[d] = build_dimension_position(b, value, d);
+            index[d] = (TileIndex){.var = pos[d].var, .range = pos[d].range};
+            at[d] = pos[d].at;
+        }
+        stmt->n_index = n->rank;
+        stmt->index = index;
+        stmt->dst = b->storage[value].buf;
+        stmt->at = at;
+        stmt->value = expr_load(b->arena, b->k, state.buf, at);
+        vec_push(b->arena, &to->list, stmt);
+    }
+}
+
+static Stmt *steps_loop(Steps *s, Block *body)
+{
+    Stmt *loop = build_stmt(s->b, STMT_FOR, s->node->span, NULL);
+    loop->var = s->var;
+    loop->range = range_whole(s->r->extent);
+    loop->range.start = affine_const(s->r->given);
+    loop->step = 1;
+    loop->part = FOR_ALL;
+    loop->body = body->list.at;
+    loop->n_body = body->list.n;
+    return loop;
+}
+
+/* ---- inside of a loop over a batch ---- */
+
+/* Which index of a copy has all of the range that the loop has; n_index: none. */
+static uint32_t batch_index(const Stmt *tile, const Stmt *loop)
+{
+    uint32_t i = 0;
+    while (i < tile->n_index && !range_eq(&tile->index[i].range, &loop->range)) {
+        i++;
+    }
+    return i;
+}
+
+/* Is the body one loop over a batch, and then copies over all of its range? */
+static bool is_batch(const Steps *s)
+{
+    const Kernel *k = s->body;
+    bool fine = s->r->batch && k->n_body > 0 && k->body[0]->kind == STMT_FOR;
+    for (uint32_t i = 1; i < k->n_body && fine; i++) {
+        fine = k->body[i]->kind == STMT_TILE && tile_kind(k->body[i]) == TILE_COPY &&
+               batch_index(k->body[i], k->body[0]) < k->body[i]->n_index;
+    }
+    return fine;
+}
+
+/* The copies behind the loop, of what its iteration has. */
+static Stmt *batch_body(Steps *s, Block *step)
+{
+    Builder *b = s->b;
+    Stmt *loop =
+        arena_copy(b->arena, step->list.at[step->list.n - s->body->n_body], sizeof *loop);
+    uint32_t first = step->list.n - s->body->n_body;
+    Block inside = {0};
+    for (uint32_t i = 0; i < first; i++) {
+        vec_push(b->arena, &inside.list, step->list.at[i]);
+    }
+    for (uint32_t i = 0; i < loop->n_body; i++) {
+        vec_push(b->arena, &inside.list, loop->body[i]);
+    }
+    for (uint32_t k = first + 1; k < step->list.n; k++) {
+        Stmt *copy = step->list.at[k];
+        uint32_t at = batch_index(copy, loop);
+        TileIndex *index = arena_copy(b->arena, copy->index, copy->n_index * sizeof *index);
+        index[at].range.start = affine_var(b->arena, loop->var);
+        index[at].range.span = loop->step;
+        index[at].range.clipped = true;
+        copy->index = index;
+        vec_push(b->arena, &inside.list, copy);
+    }
+    Stmt *steps = steps_loop(s, &inside);
+    Stmt **body = ARENA_NEW(b->arena, Stmt *);
+    body[0] = steps;
+    loop->body = body;
+    loop->n_body = 1;
+    loop->parallel = true;
+    return loop;
+}
+
+void build_steps(Builder *b, Block *to, NodeRef node, uint32_t scope)
+{
+    (void)scope; /* nothing stands around it */
+    const Node *n = graph_node(b->g, node);
+    Steps s = {.b = b, .node = n, .r = node_recurrence(b->g, n)};
+    for (uint32_t k = 0; k < s.r->body->results.n; k++) {
+        NodeRef value = value_of(&s, k);
+        if (value != NODE_NONE && b->nest->values[value].item < b->nest->values[node].item) {
+            return; /* it is computed with that */
+        }
+    }
+    for (uint32_t k = 0; k < s.r->body->results.n; k++) {
+        NodeRef value = value_of(&s, k);
+        if (value != NODE_NONE && b->storage[value].buf == BUF_NONE) {
+            build_value_storage(b, to, value);
+        }
+    }
+    s.body = nest_lower(b->ctx, b->arena, s.r->nest);
+    s.buf = ARENA_ARRAY(b->arena, s.body->bufs.n, BufRef);
+    s.place = ARENA_ARRAY(b->arena, s.body->bufs.n, StmtPlace);
+    s.var = kernel_var(b->k, &b->ctx->syms, "step", true);
+    s.at = affine_var(b->arena, s.var);
+    if (s.r->backward) {
+        Affine last =
+            affine_add(b->arena, affine_extent(b->arena, s.r->extent), 1, affine_const(-1));
+        s.at = affine_add(b->arena, last, -1, s.at);
+    }
+    VarRef *var = ARENA_ARRAY(b->arena, s.body->vars.n, VarRef);
+    Block step = {0};
+    map_params(&s, to, &step);
+    map_results(&s, to);
+    map_blocks(&s, var);
+    build_given(&s, to);
+    StmtCopy copy = {
+        .arena = b->arena, .from = s.body, .buf = s.buf, .var = var, .place = s.place};
+    Stmt **body = stmts_copy(&copy, s.body->body, s.body->n_body);
+    for (uint32_t i = 0; i < s.body->n_body; i++) {
+        vec_push(b->arena, &step.list, body[i]);
+    }
+    Stmt *loop = is_batch(&s) ? batch_body(&s, &step) : steps_loop(&s, &step);
+    vec_push(b->arena, &to->list, loop);
+    build_last(&s, to);
+}
