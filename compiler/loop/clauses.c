@@ -16,8 +16,10 @@
 #define OPERAND_LOOPS(s, field)  .n_loops = &(s)->n_##field, .loop = &(s)->field
 
 /* All clauses of the statement's kind, there or not. */
-static void all_clauses(Stmt *s, Buffer *b, Clauses *out)
+static void all_clauses(Stmt *s, Buffer *declared, Clauses *out)
 {
+    Buffer none = {0};
+    Buffer *b = s->kind == STMT_ALLOC ? declared : &none;
     const Clause all[] = {
 #define BUFFER_CLAUSE(word, operand, field, expected)                                          \
     {OF_ALLOC, word, expected, no_problem, OPERAND_##operand(b, field)},
@@ -44,7 +46,7 @@ void clauses_of(const Kernel *k, const Stmt *s, Clauses *out)
 {
     uint32_t n = 0;
     bool there = false;
-    all_clauses((Stmt *)(uintptr_t)s, &k->bufs.at[s->buf], out);
+    all_clauses((Stmt *)(uintptr_t)s, s->kind == STMT_ALLOC ? &k->bufs.at[s->buf] : NULL, out);
     for (uint32_t i = 0; i < out->n; i++) {
         there = (there || !out->at[i].more) && is_there(&out->at[i]);
         if (there) {
