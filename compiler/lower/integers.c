@@ -182,8 +182,15 @@ static void find_held(Integers *s)
 
 /* ---- sums that are too large for f32 ---- */
 
-#define WIDE                                                                                   \
-    0x1p31 /* up to it double words are exact: their parts are at most 2^24, and so are the sums of what is cut off these */
+/* Up to it double words are exact, as their parts are at most 2^24, and so are the sums of what is cut off these; and an i32 holds their halves. */
+#define WIDE (0x1p31 - 0x1p16)
+
+static bool is_result(const Integers *s, BufRef b)
+{
+    const Buffer *x = &s->from->bufs.at[b];
+    bool word = x->dtype == DTYPE_I32 || x->dtype == DTYPE_I64;
+    return x->param >= 0 && word && s->from->args.at[x->param].role == ARG_RESULT;
+}
 
 /* How many terms of a sum f32 adds up exactly; 0: none. */
 static int64_t exact_terms(const Integers *s, const Stmt *t)
@@ -193,14 +200,15 @@ static int64_t exact_terms(const Integers *s, const Stmt *t)
     return size > INTEGERS_EXACT ? 0 : (int64_t)(INTEGERS_EXACT / fmax(size, 1));
 }
 
-/* Finds sums, each made by one statement at once, that only casts to f32 read: those round to nearest, as a double word does. */
+/* Finds sums, each made by one statement at once, that only casts to f32 read: those round to nearest, as a double word does. Or nothing does:
+ * they are results. */
 static void find_wide(Integers *s)
 {
     const Kernel *k = s->from;
     for (BufRef b = 0; b < k->bufs.n; b++) {
         Interval v = s->iv.buf[b];
-        bool wide =
-            is_integer(s, b) && !is_kept(s, b) && !fits(v) && v.lo >= -WIDE && v.hi <= WIDE;
+        bool wide = is_integer(s, b) && (!is_kept(s, b) || is_result(s, b)) && !fits(v) &&
+                    v.lo >= -WIDE && v.hi <= WIDE;
         StmtWalk w;
         uint32_t writers = 0, reads = 0, casts = 0;
         for (const Stmt *t = tile_first(&w, k->body, k->n_body); wide && t != NULL;
@@ -215,8 +223,8 @@ static void find_wide(Integers *s)
             wide = t->dst != b || (t->fold == OP_SUM && t->scan == 0 && t->begins &&
                                    t->n_first == 0 && exact_terms(s, t) > 0);
         }
-        s->wide[b] = wide && writers == 1 && reads == casts;
-        if (s->wide[b]) {
+        s->wide[b] = wide && writers == 1 && reads == (is_kept(s, b) ? 0 : casts);
+        if (s->wide[b] && !is_kept(s, b)) {
             s->to->bufs.at[b].dtype = DTYPE_F64;
         }
     }
@@ -429,7 +437,10 @@ static void put_tile(Integers *s, const Stmt *old)
     if (!is_integer(s, old->dst)) {
         put(s, stmt_of(s, old, old->dst, old->at, v));
     } else if (s->block[old->dst] != BUF_NONE) {
-        put(s, stmt_of(s, old, s->block[old->dst], old->at, v));
+        DType t = s->to->bufs.at[s->block[old->dst]].dtype;
+        Stmt *made = stmt_of(s, old, s->block[old->dst], old->at, cast(s, v, t));
+        made->exact = s->wide[old->dst] ? exact_terms(s, old) : 0;
+        put(s, made);
     } else if (is_kept(s, old->dst)) {
         store(s, old, old->dst, old->at, v);
     } else {
@@ -489,8 +500,9 @@ static void find_folded(Integers *s)
         const Buffer *b = &s->from->bufs.at[t->dst];
         if (b->param >= 0 && is_integer(s, t->dst) && t->fold != OP_COPY &&
             s->block[t->dst] == BUF_NONE) {
-            BufRef block = kernel_buffer(s->to, &s->ctx->syms, b->name->text, DTYPE_F32,
-                                         SPACE_TILE, b->rank, b->extent);
+            BufRef block = kernel_buffer(s->to, &s->ctx->syms, b->name->text,
+                                         s->wide[t->dst] ? DTYPE_F64 : DTYPE_F32, SPACE_TILE,
+                                         b->rank, b->extent);
             s->to->bufs.at[block].span = b->span;
             s->to->bufs.at[block].may_spill = true;
             s->block[t->dst] = block;
@@ -517,10 +529,62 @@ static void begin_folded(Integers *s)
     }
 }
 
+/* All elements of a block that is allocated here. */
+static const Expr *put_block(Integers *s, const Stmt *all, DType t, const Expr *v)
+{
+    const Buffer *like = &s->from->bufs.at[all->dst];
+    BufRef block =
+        kernel_buffer(s->to, &s->ctx->syms, "word", t, SPACE_TILE, like->rank, like->extent);
+    s->to->bufs.at[block].span = like->span;
+    Stmt *alloc = ARENA_NEW(s->arena, Stmt);
+    *alloc = (Stmt){.kind = STMT_ALLOC, .span = like->span, .buf = block};
+    put(s, alloc);
+    put(s, stmt_of(s, all, block, all->at, v));
+    return expr_load(s->arena, s->to, block, all->at);
+}
+
+static const Expr *of_two(Integers *s, Op op, DType t, const Expr *x, const Expr *y)
+{
+    const Expr *both[2] = {x, y};
+    return expr_op(s->arena, op, t, 2, both);
+}
+
+/* A double word as an integer: what is nearest to it in f32 and the rest give its halves of 16 bits, and machines add up two i32. */
+static void store_wide(Integers *s, Stmt all, BufRef buf)
+{
+    const Expr *half = expr_const(s->arena, number_real(DTYPE_F32, 0x1p16));
+    const Expr *zero = expr_const(s->arena, number_real(DTYPE_F32, 0));
+    const Expr *sum = expr_load(s->arena, s->to, s->block[buf], all.at);
+    all.dst = buf;
+    const Expr *near = put_block(s, &all, DTYPE_F32, cast(s, sum, DTYPE_F32));
+    const Expr *rest = put_block(s, &all, DTYPE_F64,
+                                 of_two(s, OP_SUB, DTYPE_F64, sum, cast(s, near, DTYPE_F64)));
+    const Expr *high = put_block(s, &all, DTYPE_F32, quotient_nearest(s->arena, near, 0x1p16));
+    const Expr *low =
+        of_two(s, OP_SUB, DTYPE_F32, near, of_two(s, OP_MUL, DTYPE_F32, high, half));
+    low = put_block(s, &all, DTYPE_F32,
+                    of_two(s, OP_ADD, DTYPE_F32, low, cast(s, rest, DTYPE_F32)));
+    const Expr *word =
+        of_two(s, OP_ADD, DTYPE_I32,
+               of_two(s, OP_MUL, DTYPE_I32, cast(s, high, DTYPE_I32), cast(s, half, DTYPE_I32)),
+               cast(s, low, DTYPE_I32));
+    if (is_words(s, buf)) {
+        const Expr *below = of_two(s, OP_LT, DTYPE_BOOL, near, zero);
+        const Expr *three[3] = {below, expr_const(s->arena, number_real(DTYPE_F32, -1)), zero};
+        const Expr *sign = expr_op(s->arena, OP_SELECT, DTYPE_F32, 3, three);
+        put(s, stmt_of(s, &all, buf, at_word(s, buf, all.at, 1), cast(s, sign, DTYPE_I32)));
+        put(s, stmt_of(s, &all, buf, at_word(s, buf, all.at, 0), word));
+    } else {
+        put(s, stmt_of(s, &all, buf, all.at, word));
+    }
+}
+
 static void end_folded(Integers *s)
 {
     for (BufRef b = 0; b < s->from->bufs.n; b++) {
-        if (s->block[b] != BUF_NONE) {
+        if (s->block[b] != BUF_NONE && s->wide[b]) {
+            store_wide(s, over_all(s, &s->from->bufs.at[b]), b);
+        } else if (s->block[b] != BUF_NONE) {
             Stmt all = over_all(s, &s->from->bufs.at[b]);
             store(s, &all, b, all.at, expr_load(s->arena, s->to, s->block[b], all.at));
         }

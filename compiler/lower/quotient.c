@@ -83,12 +83,17 @@ const Expr *quotient_of(Arena *a, Op op, const Expr *x, const Expr *y, Interval 
     return sign == NULL ? by.r : make(a, OP_MUL, by.r, sign);
 }
 
+const Expr *quotient_nearest(Arena *a, const Expr *x, double by)
+{
+    return rounded(a, make(a, OP_MUL, x, number(a, 1 / by)), ROUND);
+}
+
 const Expr *quotient_wrapped(Arena *a, const Expr *x, Interval of_x, int bits, bool is_signed)
 {
     double by = ldexp(1, is_signed ? bits + 1 : bits), half = 0.5 / by - (is_signed ? 0 : 0.5);
     if (size(of_x) >
         ROUND / 3) { /* less whole turns, to the nearest: half of one at most is left */
-        const Expr *near = rounded(a, make(a, OP_MUL, x, number(a, 1 / by)), ROUND);
+        const Expr *near = quotient_nearest(a, x, by);
         x = make(a, OP_SUB, x, make(a, OP_MUL, near, number(a, by)));
     }
     const Expr *turns = make(a, OP_ADD, make(a, OP_MUL, x, number(a, 1 / by)), number(a, half));

@@ -16,6 +16,8 @@ const Expr *quotient_of(Arena *a, Op op, const Expr *x, const Expr *y, Interval 
                         Interval of_y);
 /* An f32 without its fraction, 0 for a NaN, where f32 that are not below 2^23 are whole; the nearest of those within. */
 const Expr *quotient_truncated(Arena *a, const Expr *x, Interval of_x, Interval within);
+/* The whole number nearest to a quotient by a power of two, which is at most 2^22. */
+const Expr *quotient_nearest(Arena *a, const Expr *x, double by);
 /* The low bits of a whole number to 2^24, as a number of so many bits, beside them one for the sign. */
 const Expr *quotient_wrapped(Arena *a, const Expr *x, Interval of_x, int bits, bool is_signed);
 

@@ -63,6 +63,9 @@ def tensor_tensor(session, a):
         if exact:
             left, right = left.astype(np.int64), right.astype(np.int64)
         result = alu_apply(a.op.name, left, right)
+        info = np.iinfo(a.dst.dtype.held) if exact and a.dst.dtype.is_int else None
+        if info is not None and (result.max() > info.max or result.min() < info.min):
+            broken("E13", f"a result beyond {a.dst.dtype.name}", op=op)
     else:
         result = alu_apply(a.op.name, rows(read_single(a.data1, op)),
                            rows(read_single(a.data2, op)))

@@ -212,6 +212,8 @@ ENGINES = [
     ("E13", "a large integer through float32", "", I +
      "nisa.memset(dst=i[...], value=<<16777217||16777216>>)\nnisa.tensor_scalar(dst=i[...], "
      "data=i[...], op0=nl.multiply, operand0=1.0)  #!\n"),
+    ("E13", "an exact sum beyond int32", "", I + "nisa.memset(dst=i[...], value=<<1073741824||1073741823>>)\n"
+     "nisa.tensor_tensor(dst=i[...], data1=i[...], data2=i[...], op=nl.add)  #!\n"),
     ("E13", "a large integer result", "", I + "nisa.memset(dst=i[...], value=10000)\n"
      "nisa.tensor_scalar(dst=i[...], data=i[...], op0=nl.multiply, operand0=<<10000.0||1000.0"
      ">>)\n"),

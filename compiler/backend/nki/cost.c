@@ -75,6 +75,12 @@ static bool may_choose(const Kernel *k, const Instr *i)
     return i->kind == INSTR_COPY || sum || scaled || square;
 }
 
+/* Two i32, with which no other engine is exact. */
+static bool of_words(const Kernel *k, const Instr *i)
+{
+    return dtype_of(k, &i->a) == DTYPE_I32 && dtype_of(k, &i->b) == DTYPE_I32;
+}
+
 /* Which engine, and its cycles for the elements. */
 static int element_cycles(const Kernel *k, const NkiChip *chip, const Instr *i, bool scalar,
                           int64_t *cycles)
@@ -82,7 +88,7 @@ static int element_cycles(const Kernel *k, const NkiChip *chip, const Instr *i, 
     int64_t n = i->dst.nf;
     bool power = (i->kind == INSTR_SCALAR &&
                   (i->s0.op == OP_POW || (i->s1.given && i->s1.op == OP_POW))) ||
-                 (i->kind == INSTR_TENSOR && i->op == OP_POW);
+                 (i->kind == INSTR_TENSOR && (i->op == OP_POW || of_words(k, i)));
     switch (i->kind) {
     case INSTR_MATMUL:
         *cycles = nki_array_cycles(chip, dtype_of(k, &i->b), i->b.nf, false);

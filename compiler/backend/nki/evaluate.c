@@ -500,6 +500,21 @@ static const Val *scaled_value(Evaluation *ev, const Val *x, const Val *y)
     return select_value(ev, is_zero, zero, times, NULL);
 }
 
+/* Of two i32, exactly: GpSimd computes, out of SBUF. */
+static const Val *eval_words(Evaluation *ev, const Expr *e)
+{
+    Lower *l = ev->l;
+    const Expr *arg[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        arg[i] = view_load(l, eval_full_tile(ev, eval(ev, e->arg[i], NULL), DTYPE_I32, NULL),
+                           DTYPE_I32);
+    }
+    TileView dst = tile_new(l, "t", DTYPE_I32, SPACE_TILE, eval_partitions(ev),
+                            labels_count(ev->f, ev->box));
+    make_map(l, dst, expr_op(l->arena, e->op, DTYPE_I32, 2, arg));
+    return val_tile(ev, dst, true, ev->f);
+}
+
 static const Val *eval_op(Evaluation *ev, const Expr *e, const TileView *into)
 {
     const Val *made_of = eval_of_positions(ev, e);
@@ -508,6 +523,9 @@ static const Val *eval_op(Evaluation *ev, const Expr *e, const TileView *into)
     }
     if (e->n_args == 1) {
         return eval_unary(ev, e, into);
+    }
+    if (e->dtype == DTYPE_I32) {
+        return eval_words(ev, e);
     }
     const Val *x = eval(ev, e->arg[0], NULL);
     const Val *y = eval(ev, e->arg[1], NULL);

@@ -48,12 +48,15 @@ static bool refuse_type(Lower *l, const Buffer *b, DType t)
     return false;
 }
 
-/* Integers that pass `integers` left: sums of positions, and what is stored in an argument. */
+/* Integers that pass `integers` left: sums of positions, and what is stored in an argument, where GpSimd may have put it together. */
 static const char *integer_lacks(Lower *l, const Stmt *s, const Expr *e)
 {
     Affine x;
-    bool stored = e == s->value && e->op == OP_CAST && e->arg[0]->dtype == DTYPE_F32;
-    return stored || expr_affine(l->arena, e, &x)
+    bool cast = e->op == OP_CAST && e->arg[0]->dtype == DTYPE_F32;
+    bool words = dtype_is_int(s->value->dtype) && e->dtype == DTYPE_I32;
+    return (cast && (e == s->value || words)) ||
+                   (words && (e->op == OP_ADD || e->op == OP_MUL)) ||
+                   expr_affine(l->arena, e, &x)
                ? NULL
                : str_format(l->arena, "'%s' of %s", op_info(e->op)->name, dtype_name(e->dtype));
 }

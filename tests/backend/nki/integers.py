@@ -20,10 +20,10 @@ SIZES = (1, 2, 5, 17, 64, 127, 128, 129, 200)
 # Whose values may be beyond 2^24, or are made in a way that f32 has not; E0501 with these words.
 REFUSED = [
     ("kernel f(t: i64[n]) -> (s: i64) { s = sum[i](t[i] * t[i]); }", "beyond 2^24"),
-    ("kernel f(t: i32[n]) -> (s: i32) { s = sum[i](t[i]); }", "beyond 2^24"),
+    ("kernel f(t: i32[n, 3]) -> (s: i32) { s = sum[i,j](t[i,j]); }", "one here may be 2516582400"),
     ("kernel f(t: i32[n], u: i32[n]) -> (s: i32[n]) { s[i] = t[i] + 4 * u[i]; }", "beyond 2^24"),
     ("kernel f(t: i32[n]) -> (s: i32[n]) { s[i] = 16777217 - t[i]; }", "beyond 2^24"),
-    ("kernel f(t: i32[n]) -> (s: i32[n]) { s[i] = sum[j <= i](t[j]); }", "beyond 2^24"),
+    ("kernel f(t: i32[n]) -> (s: i32[n]) { s[i] = sum[j <= i](7 * t[j]); }", "beyond 2^24"),
     ("kernel f(t: i32[n]) -> (s: i32[n]) { s[i] = (3 * t[i]) / 3; }", "'div' of whole numbers beyond 2^22"),
     ("kernel f(x: f32[n]) -> (s: i32[n]) { s[i] = i32(x[i]) + 1; }", "beyond 2^24"),
     ("kernel f(x: f32[n]) -> (s: i64[n]) { s[i] = i64(x[i]); }", "beyond 2^24"),
@@ -38,7 +38,7 @@ class Draft:
         self.rng, self.params, self.results, self.body = rng, [], [], []
         self.n, self.m = rng.choice(SIZES), rng.choice(SIZES[:6])
         for at in range(rng.choice((1, 2, 2, 3))):
-            rng.choice((self.whole, self.whole, self.chosen, self.scattered, self.counted, self.extreme, self.place, self.floats, self.added, self.flags, self.product, self.looked, self.cut, self.labelled))(at)
+            rng.choice((self.whole, self.whole, self.chosen, self.scattered, self.counted, self.extreme, self.place, self.floats, self.added, self.flags, self.summed, self.product, self.looked, self.cut, self.labelled))(at)
 
     def param(self, kind, indices, inout=False):
         name = f"A{len(self.params)}"
@@ -125,6 +125,18 @@ class Draft:
         kind, x = self.rng.choice(("i32", "i64")), self.param("f32", ["i", "j"])
         value = f"{kind}(min(max({x} * {self.rng.choice(('0.75', '1.5', '-0.125'))}, -9), 9))"
         self.body.append(f"{self.result(kind, ['i', 'j'])} = {self.rng.choice((value, f'mod({value}, 4)'))};")
+
+    def summed(self, _):
+        """With a bound beyond 2^24, as a result and rounded to f32."""
+        kind = self.rng.choice(("i32", "i64"))
+        x = self.param(self.rng.choice((kind, "u16")), ["i", "j"])
+        to = self.rng.choice((kind, "f32"))
+        value = f"sum[j]({self.rng.choice(('{}', 'abs({})', 'max({}, 5)')).format(f'{kind}({x})')})"
+        if to == "f32":
+            name = f"S{len(self.body)}"
+            self.body.append(f"{name}: {kind}[i] = {value};")
+            value = f"f32({name}[i]) * 0.5"
+        self.body.append(f"{self.result(to, ['i'])} = {value};")
 
     def product(self, _):
         a, b = self.rng.choice(SHORT["i32"][:2]), self.rng.choice(SHORT["i32"][:2])

@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "runtime"))
 from nki_emulator.dtype import TYPES as DEVICE, cast, to_outside    # noqa: E402
 
 DIMS = dict(n=130, k=300, m=70, e=64, b=4, v=300)
-OWN = {"qmm": dict(k=1000), "qmm_long": dict(k=4096), "norms": dict(k=2100), "image": dict(n=9), "attention": dict(n=140, m=260), "codebook": dict(n=12, m=20), "codebook_bytes": dict(v=500), "histogram": dict(n=20)}
+OWN = {"qmm": dict(k=1000), "qmm_long": dict(k=4096), "norms": dict(k=2100), "sums": dict(k=2100), "image": dict(n=9), "attention": dict(n=140, m=260), "codebook": dict(n=12, m=20), "codebook_bytes": dict(v=500), "histogram": dict(n=20)}
 NEAR = {"attention": 2.0 ** -6, "labels": 1e-5}     # beside the interpreter, of the largest
 BELOW = {"code": 256, "id": "v", "t": "k"}
 TARGETS = ("--target=trn1", "--target=trn2", "--target=trn3", "--target=trn2 --lnc=2")
@@ -62,7 +62,7 @@ def array_of(rng, kernel, name, kind, dims):
     a = rng.integers(lo, hi + 1, shape, dtype=np.int64).astype(NUMPY[word])
     if a.size > 2:
         a.flat[:2] = lo, hi
-    if kernel in ("qmm_long", "norms"):         # the largest sums
+    if kernel in ("qmm_long", "norms", "sums") and a.ndim == 2:     # the largest sums
         a[0] = lo
     return a
 
