@@ -9,6 +9,7 @@
  * multiply bytes that are alike: there the same is done where they are not.
  *
  * Elsewhere bytes become pairs of 16 bits, even ones and odd ones, which are multiplied and added in pairs. */
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/c/micro.h"
@@ -129,10 +130,11 @@ static const char pair_text[] =
 
 /* Not all compilers' __builtin_cpu_supports knows it. */
 static const char avxvnni_text[] =
-    "\n#if TDSL_ROWS & TDSL_DOTS_avxvnni\n#include <cpuid.h>\n"
+    "\n#if TDSL_ROWS & TDSL_DOTS_avxvnni\n"
     "TDSL_HELPER int tdsl_has_avxvnni(void)\n"
-    "{\n    unsigned a = 0, b, c, d;\n"
-    "    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);\n}\n#endif\n";
+    "{\n    unsigned a = 7, b, c = 1, d; /* what AVX2 says is there */\n"
+    "    __asm__(\"cpuid\" : \"+a\"(a), \"=b\"(b), \"+c\"(c), \"=d\"(d));\n"
+    "    return (int)(a >> 4 & 1);\n}\n#endif\n";
 
 /* Of vectors of words, for each instruction set: x += the dot products of y and of the word z; of pairs first. */
 static const char pairs_text[] =
@@ -169,6 +171,8 @@ static const char pairs_text[] =
     "#define TDSL_PAIRS_avx512(V, x, a, b) TDSL_MADD(V, \"v\", x, a, b)\n"
     "#define TDSL_PAIRS_avxvnni(V, x, a, b) TDSL_ASM(\"%{vex%} vpdpwssd\", \"x\", x, a, b);\n"
     "#define TDSL_PAIRS_avx512vnni(V, x, a, b) TDSL_ASM(\"vpdpwssd\", \"v\", x, a, b);\n";
+
+static const DType byte_types[2] = {DTYPE_I8, DTYPE_U8};
 
 /* The function of two words, of bytes of these types. */
 static void word_function(Text *out, DType row, DType column)
@@ -209,40 +213,49 @@ static void bytes_macro(Text *out, const char *isa, IsaDots dots, DType row, DTy
     }
 }
 
-static void isa_macros(Text *out, const char *isa, IsaDots dots)
+static void isa_macros(Text *out, const char *isa, IsaDots dots, const char *used)
 {
-    static const DType types[2] = {DTYPE_I8, DTYPE_U8};
-    text_printf(out,
-                "#define TDSL_DOT_%s_i16(V, x, z, y) { TDSL_WORDS(V, z); TDSL_PAIRS_%s(V, x, "
-                "tdsl_z, y) }\n",
-                isa, isa);
+    char name[64];
+    (void)snprintf(name, sizeof name, "TDSL_DOT_%s_i16(", isa);
+    if (strstr(used, name) != NULL) {
+        text_printf(out,
+                    "#define TDSL_DOT_%s_i16(V, x, z, y) { TDSL_WORDS(V, z); TDSL_PAIRS_%s(V, "
+                    "x, tdsl_z, y) }\n",
+                    isa, isa);
+    }
     for (uint32_t i = 0; i < 4; i++) {
-        DType row = types[i / 2], column = types[i % 2];
-        bool there = dots == DOTS_PAIRS || (dots == DOTS_ALIKE) == (row == column);
-        if (there) {
+        DType row = byte_types[i / 2], column = byte_types[i % 2];
+        (void)snprintf(name, sizeof name, "TDSL_DOT_%s_%s_%s(", isa, dtype_name(row),
+                       dtype_name(column));
+        if (strstr(used, name) != NULL) {
             bytes_macro(out, isa, dots, row, column);
         }
     }
 }
 
-void dots_emit(const Tiles *t, Text *out)
+void dots_emit(const Tiles *t, const char *used, Text *out)
 {
-    static const DType types[2] = {DTYPE_I8, DTYPE_U8};
     if (!tiles_have_dots(t)) {
         return;
     }
     text_put(out, word_text);
-    text_put(out, pair_text);
+    text_put(out, strstr(used, "tdsl_dot_i16(") != NULL ? pair_text : "");
     for (uint32_t i = 0; i < 4; i++) {
-        word_function(out, types[i / 2], types[i % 2]);
+        DType row = byte_types[i / 2], column = byte_types[i % 2];
+        char name[64];
+        (void)snprintf(name, sizeof name, "tdsl_dot_%s_%s(", dtype_name(row),
+                       dtype_name(column));
+        if (strstr(used, name) != NULL) {
+            word_function(out, row, column);
+        }
     }
     text_put(out, avxvnni_text);
     text_put(out, pairs_text);
     for (uint32_t r = 1; r < ISA_COUNT; r++) {
-        isa_macros(out, isa_table[r].name, DOTS_PAIRS);
+        isa_macros(out, isa_table[r].name, DOTS_PAIRS, used);
     }
     for (uint32_t r = 0; r < ISA_DOT_COUNT; r++) {
-        isa_macros(out, isa_dot_table[r].isa.name, isa_dot_table[r].dots);
+        isa_macros(out, isa_dot_table[r].isa.name, isa_dot_table[r].dots, used);
     }
     for (int64_t lanes = 4; lanes <= 16; lanes *= 2) {
         const char *v = vector_type(t->help, DTYPE_I32, lanes);

@@ -159,6 +159,13 @@ static void dot_names_emit(Text *out)
     text_printf(out, "#define TDSL_DOT_ROWS (%s)\n", all.at);
 }
 
+static void isa_attribute_emit(const Isa *isa, Text *out)
+{
+    text_printf(
+        out, isa->attribute[0] != '\0' ? "#define TDSL_FOR_%s %s\n" : "#define TDSL_FOR_%s%s\n",
+        isa->name, isa->attribute);
+}
+
 /* The instruction set that the compiler says there is, if it is a row and says so. */
 static void promise_emit(const Isa *isa, const char **word, Text *out)
 {
@@ -198,14 +205,10 @@ void isa_names_emit(const Tiles *t, Text *out, const char *functions)
                 dots ? ", dotprod, avxvnni, avx512vnni" : "");
     text_put(out, dots ? about_dots : "");
     for (uint32_t r = 0; r < ISA_COUNT; r++) {
-        text_printf(out,
-                    isa_table[r].attribute[0] != '\0' ? "#define TDSL_FOR_%s %s\n"
-                                                      : "#define TDSL_FOR_%s%s\n",
-                    isa_table[r].name, isa_table[r].attribute);
+        isa_attribute_emit(&isa_table[r], out);
     }
     for (uint32_t d = 0; dots && d < ISA_DOT_COUNT; d++) {
-        text_printf(out, "#define TDSL_FOR_%s %s\n", isa_dot_table[d].isa.name,
-                    isa_dot_table[d].isa.attribute);
+        isa_attribute_emit(&isa_dot_table[d].isa, out);
     }
     if (strstr(functions, "TDSL_TILE ") != NULL) {
         text_put(out, about_tiles);

@@ -518,7 +518,7 @@ void tiles_emit(Tiles *t, Text *out)
         }
     }
     text_put(out, t->folds.at);
-    dots_emit(t, out);
+    dots_emit(t, macros.text.at, out);
     text_put(out, "\n");
     text_put(out, macros.text.at);
     table_macro(t, out);

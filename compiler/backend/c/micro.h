@@ -93,8 +93,8 @@ const char *dot_step(Printer *p, const char *type, const char *row, const char *
 void dot_sums_begin(Printer *p, int64_t rows);
 void dot_sums_step(Printer *p, int64_t rows);
 void dot_sums_end(Printer *p, int64_t rows);
-/* Functions and macros of dot products. */
-void dots_emit(const Tiles *t, Text *out);
+/* Functions and macros of dot products that the text of the tiles uses. */
+void dots_emit(const Tiles *t, const char *used, Text *out);
 
 /* ---- emit_tables.c: tables of functions, and which runs ---- */
 const char *shape_name(const Tiles *t, const TileShape *s);

@@ -176,6 +176,17 @@ def plants(folder, cc, flags):
     return ""
 
 
+def without(folder, tdslc):
+    """A machine without such instructions has panels of i32."""
+    for number in ("0", "1e-11"):
+        with open(os.path.join(folder, "machine"), "w", encoding="utf-8") as f:
+            f.write(f"time.dot {number}\n")
+        text = steps.run("tdslc", [tdslc, "-w", "--machine=machine", "--dump=legal", "k.tdsl"], cwd=folder)
+        if ("groups 4" in text) != (number != "0"):
+            return f"time.dot {number}: {text.count('groups')} panels in groups"
+    return ""
+
+
 def check(folder, tdslc, few):
     calls = all_calls(few)
     with open(os.path.join(folder, "k.tdsl"), "w", encoding="utf-8") as f:
@@ -184,6 +195,9 @@ def check(folder, tdslc, few):
     with open(os.path.join(folder, "main.c"), "w", encoding="utf-8") as f:
         f.write(main_text(calls))
     steps.run("tdslc", [tdslc, "-w", "k.tdsl", "-o", "k.c"], cwd=folder)
+    problem = without(folder, tdslc)
+    if problem:
+        return problem
     flags = "-O1 -Wall -Wextra -Wno-type-limits -Wno-sign-compare"
     builds = [(cc, f"{flags}{isa}") for cc in filter(shutil.which, ("gcc", "clang"))
               for isa in [""] + [f" -DTDSL_ISA={row}" for row in rows()]]

@@ -60,6 +60,7 @@ kernel gated(X: f32[m, k], G: f32[k, n], U: f32[k, n], D: f32[n, k]) -> (Y: f32[
     t[i,j] = g[i,j] / (1 + exp(-g[i,j])) * u[i,j];
     Y[i,q] = t[i,j] * D[j,q];
 }
+kernel bytes(A: i8[m, k], B: i8[k, n]) -> (C: i32[m, n]) { C[i,j] = A[i,p] * B[p,j]; }
 kernel near(A: i32[50000, 30], B: i32[30, 32]) -> (C: i32[50000, 32]) { C[i,j] = A[i,p] * B[p,j]; }
 """
 MAIN = r"""
@@ -183,6 +184,8 @@ int main(void)
     check(&product_info, (const int64_t[]){400, 520, 1100}, LOOPS);
     check(&product_info, (const int64_t[]){1100, 300, 90}, LOOPS);
     check(&near_info, none, LOOPS);
+    check(&bytes_info, (const int64_t[]){1500, 1003, 130}, LOOPS);
+    check(&bytes_info, (const int64_t[]){130, 1003, 1500}, LOOPS);
     check(&energy_info, (const int64_t[]){31, 40, 30}, LOOPS);
     check(&energy_info, (const int64_t[]){1, 5, 4}, 1);
     check(&pairs_info, (const int64_t[]){50, 30, 13}, LOOPS);
