@@ -34,6 +34,9 @@ static bool refuse_type(Lower *l, const Buffer *b, DType t)
             diag_note(d, l->words_where, "an f64 result may be the sum of f32 terms; here %s",
                       l->words_why);
         }
+        if (t == DTYPE_F8E4M3FN) {
+            diag_help(d, "f8e4m3, whose largest number is 240, and f8e5m2 are there");
+        }
         if (dtype_narrower(t) != t) {
             diag_help(
                 d,

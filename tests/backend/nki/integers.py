@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random kernels that read and write integers, short ones too, and bools, also as positions: run by the emulator, and compared with the interpreter exactly.
+"""Random kernels that read and write integers, short ones too, floats of 8 bits, and bools, also as positions: run by the emulator, and compared with the interpreter exactly.
 
     integers.py --bin DIR [--seed N] [--count N] [--only NUMBER]
 
@@ -14,7 +14,11 @@ import tempfile
 
 import numpy as np
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "runtime"))
+from nki_emulator.dtype import TYPES as DEVICE, cast, to_outside    # noqa: E402
+
 TYPES = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "bool": np.bool_, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "u32": np.uint32}
+FLOATS = {"f8e4m3": "float8_e4m3", "f8e5m2": "float8_e5m2"}
 SHORT = {"i32": ("i8", "u8", "i16", "u16"), "i64": ("i8", "u8", "i16", "u16", "u32")}     # what computes in it, or widens to it
 SIZES = (1, 2, 5, 17, 64, 127, 128, 129, 200)
 # Whose values may be beyond 2^24, or are made in a way that f32 has not; E0501 with these words.
@@ -38,7 +42,7 @@ class Draft:
         self.rng, self.params, self.results, self.body = rng, [], [], []
         self.n, self.m = rng.choice(SIZES), rng.choice(SIZES[:6])
         for at in range(rng.choice((1, 2, 2, 3))):
-            rng.choice((self.whole, self.whole, self.chosen, self.scattered, self.counted, self.extreme, self.place, self.floats, self.added, self.flags, self.summed, self.product, self.looked, self.cut, self.labelled))(at)
+            rng.choice((self.whole, self.whole, self.chosen, self.scattered, self.counted, self.extreme, self.place, self.floats, self.added, self.flags, self.bytes, self.summed, self.product, self.looked, self.cut, self.labelled))(at)
 
     def param(self, kind, indices, inout=False):
         name = f"A{len(self.params)}"
@@ -99,7 +103,17 @@ class Draft:
 
     def floats(self, _):
         kind = self.rng.choice(("i32", "i64"))
-        self.body.append(f"{self.result('f32', ['i'])} = sum[j]({self.param('f32', ['i', 'j'])} * f32({self.integer(kind, ['i', 'j'], 1)}));")
+        self.body.append(f"{self.result('f32', ['i'])} = sum[j](f32({self.param(self.rng.choice(('f32', *FLOATS)), ['i', 'j'])}) * f32({self.integer(kind, ['i', 'j'], 1)}));")
+
+    def bytes(self, _):
+        """Products of floats of 8 bits, or one that is made of others."""
+        rng = self.rng
+        x, y = self.param(rng.choice((*FLOATS, "i8", "f32")), ["i", "j"]), self.param(rng.choice(tuple(FLOATS)), rng.choice((["i", "j"], ["j", "i"], ["j"])))
+        if rng.random() < 0.5:
+            self.body.append(f"{self.result('f32', ['i'])} = sum[j](f32({x}) * f32({y}));")
+        else:
+            to = rng.choice((*FLOATS, "i8", "u8"))
+            self.body.append(f"{self.result(to, rng.choice((['i', 'j'], ['j', 'i'])))} = {to}(f32({x}) * f32({y}) * {rng.choice((1, 9, 0.375))});")
 
     def added(self, _):
         kind = self.rng.choice(("i32", "i64"))
@@ -160,6 +174,9 @@ def array_of(rng, declared):
     if name in ("i8", "u8", "i16", "u16"):
         info = np.iinfo(TYPES[name])
         return np.asarray(rng.integers(info.min, info.max + 1, shape), TYPES[name])
+    if name in FLOATS:
+        kind = DEVICE[FLOATS[name]]
+        return to_outside(cast(np.asarray(rng.integers(-5, 6, shape), np.float32), kind), kind).view("V1")
     values = rng.integers(0, 2, shape) if name == "bool" else rng.integers(0, 40, shape) if name == "u32" else rng.integers(-6, 40, shape) if name != "f32" else rng.integers(-5, 6, shape)
     return np.asarray(values, TYPES[name])
 
@@ -194,7 +211,7 @@ def check(options, number):
         got = run(options, folder, draft, "emulator", number)
     if isinstance(wanted, str) or isinstance(got, str):
         return f"{wanted if isinstance(wanted, str) else got}\n{draft.text()}"
-    same = [a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(wanted, got)]
+    same = [a.dtype == b.dtype and (a.tobytes() == b.tobytes() if a.dtype == "V1" else np.array_equal(a, b, equal_nan=a.dtype.kind == "f")) for a, b in zip(wanted, got)]
     return None if all(same) else f"differs: {same}\n{draft.text()}"
 
 
