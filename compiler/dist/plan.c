@@ -349,6 +349,14 @@ static void read_panels(Plan *p)
 
 bool dist_plan(Ctx *ctx, Arena *arena, Graph *g, Module *m)
 {
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        if (op_info(graph_node(g, n)->op)->kind == OPKIND_DENSE) {
+            diag_unsupported(
+                &ctx->diags, E_NOT_YET, g->span,
+                "a kernel with a dense step on ranks is not compiled by this version");
+            return false;
+        }
+    }
     if (g->recurrences.n > 0) {
         diag_unsupported(&ctx->diags, E_NOT_YET, g->span,
                          "a kernel with a recurrence on ranks is not compiled by this version");

@@ -384,12 +384,36 @@ static bool has_online_loops(const Compilation *c, const Nest *nest)
     return false;
 }
 
+/* Matrices, which are steps of rows: instructions by the hundred for each. */
+static bool has_dense_steps(Compilation *c, const Graph *g)
+{
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        const Node *node = graph_node(g, n);
+        if (op_info(node->op)->kind == OPKIND_DENSE) {
+            diag_unsupported(&c->ctx->diags, E_TARGET, node->span,
+                             "target '%s' does not have '%s': it goes to target 'c'",
+                             c->target->name, node->op == OP_CHOLESKY ? "cholesky" : "solve");
+            return true;
+        }
+    }
+    for (uint32_t k = 0; k < g->recurrences.n; k++) {
+        if (has_dense_steps(c, g->recurrences.at[k]->body)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool pass_lower(Compilation *c)
 {
     c->tiled = ARENA_NEW(c->arena, KernelModule);
     c->tiled->arena = c->arena;
     c->tiled->source_name = c->module->source_name;
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        if (c->target->machine->kind != MACHINE_CACHES &&
+            has_dense_steps(c, c->module->graphs.at[k])) {
+            return false;
+        }
         for (uint32_t i = 0; !c->target->machine->online && i < nest_count(c->nests[k]); i++) {
             if (has_online_loops(c, nest_at(c->nests[k], i))) {
                 return false;

@@ -26,6 +26,8 @@ typedef enum CheckedKind {
     CHECKED_MAP,    /* op of arg[] */
     CHECKED_CHAIN, /* arg[0] link[1] arg[1] ...: OP_ADD OP_SUB | OP_MUL OP_DIV | OP_AND | OP_OR,
                    from left to right */
+    CHECKED_DENSE, /* cholesky of arg[0], a matrix of rows label[0] and columns label[1]; or the solution of a triangle, arg[0], with the
+                      equation's index label[0], which is folded, and that of what is solved for, label[1]: arg[1] is the right side */
     CHECKED_REDUCE /* op over labels `label` of arg[0] */
 } CheckedKind;
 
@@ -95,6 +97,12 @@ typedef struct StepsPlace {
     const char *text;
 } StepsPlace;
 
+/* Above the diagonal of dimensions `row` and `column` the value is 0 (below it, if `upper`). */
+typedef struct Triangle {
+    bool known, upper;
+    uint32_t row, column;
+} Triangle;
+
 typedef enum ValueKind { VALUE_PARAM, VALUE_RESULT, VALUE_LOCAL, VALUE_TEMP } ValueKind;
 
 typedef struct Value {
@@ -103,6 +111,7 @@ typedef struct Value {
     TensorType type;          /* dtype NONE: poison */
     Span span;                /* its declaration or first assignment */
     const Symmetry *symmetry; /* declared; or null */
+    Triangle triangle;        /* declared, or seen */
     const Shard *shard;       /* [n_shard], of two cuts of one dimension the outer one first */
     uint32_t n_shard;
     bool partial; /* the value is the sum of what ranks have */

@@ -27,10 +27,7 @@ CheckedExpr *unknown_function(Kern *k, AstId ast, const AstNode *n)
 {
     Diags *diags = &k->c->ctx->diags;
     uint32_t value = 0;
-    if (name_kind(n->name) == NAME_LATER) {
-        diag_unsupported(diags, E_NOT_YET, n->at, "'%s' is not compiled by this version",
-                         n->name->text);
-    } else if (map_get(&k->value_by_name, n->name->id, &value) && n->kind == AST_CALL) {
+    if (map_get(&k->value_by_name, n->name->id, &value) && n->kind == AST_CALL) {
         Diagnostic *d = diag_error(diags, E_UNKNOWN_NAME, n->at,
                                    "'%s' is a value, not a function", n->name->text);
         diag_help(d, "its indices stand in '[' and ']': %s", as_indexed(k, n));

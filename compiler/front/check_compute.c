@@ -246,6 +246,7 @@ static CheckedExpr *compute(Kern *k, CheckedExpr *e, DType t)
     case CHECKED_MAP:
         return compute_map(k, e, t);
     case CHECKED_CHAIN:
+    case CHECKED_DENSE:
         compute_args(k, e, t);
         e->dtype = t;
         return e;

@@ -344,6 +344,17 @@ static void show_bare(Show *w, const CheckedExpr *e)
             show_expr(w, e->arg[a], strength(e) + (a > 0));
         }
         break;
+    case CHECKED_DENSE:
+        text_printf(w->out, "%s[", e->op == OP_CHOLESKY ? "cholesky" : "solve");
+        show_labels(w, e->label, e->op == OP_CHOLESKY ? 2 : 1);
+        text_put(w->out, "](");
+        show_expr(w, e->arg[0], 0);
+        text_put(w->out, e->n > 1 ? ", " : "");
+        if (e->n > 1) {
+            show_expr(w, e->arg[1], 0);
+        }
+        text_char(w->out, ')');
+        break;
     case CHECKED_REDUCE:
         text_printf(w->out, "%s[", op_info(e->op)->name + sizeof "reduce");
         show_ranges(w, e->label, e->rank);
@@ -449,6 +460,10 @@ static void show_params(Show *w, ValueKind kind)
                         value->is_inout ? "inout " : "");
             type_print(w->out, &w->k->dims, &value->type);
             show_symmetry(w, value->symmetry);
+            if (value->triangle.known && kind == VALUE_PARAM) {
+                text_printf(w->out, " %s(%u, %u)", value->triangle.upper ? "upper" : "lower",
+                            value->triangle.row, value->triangle.column);
+            }
             layout_put(w->out, value, true);
         }
     }

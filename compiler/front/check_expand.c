@@ -374,8 +374,8 @@ typedef struct Name {
 #define WHAT_FORM(what)      .form = (what)
 #define WHAT_REDUCTION(what) .op = (what)
 #define WHAT_FOLD(what)      .expand = (what)
+#define WHAT_DENSE(what)     .form = (what)
 #define WHAT_FUNCTION(what)  .expand = (what)
-#define WHAT_LATER(what)     .cure = (what)
 #define WHAT_FOREIGN(what)   .cure = (what)
 
 static const Name names[] = {
@@ -400,7 +400,7 @@ NameKind name_kind(Sym name)
 
 const char *name_at(uint32_t i)
 {
-    return names[i].kind < NAME_LATER ? names[i].name : NULL;
+    return names[i].kind < NAME_FOREIGN ? names[i].name : NULL;
 }
 
 const char *name_cure(Sym name)
@@ -427,7 +427,7 @@ CheckedExpr *name_check(Kern *k, AstId ast, const AstNode *n)
         return expr_poison(k, ast, n->span);
     }
     k->nested++;
-    CheckedExpr *e = row->expand(&c);
+    CheckedExpr *e = row->kind == NAME_DENSE ? row->form(k, ast, n) : row->expand(&c);
     k->nested--;
     return expr_is_poison(e) ? expr_poison(k, ast, n->span) : e;
 }

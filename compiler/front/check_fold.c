@@ -127,9 +127,7 @@ static void check_reduced_used(Kern *k, const CheckedExpr *e)
     }
 }
 
-/* The labels of `op[..]` and the conditions of its list; what the names meant before. False after a report. */
-static bool list_check(Kern *k, const AstNode *n, CheckedExpr *e, CheckedExpr **when,
-                       uint32_t *before)
+bool fold_open(Kern *k, const AstNode *n, CheckedExpr *e, CheckedExpr **when, uint32_t *before)
 {
     bool ok = true;
     for (uint32_t a = 1; a < n->n; a++) {
@@ -153,6 +151,15 @@ static bool list_check(Kern *k, const AstNode *n, CheckedExpr *e, CheckedExpr **
     return ok;
 }
 
+void fold_close(Kern *k, const CheckedExpr *e, const uint32_t *before)
+{
+    check_reduced_used(k, e);
+    for (uint32_t a = e->rank; a-- > 0;) {
+        const Sym name = k->labels.at[e->label[a]].name;
+        map_put(&k->label_by_name, name->id, before[a]);
+    }
+}
+
 /* ---- a fold ---- */
 
 CheckedExpr *fold_check(Kern *k, AstId ast, const AstNode *n, Op op, FoldBody *make,
@@ -167,16 +174,12 @@ CheckedExpr *fold_check(Kern *k, AstId ast, const AstNode *n, Op op, FoldBody *m
     uint32_t before[RANK_LIMIT];
     e->label = ARENA_ARRAY(k->c->arena, n->n - 1, int32_t);
     CheckedExpr *when = NULL;
-    bool ok = list_check(k, n, e, &when, before);
+    bool ok = fold_open(k, n, e, &when, before);
     if (!ok) {
         k->poisoned = true; /* the body is still looked at: its own mistakes are reported */
     }
     CheckedExpr *body = make(k, ast, n, e);
-    check_reduced_used(k, e);
-    for (uint32_t a = e->rank; a-- > 0;) {
-        const Sym name = k->labels.at[e->label[a]].name;
-        map_put(&k->label_by_name, name->id, before[a]);
-    }
+    fold_close(k, e, before);
     if (when != NULL && ok && (body->weak != WEAK_NO || body->dtype != DTYPE_NONE)) {
         body = fold_where(k, op, body, when);
     }
@@ -205,8 +208,7 @@ CheckedExpr *fold_check(Kern *k, AstId ast, const AstNode *n, Op op, FoldBody *m
     return e;
 }
 
-/* A name that no index of the statement has: the same with a number behind it. */
-static Sym unused_name(Kern *k, Sym name)
+Sym fold_unused_name(Kern *k, Sym name)
 {
     for (uint32_t number = 2;; number++) {
         Sym other =
@@ -242,7 +244,7 @@ CheckedExpr *fold_again(Kern *k, AstId ast, const AstNode *n, Op op, FoldBody *m
     CheckedExpr *e = fold_check(k, ast, n, op, make, condition);
     for (uint32_t a = 0; a < e->rank && e->kind == CHECKED_REDUCE; a++) {
         Label *l = &k->labels.at[e->label[a]];
-        l->name = unused_name(k, l->name);
+        l->name = fold_unused_name(k, l->name);
         map_put(&k->label_by_name, l->name->id, 0);
     }
     while (count-- > 0) {
@@ -268,7 +270,7 @@ CheckedExpr *reduction_check(Kern *k, AstId ast, const AstNode *n)
                                                : unknown_function(k, ast, n);
     }
     const AstNode *body = ast_node(&k->c->program->ast, n->child[0]);
-    if (body->kind == AST_LIST) {
+    if (body->kind == AST_LIST && name_kind(n->name) != NAME_DENSE) {
         diag_error(&k->c->ctx->diags, E_ARGUMENTS, n->span, "'%s' takes 1 argument, not %u",
                    n->name->text, body->n);
         return expr_poison(k, ast, n->span);

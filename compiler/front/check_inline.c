@@ -124,7 +124,8 @@ static DType natural_type(const CheckedExpr *e)
         return DTYPE_NONE;
     }
     if (e->kind != CHECKED_CHAIN && !(e->kind == CHECKED_MAP && e->implicit) &&
-        !(e->kind == CHECKED_MAP && e->op == OP_SELECT) && e->kind != CHECKED_REDUCE) {
+        !(e->kind == CHECKED_MAP && e->op == OP_SELECT) && e->kind != CHECKED_REDUCE &&
+        e->kind != CHECKED_DENSE) {
         return e->dtype;
     }
     DType t = DTYPE_NONE;
@@ -178,6 +179,8 @@ static bool copy_values(Inline *in, Span at)
         value.inlined = true;
         value.type.rank += n;
         value.type.dims = dims;
+        value.triangle.row += n;
+        value.triangle.column += n;
         value.uses += 1;
         int64_t bytes = 0;
         if (!type_bytes(&value.type, &bytes)) {

@@ -227,6 +227,28 @@ static const Symmetry *check_symmetry(Kern *k, const AstNode *attr, const Tensor
     return before;
 }
 
+/* `lower(0, 1)`: 0 above the diagonal of these dimensions, rows and columns. */
+static void check_triangle(Kern *k, const AstNode *attr, Value *v)
+{
+    uint64_t named = 0;
+    uint32_t dim[2] = {0};
+    SymmetryClass two = {.n = 2, .width = 1, .dim = dim};
+    if (attr->n != 2) {
+        diag_error(&k->c->ctx->diags, E_ARGUMENTS, attr->span,
+                   "'%s' names two dimensions, rows and columns", attr->name->text);
+        return;
+    }
+    for (uint32_t a = 0; a < 2; a++) {
+        dim[a] = named_dimension(k, attr->child[a], v->type.rank, &named);
+        if (dim[a] == RANK_LIMIT) {
+            return;
+        }
+    }
+    if (class_extents(k, attr, &v->type, &two)) {
+        triangle_check(k, attr, v, v->kind == VALUE_PARAM, dim[0], dim[1]);
+    }
+}
+
 /* What the declaration says beside the type. */
 static void check_attributes(Kern *k, const AstNode *n, Value *v)
 {
@@ -244,6 +266,10 @@ static void check_attributes(Kern *k, const AstNode *n, Value *v)
         } else if (symmetry_from_word(name, &exchanged)) {
             if (typed) {
                 v->symmetry = check_symmetry(k, attr, &v->type, exchanged, v->symmetry);
+            }
+        } else if (strcmp(name, "lower") == 0 || strcmp(name, "upper") == 0) {
+            if (typed) {
+                check_triangle(k, attr, v);
             }
         } else if (strcmp(name, "shard") == 0 || strcmp(name, "partial") == 0) {
             if (typed) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the checker share: the state of checking a program and a kernel. check.c: files, dims and
  * constants; check_kernel.c: heads; check_statement.c: statements and indices; check_expr.c: expressions; check_call.c:
- * calls; check_kernel_call.c, check_operands.c, check_inline.c: kernels in kernels; check_gather.c: positions that are values; check_fold.c: reductions; check_expand.c: those that are written with others; check_einsum.c: einsum strings; check_sums.c: which sums are silent; check_weak.c: numbers without a type;
+ * calls; check_kernel_call.c, check_operands.c, check_inline.c: kernels in kernels; check_gather.c: positions that are values; check_fold.c: reductions; check_expand.c: those that are written with others; check_dense.c: dense steps; check_einsum.c: einsum strings; check_sums.c: which sums are silent; check_weak.c: numbers without a type;
  * check_compute.c: the type in which a statement computes;
  * check_name.c: what names mean. Nobody else includes this. */
 #ifndef FRONT_CHECK_PARTS_H
@@ -509,8 +509,26 @@ CheckedExpr *fold_again(Kern *k, AstId ast, const AstNode *n, Op op, FoldBody *m
 CheckedExpr *both_hold(Kern *k, AstId id, Span span, CheckedExpr *when, CheckedExpr *also);
 /* The body where the condition holds, and what changes nothing elsewhere. */
 CheckedExpr *fold_where(Kern *k, Op op, CheckedExpr *body, CheckedExpr *when);
+/* The labels of the list of `n`, to e->label, in which there is room for them, and the conditions; false after a report. At the end names
+ * mean what they did before. */
+bool fold_open(Kern *k, const AstNode *n, CheckedExpr *e, CheckedExpr **when, uint32_t *before);
+void fold_close(Kern *k, const CheckedExpr *e, const uint32_t *before);
+/* A name that no index of the statement has: this one with a number behind it. */
+Sym fold_unused_name(Kern *k, Sym name);
 FoldBody fold_plain; /* what stands in parentheses */
 CheckedExpr *reduction_check(Kern *k, AstId ast, const AstNode *n);
+
+/* ---- check_dense.c ---- */
+CheckedExpr *dense_cholesky(Kern *k, AstId ast, const AstNode *n);
+CheckedExpr *dense_solve(Kern *k, AstId ast, const AstNode *n);
+CheckedExpr *dense_inverse(Kern *k, AstId ast, const AstNode *n);
+CheckedExpr *dense_logdet(Kern *k, AstId ast, const AstNode *n);
+/* Which triangle a value is that is assigned this, at these labels. */
+Triangle dense_triangle(const Kern *k, const CheckedExpr *e, const int32_t *left,
+                        uint32_t rank);
+/* `lower(0, 1)` of a declaration. */
+void triangle_check(Kern *k, const AstNode *attr, Value *v, bool is_param, uint32_t row,
+                    uint32_t column);
 
 /* ---- check_expand.c ---- */
 /* The kinds of names.def, and what it says of a name. */
@@ -519,20 +537,22 @@ typedef enum NameKind {
     NAME_FORM,
     NAME_REDUCTION,
     NAME_FOLD,
+    NAME_DENSE,
     NAME_FUNCTION,
-    NAME_LATER,
     NAME_FOREIGN
 } NameKind;
 NameKind name_kind(Sym name);
+/* Is it written with indices in brackets? */
 static inline bool is_reduction(Sym name)
 {
-    return name_kind(name) == NAME_REDUCTION || name_kind(name) == NAME_FOLD;
+    NameKind kind = name_kind(name);
+    return kind == NAME_REDUCTION || kind == NAME_FOLD || kind == NAME_DENSE;
 }
 /* The i-th name that stands for something here, or null. */
 const char *name_at(uint32_t i);
 /* How what is called so elsewhere is written here, or null. */
 const char *name_cure(Sym name);
-/* What stands so in a program, by its name: none that is LATER or FOREIGN. */
+/* What stands so in a program, by its name: none that is FOREIGN. */
 CheckedExpr *name_check(Kern *k, AstId ast, const AstNode *n);
 
 /* ---- check_einsum.c ---- */
@@ -554,6 +574,8 @@ bool einsum_is(const AstNode *n);
 CheckedExpr *sums_explicit(Kern *k, CheckedExpr *term, uint32_t first_label, bool lone);
 /* Over these labels, which are kept; of bool it is whether any is true. */
 CheckedExpr *sum_over(Kern *k, CheckedExpr *e, int32_t *label, uint32_t n);
+/* Of indices that occur once and are summed silently, in a statement that is right otherwise. */
+void sums_warn(Kern *k);
 /* After the last of several terms: an index that one sums with extent 1 stretches to its extent in others. False after a
  * report. */
 bool sums_agree(Kern *k);

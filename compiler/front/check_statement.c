@@ -602,14 +602,6 @@ static bool assign_einsum(Kern *k, Left *l, AstId ast)
     return true;
 }
 
-static void warn_silent_sums(Kern *k)
-{
-    for (uint32_t s = 0; s < k->silent.n; s++) {
-        diag_warning(&k->c->ctx->diags, W_SILENT_SUM, k->silent.at[s].at,
-                     "index '%s' occurs once and is summed", k->silent.at[s].name->text);
-    }
-}
-
 static void assign(Kern *k, Left *l, AstId id, AstId right)
 {
     bool ok_left = !k->poisoned;
@@ -652,7 +644,7 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
     }
     bool poison = k->poisoned || e->dtype == DTYPE_NONE;
     if (!poison) {
-        warn_silent_sums(k);
+        sums_warn(k);
     }
     if (!poison && l->op != OP_COPY) {
         recurrence_warn(k, id);
@@ -687,6 +679,9 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
             s.split = l->split;
             s.completes = l->pieces == 1;
         }
+        bool whole = !l->placed && !l->scattered && l->op == OP_COPY;
+        k->k->values.at[l->target].triangle =
+            whole ? dense_triangle(k, e, l->label, l->rank) : (Triangle){.known = false};
         s.left = l->rank == 0 ? NULL
                               : arena_copy(k->c->arena, l->label, l->rank * sizeof l->label[0]);
         statement_add(k, s);

@@ -229,6 +229,14 @@ CheckedExpr *sums_explicit(Kern *k, CheckedExpr *term, uint32_t first_label, boo
     return term;
 }
 
+void sums_warn(Kern *k)
+{
+    for (uint32_t s = 0; s < k->silent.n; s++) {
+        diag_warning(&k->c->ctx->diags, W_SILENT_SUM, k->silent.at[s].at,
+                     "index '%s' occurs once and is summed", k->silent.at[s].name->text);
+    }
+}
+
 /* ---- extents of 1 stretch to those of other terms ---- */
 
 /* What the terms say of an index that several of them sum: places among the sums, +1; 0: none. */

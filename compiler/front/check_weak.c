@@ -127,6 +127,7 @@ bool weak_settle(Kern *k, CheckedExpr *e, DType t, Span why)
     case CHECKED_READ:
     case CHECKED_GATHER:
     case CHECKED_REDUCE:
+    case CHECKED_DENSE:
         break;
     case CHECKED_CONST:
         ok = settle_const(k, e, t);

@@ -354,6 +354,9 @@ View expr_build(Build *b, const CheckedExpr *e, DType want, const Root *root)
     case CHECKED_CHAIN:
         return as_type(b, chain_build(b, e, e->dtype == want ? root : NULL), want, e->span,
                        root);
+    case CHECKED_DENSE:
+        return as_type(b, dense_build(b, e, e->dtype == want ? root : NULL), want, e->span,
+                       root);
     case CHECKED_REDUCE:
         return as_type(b, reduce_build(b, e, e->dtype == want ? root : NULL), want, e->span,
                        root);

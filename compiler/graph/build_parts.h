@@ -91,4 +91,7 @@ View operand_build(Build *b, const CheckedExpr *e);
 View chain_build(Build *b, const CheckedExpr *e, const Root *root);
 View reduce_build(Build *b, const CheckedExpr *e, const Root *root);
 
+/* ---- build_dense.c ---- */
+View dense_build(Build *b, const CheckedExpr *e, const Root *root);
+
 #endif

@@ -82,6 +82,13 @@ static int32_t operand_dim(Steps *s, NodeRef at, uint32_t k, int32_t d)
     if (d < 0 || kind == OPKIND_STEPS) {
         return NO_STEP;
     }
+    if (kind == OPKIND_DENSE) {
+        uint32_t batch = n->access[0].rank - 2, at_d = (uint32_t)d;
+        if (at_d == batch || (n->op == OP_CHOLESKY && at_d == batch + 1)) {
+            unsupported(s, at, "is of matrices along it");
+        }
+        return k == 0 && at_d >= batch ? NO_STEP : d;
+    }
     if (kind == OPKIND_JOIN) {
         VarRef v = 0;
         if (!is_plain(n->at[(size_t)k * n->rank + (uint32_t)d], &v)) {

@@ -651,6 +651,18 @@ static bool eval_steps(Evaluator *e, const Node *n, Tensor *to)
            recurrence_eval(e->ctx, e->arena, e->g, n, e->dims, operand, to);
 }
 
+static bool eval_dense(Evaluator *e, Arena *scratch, const Node *n, Tensor *to)
+{
+    const Tensor *matrix = e->value[n->operand[0]];
+    const Tensor *right = n->n_operands > 1 ? e->value[n->operand[1]] : NULL;
+    int64_t rows = matrix->extent[matrix->rank - 1];
+    if (out_of_work(e, sat_mul(rows, sat_add(to->count, matrix->count)))) {
+        return false;
+    }
+    dense_eval(scratch, n->op, matrix, right, to);
+    return true;
+}
+
 static bool eval_node(Evaluator *e, NodeRef r)
 {
     const Node *n = graph_node(e->g, r);
@@ -678,6 +690,9 @@ static bool eval_node(Evaluator *e, NodeRef r)
         break;
     case OPKIND_STEPS:
         ok = eval_steps(e, n, to);
+        break;
+    case OPKIND_DENSE:
+        ok = eval_dense(e, &scratch, n, to);
         break;
     case OPKIND_LEAF:
         for (int64_t i = 0; n->op == OP_INDEX && i < to->count; i++) {

@@ -45,6 +45,7 @@ static void back(Grad *d, NodeRef r)
         gradient_back_gather(d, &node, G);
         return;
     case OPKIND_STEPS: /* refused before */
+    case OPKIND_DENSE:
     case OPKIND_LEAF:
         return;
     }
@@ -158,6 +159,16 @@ static void deliver(Grad *d, const CheckedKernel *kernel)
 Graph *graph_gradient(Ctx *ctx, Arena *arena, Graph *g, const CheckedKernel *kernel)
 {
     const CheckedGradient *spec = kernel->gradient;
+    bool dense = false;
+    for (NodeRef r = 0; r < g->nodes.n; r++) {
+        dense |= op_info(graph_node(g, r)->op)->kind == OPKIND_DENSE;
+    }
+    if (dense) {
+        diag_unsupported(&ctx->diags, E_NOT_YET, kernel->span,
+                         "the derivative of a kernel with a dense step is not compiled by this "
+                         "version");
+        return NULL;
+    }
     if (g->recurrences.n > 0) {
         diag_unsupported(&ctx->diags, E_NOT_YET, kernel->span,
                          "the derivative of a kernel with a recurrence is not compiled by this "

@@ -542,6 +542,7 @@ NodeRef graph_clone_node(Graph *to, const Graph *from, NodeRef node, const NodeR
     case OPKIND_JOIN:
     case OPKIND_GATHER:
     case OPKIND_STEPS:
+    case OPKIND_DENSE:
     case OPKIND_CONTRACT:
     case OPKIND_MAP:
     case OPKIND_REDUCE:

@@ -11,13 +11,14 @@
  *     %9 = join %3[a], %4[a+extent(m)] -> [a]               : f64[m_n]          (pieces of a tensor)
  *     %9 = gather %0, %3[a], %4[b] -> [a,b]                : f32[n,e]          (at positions that are values)
  *     %9 = steps 0 output 1 along 0 %3, %4 -> [a,b]        : f64[t,n]          (of a recurrence: each step's)
+ *     %9 = solve.lower %3, %4 -> [a,b]                     : f64[n,k]          (operands read whole)
  *     %9 = index                                           : i64[n]            (0, 1, 2, ... along a dimension)
  *
  * Meaning of a node with labels 0..n_labels-1 of extents `extent`: for every value of the labels in `out`, combine
  * the operands read at their indices: MAP applies the op; CONTRACT multiplies all operands and sums over the labels
  * that `out` lacks, beginning with 0 or, `onto`, with its last operand, which is no factor; REDUCE folds over them; VIEW reads its operand at positions that are affine in its labels, which all
  * others see as labels of a value like any other; JOIN puts its operands, whole, at positions that are affine in their
- * dimensions, which cover the result; GATHER reads its first operand at positions that are the values of the others, whole numbers, one for each of its dimensions (0 where that is outside); UPDATE is its first operand, with the second added so to a part of it; STEPS is a result of the body of a recurrence (graph/recurrence.h), which reads its operands whole. Operands are converted to the node's dtype first where dtype_widens
+ * dimensions, which cover the result; GATHER reads its first operand at positions that are the values of the others, whole numbers, one for each of its dimensions (0 where that is outside); UPDATE is its first operand, with the second added so to a part of it; STEPS is a result of the body of a recurrence (graph/recurrence.h), which reads its operands whole, as DENSE steps do. Operands are converted to the node's dtype first where dtype_widens
  * (CONTRACT, REDUCE), sums run in `acc`.
  *
  * Invariants (graph_verify): operands come before their node; labels are numbered by first appearance over operands,
@@ -303,11 +304,11 @@ Access access_compose(Arena *arena, const Node *node, Access inner, Access outer
 Graph *graph_prune(Arena *arena, const Graph *g);
 /* The same with each open dim as the number that is planned for; to be priced, not to be added to. */
 Graph *graph_typical(Arena *arena, const Graph *g);
-/* Is the value computed at once, of operands that are read whole: put together of pieces, or step by step? */
+/* Is the value computed at once, of operands that are read whole: put together of pieces, step by step, or of matrices? */
 static inline bool node_is_whole(const Node *n)
 {
     OpKind kind = op_info(n->op)->kind;
-    return kind == OPKIND_JOIN || kind == OPKIND_STEPS;
+    return kind == OPKIND_JOIN || op_takes_whole(n->op);
 }
 /* True when label `l` of the node is not in its output: it is summed or folded. */
 bool node_reduces(const Node *n, int32_t label);

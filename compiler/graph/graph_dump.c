@@ -62,7 +62,7 @@ static void dump_operands(const Graph *g, const Node *n, Text *out)
             dump_positions(g, n->access[0].rank, n->at, out);
         } else if (op_info(n->op)->kind == OPKIND_JOIN) {
             dump_positions(g, n->rank, n->at + (size_t)k * n->rank, out);
-        } else if (n->op != OP_STEPS &&
+        } else if (!op_takes_whole(n->op) &&
                    (k > 0 || n->op != OP_GATHER)) { /* those are read whole */
             dump_access(&n->access[k], out);
         }

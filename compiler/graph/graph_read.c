@@ -106,7 +106,7 @@ static bool read_operands(GraphReader *r, Cursor *c, NodeSpec *spec)
         if (t == NULL) {
             return graph_reader_refuse(r, c->end, "expected an operand or '->' here");
         }
-        bool whole = spec->op == OP_STEPS || (spec->op == OP_GATHER && operand.n == 0);
+        bool whole = op_takes_whole(spec->op) || (spec->op == OP_GATHER && operand.n == 0);
         if (!read_operand(r, t, whole, &o, &a)) {
             return false;
         }

@@ -517,6 +517,33 @@ static bool verify_steps(Verifier *v, const Node *n)
     return problem == NULL || broken(v, "%s", problem);
 }
 
+/* Batches, then a matrix; of a solution batches, the equation and others. */
+static bool verify_dense(Verifier *v, const Node *n)
+{
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        const Node *o = graph_node(v->g, n->operand[k]);
+        if (n->operand[k] >= v->at || o->dtype != n->dtype) {
+            return broken(v, "operand %u does not come before it, or has another type", k);
+        }
+    }
+    const Node *matrix = graph_node(v->g, n->operand[0]);
+    const Node *like = graph_node(v->g, n->operand[n->n_operands - 1]);
+    uint32_t batch = matrix->rank - 2;
+    if (!dtype_is_float(n->dtype) || matrix->rank < 2 || like->rank != n->rank ||
+        n->rank <= batch || n->n_labels != n->rank ||
+        !dim_eq(matrix->shape[batch], matrix->shape[batch + 1])) {
+        return broken(v, "it is of square matrices of real floats");
+    }
+    for (uint32_t d = 0; d < n->rank; d++) {
+        if (n->out[d] != (int32_t)d || !dim_eq(n->extent[d], n->shape[d]) ||
+            !dim_eq(n->shape[d], like->shape[d]) ||
+            (d <= batch && !dim_eq(n->shape[d], matrix->shape[d]))) {
+            return broken(v, "its labels are not those of its result, or it is no such matrix");
+        }
+    }
+    return true;
+}
+
 static bool verify_computed(Verifier *v, const Node *n)
 {
     const OpInfo *info = op_info(n->op);
@@ -532,6 +559,9 @@ static bool verify_computed(Verifier *v, const Node *n)
     }
     if (info->kind == OPKIND_STEPS) {
         return verify_steps(v, n);
+    }
+    if (info->kind == OPKIND_DENSE) {
+        return verify_dense(v, n);
     }
     bool contracts = info->kind == OPKIND_CONTRACT, binary = v->g->form == GRAPH_BINARY;
     if (n->onto && !((contracts || n->op == OP_SUM) && binary)) {

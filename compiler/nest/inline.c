@@ -61,7 +61,7 @@ static uint32_t op_cost(Op op)
 typedef struct Readers {
     uint32_t *count;
     bool *by_sum; /* an operand of a contraction that sums: must be a tensor */
-    bool *viewed; /* by a view, a gather or a recurrence: must be stored */
+    bool *viewed; /* by a view, a gather, a recurrence or a dense step: must be stored */
     bool *
         begins; /* at the beginning of a contraction: made in its place if that alone reads it */
     bool *widened; /* read at more positions than it has: an operand broadcast over the reader's
@@ -80,7 +80,7 @@ static void count_readers(const Graph *g, const bool *needed, Readers *r)
             NodeRef operand = node->operand[k];
             r->count[operand]++;
             r->by_sum[operand] |= sums && !node_reads_apart(g, node, k);
-            r->viewed[operand] |= node->op == OP_VIEW || node->op == OP_STEPS ||
+            r->viewed[operand] |= node->op == OP_VIEW || op_takes_whole(node->op) ||
                                   (node->op == OP_GATHER && k == 0);
             r->begins[operand] |= node->onto && k == node_factors(node);
             r->widened[operand] |= graph_node(g, operand)->rank < node->n_labels;

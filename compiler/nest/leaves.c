@@ -36,6 +36,14 @@ bool leaf_is_steps(Arena *arena, const Machine *machine, const Nest *nest,
     return graph_node(nest->graph, n)->op == OP_STEPS;
 }
 
+bool leaf_is_dense(Arena *arena, const Machine *machine, const Nest *nest,
+                   const NestValue *values, NodeRef n, LeafShape *out)
+{
+    (void)arena, (void)machine, (void)values;
+    out->whole = out->ordered = true;
+    return op_info(graph_node(nest->graph, n)->op)->kind == OPKIND_DENSE;
+}
+
 /* Do the loops around the leaf leave whole what its kind needs so? Of other kinds than plain ones nothing is folded over a loop, or
  * stored elsewhere too. */
 static bool is_free(const Nest *nest, const NestValue *v, uint32_t item, const LeafShape *shape)

@@ -38,9 +38,8 @@ static bool place_result(Arena *arena, const NestFacts *f, const uint32_t *top, 
     if (k < 0) {
         return false;
     }
-    bool steps = graph_node(f->g, n)->op ==
-                 OP_STEPS; /* others of its recurrence are read until it ends */
-    if (param < 0 || (!steps && nest_may_overwrite(arena, f, top, n, (uint32_t)param))) {
+    bool whole = op_takes_whole(graph_node(f->g, n)->op); /* operands are read until it ends */
+    if (param < 0 || (!whole && nest_may_overwrite(arena, f, top, n, (uint32_t)param))) {
         v->residence = RESIDE_RESULT;
         v->result = k;
     } else {

@@ -21,6 +21,13 @@ static const OpInfo op_table[OP_COUNT] = {
             .nki = ""},
 #define STEPS(id, name_)                                                                       \
     [id] = {.name = name_, .kind = OPKIND_STEPS, .arity = ARITY_ANY, .rule = RULE_ANY},
+#define DENSE(id, name_, arity_, upper_, transposed_)                                          \
+    [id] = {.name = name_,                                                                     \
+            .kind = OPKIND_DENSE,                                                              \
+            .arity = arity_,                                                                   \
+            .rule = RULE_FLOAT,                                                                \
+            .upper = upper_,                                                                   \
+            .transposed = transposed_},
 #define MAP(id, name_, arity_, rule_, symbol_, level_, literal_, sign_, folds_, lanes_, value, \
             c_, nki_)                                                                          \
     [id] = {.name = name_,                                                                     \
@@ -48,6 +55,7 @@ static const OpInfo op_table[OP_COUNT] = {
 #undef JOIN
 #undef GATHER
 #undef STEPS
+#undef DENSE
 #undef MAP
 #undef FOLD
 };
@@ -56,6 +64,11 @@ const OpInfo *op_info(Op op)
 {
     CHECK((unsigned)op < OP_COUNT);
     return &op_table[op];
+}
+
+bool op_takes_whole(Op op)
+{
+    return op_info(op)->kind == OPKIND_STEPS || op_info(op)->kind == OPKIND_DENSE;
 }
 
 bool op_from_name(Str name, Op *out)

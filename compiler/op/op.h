@@ -12,6 +12,7 @@ typedef enum Op {
 #define JOIN(id, ...)   id,
 #define GATHER(id, ...) id,
 #define STEPS(id, ...)  id,
+#define DENSE(id, ...)  id,
 #define MAP(id, ...)    id,
 #define FOLD(id, ...)   id,
 #include "op/ops.def"
@@ -20,6 +21,7 @@ typedef enum Op {
 #undef JOIN
 #undef GATHER
 #undef STEPS
+#undef DENSE
 #undef MAP
 #undef FOLD
     OP_COUNT
@@ -31,6 +33,7 @@ typedef enum OpKind {
     OPKIND_JOIN,
     OPKIND_GATHER,
     OPKIND_STEPS,
+    OPKIND_DENSE,
     OPKIND_CONTRACT,
     OPKIND_MAP,
     OPKIND_REDUCE
@@ -75,6 +78,8 @@ typedef struct OpInfo {
     OpFolds folds;
     OpLanes lanes;
     const char *c, *nki;
+    /* of DENSE */
+    bool upper, transposed;
     /* of CONTRACT and REDUCE */
     Op by[2]; /* what joins an element and the accumulator: of numbers, of bools */
     OpNeutral neutral;
@@ -83,6 +88,8 @@ typedef struct OpInfo {
 enum { LEVEL_COMPARISON = 3, LEVEL_SUM, LEVEL_PRODUCT, LEVEL_UNARY, LEVEL_CALL };
 
 const OpInfo *op_info(Op op);
+/* Are all operands read as they are, and all at once: by no indices or positions of the node? */
+bool op_takes_whole(Op op);
 bool op_from_name(Str name, Op *out); /* the table's names: "einsum", "reduce.sum", ... */
 /* The result type for operand types `in`; false when the rule refuses them. CAST and leaves: the caller knows. */
 bool op_result_type(Op op, const DType *in, uint32_t n, DType *out);

@@ -178,6 +178,7 @@ static int no_value(void)
 #define JOIN(...)
 #define GATHER(...)
 #define STEPS(...)
+#define DENSE(...)
 #define FOLD(...)
 #define MAP(id, name, arity, rule, symbol, level, literal, sign, folds, lanes, value, ...)     \
     static Number value_of_##id(DType out, uint32_t n, const Number *arg)                      \
@@ -196,6 +197,7 @@ static Number (*const values[OP_COUNT])(DType, uint32_t, const Number *) = {
 #undef JOIN
 #undef GATHER
 #undef STEPS
+#undef DENSE
 #undef FOLD
 #undef MAP
 

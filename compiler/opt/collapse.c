@@ -116,7 +116,8 @@ static void part_updates(Collapse *c)
 static bool may_join(const Graph *g, NodeRef at)
 {
     const Node *n = graph_node(g, at);
-    bool fine = graph_slices(g, at).n == 0 && node_positions(n) == 0 && n->op != OP_STEPS &&
+    bool fine = graph_slices(g, at).n == 0 && node_positions(n) == 0 &&
+                !op_takes_whole(n->op) &&
                 (n->op != OP_INPUT || g->params.at[n->param].symmetry == NULL);
     for (uint32_t r = 0; r < g->results.n; r++) {
         fine &= g->results.at[r].node != at || g->results.at[r].symmetry == NULL;

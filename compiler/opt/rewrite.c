@@ -19,7 +19,7 @@ static void name_pass_on(Graph *to, NodeRef r, const NodeSpec *s)
 
 static Verdict rules_apply(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
-    bool whole = s->at != NULL || s->op == OP_STEPS; /* they read operands as they are */
+    bool whole = s->at != NULL || op_takes_whole(s->op); /* they read operands as they are */
     for (uint32_t k = 0; !whole && k < r->n_rules; k++) {
         if (r->rules[k].op == s->op || r->rules[k].op == OP_COUNT) {
             Verdict v = r->rules[k].apply(r, s, done);

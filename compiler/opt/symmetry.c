@@ -443,6 +443,7 @@ static int node_sign(Finder *f, NodeRef r, const Reading *reading, const int32_t
     case OPKIND_VIEW:
     case OPKIND_JOIN:
     case OPKIND_STEPS:
+    case OPKIND_DENSE:
     case OPKIND_GATHER:
     case OPKIND_LEAF:
         break;

@@ -41,7 +41,8 @@ static const char *const kinds[] = {
     [OPKIND_LEAF] = "leaf",        [OPKIND_VIEW] = "view",
     [OPKIND_JOIN] = "join",        [OPKIND_GATHER] = "gather",
     [OPKIND_STEPS] = "recurrence", [OPKIND_CONTRACT] = "contraction",
-    [OPKIND_MAP] = "elementwise",  [OPKIND_REDUCE] = "reduction"};
+    [OPKIND_DENSE] = "dense",      [OPKIND_MAP] = "elementwise",
+    [OPKIND_REDUCE] = "reduction"};
 static const char *const rules[] = {
     [RULE_ANY] = "any",       [RULE_FLOAT] = "float",   [RULE_REAL] = "real",
     [RULE_RFLOAT] = "rfloat", [RULE_NUMBER] = "number", [RULE_ORDER] = "order",
