@@ -60,8 +60,9 @@ static bool is_worth_threads(const Words *w, NodeRef n)
     LeafShape shape = nest_leaf_shape(w->arena, w->nest, n);
     double positions = THREADS_ELEMENT;
     for (uint32_t l = 0; l < node->n_labels; l++) {
-        bool once = (int32_t)l == shape.once;
-        positions *= once ? 1.0 : (double)nest_typical(w->nest->graph, node->extent[l]);
+        positions *= leaf_is_once(&shape, (int32_t)l)
+                         ? 1.0
+                         : (double)nest_typical(w->nest->graph, node->extent[l]);
     }
     return positions * w->machine->time.multiply_add >= 2 * w->machine->time.piece;
 }

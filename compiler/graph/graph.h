@@ -323,11 +323,17 @@ typedef struct PlaceKey {
     int32_t along; /* label of the node */
     Access key;    /* what the key depends on, in labels of the node */
 } PlaceKey;
-/* `condition`, read by `access` in labels of `n`: the first key in it, through conjunctions; of those nodes alone that `may`, which may
+/* Keys of different labels, none of which depends on one of these labels. */
+#define PLACE_KEYS 4
+typedef struct PlaceKeys {
+    uint32_t n;
+    PlaceKey at[PLACE_KEYS];
+} PlaceKeys;
+/* `condition`, read by `access` in labels of `n`: adds the keys in it, through conjunctions, of those nodes alone that `may`, which may
  * be null, looks into. */
-bool graph_place_key(Arena *arena, const Graph *g, const Node *n, NodeRef condition,
-                     Access access, bool (*may)(const void *user, NodeRef node),
-                     const void *user, PlaceKey *out);
+void graph_place_keys(Arena *arena, const Graph *g, const Node *n, NodeRef condition,
+                      Access access, bool (*may)(const void *user, NodeRef node),
+                      const void *user, PlaceKeys *out);
 
 /* ---- required.c ---- */
 

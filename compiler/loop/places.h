@@ -7,7 +7,8 @@
 #include "loop/walk.h"
 
 typedef struct Scattered {
-    const Expr *key;       /* a whole number; made of indices before v */
+    const Expr *const *
+        key; /* of each index: where the element goes along it, a whole number made of the indices before v; or null */
     const Expr *condition; /* the other conditions, or null */
     const Expr *value;     /* what is folded there, or stored */
 } Scattered;

@@ -4,13 +4,15 @@
 #include "nest/scatter.h"
 #include "nest/uses.h"
 
-/* What is folded first, in its order, then what the key depends on, the index of the place, the others. */
-static uint32_t rank_of(const Node *n, const PlaceKey *scatter, int32_t label)
+/* What is folded first, in its order, then what the keys depend on, the indices of the place, the others. */
+static uint32_t rank_of(const Node *n, const PlaceKeys *keys, int32_t label)
 {
-    return label == scatter->along                  ? 2
-           : node_reduces(n, label)                 ? 0
-           : access_has_label(&scatter->key, label) ? 1
-                                                    : 3;
+    uint32_t rank = node_reduces(n, label) ? 0 : 3 + PLACE_KEYS;
+    for (uint32_t k = 0; k < keys->n; k++) {
+        bool used = access_has_label(&keys->at[k].key, label);
+        rank = label == keys->at[k].along ? 2 + k : rank > 1 && used ? 1 : rank;
+    }
+    return rank;
 }
 
 void build_scatter(Builder *b, Block *to, NodeRef node, uint32_t scope)
@@ -18,18 +20,18 @@ void build_scatter(Builder *b, Block *to, NodeRef node, uint32_t scope)
     const Node *n = graph_node(b->g, node);
     const Position *pos = build_positions(b, node, scope);
     Stmt *s = build_at_positions(b, to, node, scope, pos);
-    PlaceKey scatter;
-    CHECK(nest_scatter(b->arena, b->nest, b->nest->values, node, &scatter));
+    PlaceKeys keys;
+    CHECK(nest_scatter(b->arena, b->nest, b->nest->values, node, &keys));
     TileIndex *index = ARENA_ARRAY(b->arena, s->n_index, TileIndex);
     uint32_t done = 0;
-    for (uint32_t rank = 0; rank < 4; rank++) {
+    for (uint32_t rank = 0; rank < 4 + PLACE_KEYS; rank++) {
         for (uint32_t i = 0; i < s->n_index; i++) {
             uint32_t l = 0;
             while (!pos[l].local || pos[l].var != s->index[i].var) {
                 l++;
                 CHECK(l < n->n_labels);
             }
-            if (rank_of(n, &scatter, (int32_t)l) == rank) {
+            if (rank_of(n, &keys, (int32_t)l) == rank) {
                 s->places = rank == 2 ? done + 1 : s->places;
                 index[done++] = s->index[i];
             }

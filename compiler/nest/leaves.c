@@ -11,7 +11,26 @@ static const struct LeafRow {
 #include "nest/leaves.def"
 };
 
-#define ANY_SHAPE ((LeafShape){-1, {-1, -1}, false, false})
+#define ANY_SHAPE ((LeafShape){.alone = {-1, -1, -1, -1}})
+
+static bool is_among(const LeafShape *shape, uint32_t n, int32_t label)
+{
+    bool among = false;
+    for (uint32_t i = 0; i < n; i++) {
+        among |= label == shape->alone[i];
+    }
+    return among;
+}
+
+bool leaf_is_alone(const LeafShape *shape, int32_t label)
+{
+    return is_among(shape, PLACE_KEYS, label);
+}
+
+bool leaf_is_once(const LeafShape *shape, int32_t label)
+{
+    return is_among(shape, shape->n_once, label);
+}
 
 bool leaf_is_plain(Arena *arena, const Machine *machine, const Nest *nest,
                    const NestValue *values, NodeRef n, LeafShape *out)
@@ -52,7 +71,7 @@ static bool is_free(const Nest *nest, const NestValue *v, uint32_t item, const L
     bool free = v->residence != RESIDE_INTO && v->fold == NEST_NONE && !leaf->both;
     for (uint32_t p = leaf->parent; p != NEST_NONE; p = nest->items[p].parent) {
         int32_t l = nest_axis_label(&nest->axes[nest->items[p].axis], leaf->node);
-        free &= l < 0 || (!shape->whole && l != shape->alone[0] && l != shape->alone[1]);
+        free &= l < 0 || (!shape->whole && !leaf_is_alone(shape, l));
     }
     return free;
 }

@@ -7,11 +7,17 @@
 
 /* Labels of the node, or -1. */
 typedef struct LeafShape {
-    int32_t once;     /* the leaf looks at one position of it for each of the others */
-    int32_t alone[2]; /* no loop is along it */
-    bool whole;       /* no loop is along any */
-    bool ordered;     /* threads share no loop: what the leaf stores depends on the order */
+    int32_t alone[PLACE_KEYS]; /* no loop is along it */
+    uint32_t
+        n_once; /* of so many of these the leaf looks at one position for each of the other labels */
+    bool whole;   /* no loop is along any */
+    bool ordered; /* threads share no loop: what the leaf stores depends on the order */
 } LeafShape;
+
+/* May no loop be along the label? */
+bool leaf_is_alone(const LeafShape *shape, int32_t label);
+/* Does the leaf look at one position of it for each of the others? */
+bool leaf_is_once(const LeafShape *shape, int32_t label);
 
 /* Is a leaf that computes node `n` of this kind, on this machine (null: on any)? The nest's values are placed. */
 typedef bool LeafApplies(Arena *arena, const Machine *machine, const Nest *nest,

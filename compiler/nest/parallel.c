@@ -170,7 +170,7 @@ void price_leaf_loops(Arena *scratch, const LeafPrice *l, LeafLoops *out)
     for (uint32_t x = 0; x < n->n_labels; x++) {
         bool folded = node_reduces(n, (int32_t)x);
         int64_t extent = nest_typical(g, n->extent[x]), last = 0;
-        if ((int32_t)x == shape.alone[0] || (int32_t)x == shape.alone[1]) {
+        if (leaf_is_alone(&shape, (int32_t)x)) {
             continue;
         }
         for (int64_t by = l->p->machine->threads; by <= 2 * l->p->machine->threads; by *= 2) {

@@ -395,8 +395,9 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
         extent[k] = positions(l, (int32_t)k, l->depth);
         count *= extent[k];
     }
-    int32_t once = nest_leaf_shape(scratch, l->nest, l->node).once;
-    if (once >= 0) {
+    LeafShape shape = nest_leaf_shape(scratch, l->nest, l->node);
+    for (uint32_t k = 0; k < shape.n_once; k++) {
+        int32_t once = shape.alone[k];
         count /= extent[once] < 1.0 ? 1.0 : extent[once];
         extent[once] = 1.0;
     }

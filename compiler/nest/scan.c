@@ -78,7 +78,7 @@ bool leaf_is_scan(Arena *arena, const Machine *machine, const Nest *nest,
               (machine == NULL || machine->kind == MACHINE_CACHES ||
                engines_scan(graph_node(nest->graph, n), &scan));
     if (is) {
-        *out = (LeafShape){scan.folded, {scan.folded, scan.along}, false, false};
+        *out = (LeafShape){.alone = {scan.folded, scan.along, -1, -1}, .n_once = 1};
     }
     return is;
 }

@@ -32,17 +32,20 @@ static bool keeps_own(const Nest *nest, const NestValue *values, NodeRef n)
 }
 
 bool nest_scatter(Arena *arena, const Nest *nest, const NestValue *values, NodeRef n,
-                  PlaceKey *out)
+                  PlaceKeys *out)
 {
     const Graph *g = nest->graph;
     const Node *node = graph_node(g, n);
+    *out = (PlaceKeys){0};
     if (values[n].item == NEST_NONE) {
         return false;
     }
     if (node->op == OP_SELECT) {
-        return keeps_own(nest, values, n) &&
-               graph_place_key(arena, g, node, node->operand[0], node->access[0], is_inline,
-                               values, out);
+        if (keeps_own(nest, values, n)) {
+            graph_place_keys(arena, g, node, node->operand[0], node->access[0], is_inline,
+                             values, out);
+        }
+        return out->n > 0;
     }
     if (op_info(node->op)->kind != OPKIND_REDUCE || node->acc != node->dtype ||
         node_factors(node) != 1) {
@@ -56,19 +59,19 @@ bool nest_scatter(Arena *arena, const Nest *nest, const NestValue *values, NodeR
         return false;
     }
     Access access = access_compose(arena, select, select->access[0], node->access[0]);
-    return graph_place_key(arena, g, node, select->operand[0], access, is_inline, values, out);
+    graph_place_keys(arena, g, node, select->operand[0], access, is_inline, values, out);
+    return out->n > 0;
 }
 
 bool leaf_is_scatter(Arena *arena, const Machine *machine, const Nest *nest,
                      const NestValue *values, NodeRef n, LeafShape *out)
 {
-    const Node *node = graph_node(nest->graph, n);
-    PlaceKey scatter;
+    PlaceKeys keys;
     bool is = (machine == NULL || machine->kind == MACHINE_CACHES) &&
-              nest_scatter(arena, nest, values, n, &scatter);
-    if (is) { /* results go to their places in the order of what is folded */
-        bool ordered = node->op != OP_SELECT && !node_reduces(node, scatter.along);
-        *out = (LeafShape){scatter.along, {scatter.along, -1}, false, ordered};
+              nest_scatter(arena, nest, values, n, &keys);
+    for (uint32_t k = 0; is && k < keys.n; k++) {
+        out->alone[k] = keys.at[k].along;
+        out->n_once = k + 1;
     }
     return is;
 }

@@ -7,8 +7,8 @@
 
 #include "nest/leaves.h"
 
-/* Can node `n`, a leaf of the nest, be computed so, if no loop of the nest is along the label, or is folded over? */
+/* Can node `n`, a leaf of the nest, be computed so, if no loop of the nest is along a label of the keys, or is folded over? */
 bool nest_scatter(Arena *arena, const Nest *nest, const NestValue *values, NodeRef n,
-                  PlaceKey *out);
+                  PlaceKeys *out);
 
 #endif

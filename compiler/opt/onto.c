@@ -71,11 +71,12 @@ static bool is_scatter(Arena *arena, const Graph *g, const Node *n)
         !op_is_neutral(OP_SUM, number_cast(zero->value, n->acc))) {
         return false;
     }
-    PlaceKey key;
+    PlaceKeys keys = {0};
     Access access = select == n
                         ? select->access[0]
                         : access_compose(arena, select, select->access[0], n->access[0]);
-    return graph_place_key(arena, g, n, select->operand[0], access, NULL, NULL, &key);
+    graph_place_keys(arena, g, n, select->operand[0], access, NULL, NULL, &keys);
+    return keys.n > 0;
 }
 
 /* Contractions, and scatters. */

@@ -14,7 +14,7 @@ import numpy as np
 
 from expansions import problem, run
 
-OPEN = {"hist": (), "segments": (("v", "G", 0),), "folds": (("m", "p", 0),), "pairs": (("m", "c", 0), ("q", "c", 1))}  # dims that no argument has
+OPEN = {"hist": (), "segments": (("v", "G", 0),), "folds": (("m", "p", 0),), "pairs": (("m", "c", 0), ("q", "c", 1)), "grids": (("s", "d", 2),)}  # dims that no argument has
 PROGRAM = pathlib.Path(__file__).parent / "gather.tdsl"
 
 
@@ -55,6 +55,13 @@ def scattered(random, n, m, k):
     yield "halves", {"x": dY.astype(np.float16), "k": tok, "G": G}, {"s": segments.astype(np.float16), "G": G + segments}
     l = random.integers(-1, 5, n)
     yield "pairs", {"x": x, "k": tok, "l": l}, {"c": np.einsum("n,ni,nj->ij", x, hit.astype(float), (l[:, None] == np.arange(4)).astype(float)), "d": x}
+    many, l, r = small(random, 3, n), random.integers(-1, 5, (3, n)), random.integers(-1, 4, n)
+    two, three, L = (l[:, :, None] == np.arange(4)).astype(float), (r[:, None] == np.arange(3)).astype(float), small(random, 3, m, 4)
+    new = L.copy()
+    np.add.at(new[:, :, 1], (np.arange(3)[:, None], tok % m), many)
+    yield "grids", {"x": many, "k": tok, "l": l, "r": r, "L": L}, {
+        "c": np.einsum("bn,ni,bnj->ibj", many, hit.astype(float), two), "d": np.einsum("bn,bnj,ni,ns->ijs", many > 0, two, hit.astype(float), three).astype(int),
+        "t": np.einsum("n,ni,nj,j->in", many[0], hit.astype(float), three, np.arange(3)), "L": new}
     nodes, source = small(random, m, k), random.integers(0, m, n)
     yield "edges", {"x": nodes, "src": source, "dst": tok.astype(np.int64), "w": x}, {
         "y": np.einsum("n,nv,ne->ve", x, hit.astype(float), nodes[source]), "d": ((x > 0)[:, None] & hit).sum(0)}

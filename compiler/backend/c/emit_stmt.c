@@ -176,20 +176,36 @@ static const Expr *row_condition(const Kernel *k, const Stmt *s, Stmt *taken)
 
 static void statement_put(Emitter *e, const Stmt *s);
 
+/* The place along each index that has a key, and whether it is inside. */
+static void place_put(Emitter *e, const Stmt *s, const Scattered *p)
+{
+    Text inside;
+    text_init(&inside, e->w.arena);
+    for (uint32_t i = s->places - 1; i < s->n_index; i++) {
+        if (p->key[i] != NULL) {
+            const TileIndex *x = &s->index[i];
+            const char *v = e->w.var[x->var];
+            line_printf(&e->w, "const int64_t %s = %s;", v, expr_text(&e->w, p->key[i]).at);
+            text_printf(&inside, "%s%s >= %s && %s < %s", inside.n > 0 ? " && " : "", v,
+                        range_lo(&e->w, x->range), v, range_hi(&e->w, x->range));
+        }
+    }
+    line_printf(&e->w, "if (%s) {", inside.at);
+}
+
 /* Loops over the indices before the place; the place, if there is one; the statement over the others. */
 static void places_emit(Emitter *e, const Stmt *s)
 {
     Scattered p;
     CHECK(stmt_places(e->w.arena, e->w.k, s, &p));
-    const TileIndex *x = &s->index[s->places - 1];
-    const char *v = e->w.var[x->var], *lo = range_lo(&e->w, x->range);
+    TileIndex *rest = ARENA_ARRAY(e->w.arena, s->n_index, TileIndex);
+    uint32_t n = 0;
     for (uint32_t i = 0; i + 1 < s->places; i++) {
         loop_begin(&e->w, s->index[i].var, s->index[i].range, 1, FOR_ALL);
     }
     line_put(e->w.out, "{");
     scope_begin(&e->w);
-    line_printf(&e->w, "const int64_t %s = %s;", v, expr_text(&e->w, p.key).at);
-    line_printf(&e->w, "if (%s >= %s && %s < %s) {", v, lo, v, range_hi(&e->w, x->range));
+    place_put(e, s, &p);
     scope_begin(&e->w);
     if (p.condition != NULL) {
         line_printf(&e->w, "if (%s) {", expr_text(&e->w, p.condition).at);
@@ -198,8 +214,13 @@ static void places_emit(Emitter *e, const Stmt *s)
     Stmt one = *s;
     one.places = 0;
     one.value = p.value;
-    one.index = s->index + s->places;
-    one.n_index = s->n_index - s->places;
+    for (uint32_t i = s->places; i < s->n_index; i++) {
+        if (p.key[i] == NULL) {
+            rest[n++] = s->index[i];
+        }
+    }
+    one.index = rest;
+    one.n_index = n;
     if (s->fold != OP_COPY && stmt_has_lanes(&one)) { /* a map, as other rows of vectors are */
         DType t = e->w.k->bufs.at[s->dst].dtype;
         const Expr *two[2] = {expr_load(e->w.arena, e->w.k, s->dst, s->at), p.value};

@@ -242,8 +242,9 @@ static void places_legalise(Legaliser *l, const Stmt *s)
     Scattered p;
     CHECK(stmt_places(l->arena, l->k, copy, &p));
     DType t = l->k->bufs.at[s->dst].dtype;
-    bool lanes = s->places < s->n_index && access_is_unit(l->k, s->dst, s->at, last->var) &&
-                 dtype_is_float(t) && value_lanes(l, p.value, t, last) != VALUE_NO;
+    bool lanes = p.key[s->n_index - 1] == NULL &&
+                 access_is_unit(l->k, s->dst, s->at, last->var) && dtype_is_float(t) &&
+                 value_lanes(l, p.value, t, last) != VALUE_NO;
     last->mode = lanes ? MODE_LANES : MODE_LOOP;
     copy->index = index;
     stmt_add(l, copy);

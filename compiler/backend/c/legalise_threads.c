@@ -10,6 +10,7 @@
 #include "backend/c/product.h"
 #include "loop/cuts.h"
 #include "loop/flat.h"
+#include "loop/places.h"
 #include "op/affine.h"
 
 /* Different products of extents that are counted; of more the rest is left out. */
@@ -129,9 +130,13 @@ static void worth_block(Worth *w, const Loops *loops, const Length *around, Stmt
         if (stmt_has_body(s)) {
             worth_block(w, inside, &x, s->body, s->n_body);
         } else if (s->kind == STMT_TILE) {
+            Scattered p;
+            bool scattered = s->places > 0 && stmt_places(w->arena, w->k, s, &p);
             for (uint32_t k = 0; k < s->n_index; k++) {
                 Range r = s->index[k].range;
-                length_times(w, &x, r, starts_inside(inside, r));
+                if (!scattered || p.key[k] == NULL) { /* of a place there is one position */
+                    length_times(w, &x, r, starts_inside(inside, r));
+                }
             }
             double element = stmt_is_product(s) ? product_worth(w, s) : THREADS_ELEMENT;
             worth_add(w, element * x.number, &x);
