@@ -299,11 +299,20 @@ Graph *compilation_onto(const Compilation *c, Arena *arena, Graph *g)
     return to;
 }
 
+static void read_back_all(Arena *arena, Graph *g)
+{
+    recurrence_read_back(arena, g);
+    for (uint32_t k = 0; k < g->recurrences.n; k++) {
+        read_back_all(arena, g->recurrences.at[k]->body);
+    }
+}
+
 static bool pass_onto(Compilation *c)
 {
     c->graphs = c->graphs == NULL ? next_graphs(c) : c->graphs;
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
         c->module->graphs.at[k] = compilation_onto(c, c->graphs, c->module->graphs.at[k]);
+        read_back_all(c->graphs, c->module->graphs.at[k]);
     }
     return true;
 }

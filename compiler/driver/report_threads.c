@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In words: which loops of a kernel threads share, and why others are not shared. */
 #include "driver/report.h"
+#include "graph/recurrence.h"
 #include "nest/leaves.h"
 
 typedef struct Words {
@@ -67,8 +68,30 @@ static bool is_worth_threads(const Words *w, NodeRef n)
     return positions * w->machine->time.multiply_add >= 2 * w->machine->time.piece;
 }
 
+/* A value of a recurrence: threads share the loop over a batch around its steps, or loops of each step. */
+static void put_steps(Words *w, NodeRef n)
+{
+    const Graph *g = w->nest->graph;
+    const Recurrence *r = node_recurrence(g, graph_node(g, n));
+    const char *name = value_name(w, n);
+    if (r->batch) {
+        GraphNames names = graph_names(w->arena, r->body);
+        join(&w->shared, ", ",
+             str_format(w->arena, "the loop over %s around the steps of %s",
+                        report_loop_index(r->nest, names, 0), name));
+    } else if (is_worth_threads(w, n)) {
+        join(&w->alone, "; ",
+             str_format(w->arena, "not the steps of %s: each goes on from the one before",
+                        name));
+    }
+}
+
 static void put_leaf(Words *w, NodeRef n, bool alone)
 {
+    if (graph_node(w->nest->graph, n)->op == OP_STEPS) {
+        put_steps(w, n);
+        return;
+    }
     const Schedule *s = w->nest->values[n].schedule;
     const char *of = s != NULL && s->parallel_batches ? "batches" : NULL;
     for (uint32_t l = 0; s != NULL && l < s->n_levels && of == NULL; l++) {

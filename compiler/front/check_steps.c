@@ -339,11 +339,55 @@ static Sym step_of(Kern *k, StepsGroup *g, uint32_t s, const AstNode *left, bool
     return found;
 }
 
+/* Is each value of the recurrence that the expression reads read at the step's index? */
+static bool reads_this_step(Kern *k, AstId id, const StepsGroup *g, const AstNode *left,
+                            Sym *index)
+{
+    const AstNode n = *node(k, id);
+    for (uint32_t m = 0; n.kind == AST_INDEXED && m < g->members.n; m++) {
+        const StepsMember *of = &g->members.at[m];
+        Sym at = of->name == n.name && of->axis < n.n ? steps_index_alone(k, n.child[of->axis])
+                                                      : NULL;
+        if (of->name != n.name) {
+            continue;
+        }
+        if (at == NULL || left_index_of(k, left, at) == left->n ||
+            (*index != NULL && at != *index)) {
+            return false;
+        }
+        *index = at;
+    }
+    bool fine = n.kind != AST_NAME || steps_named(k, n.name) == NULL;
+    for (uint32_t c = n.kind == AST_INDEXED ? 1 : 0; c < n.n && fine; c++) {
+        fine = reads_this_step(k, n.child[c], g, left, index);
+    }
+    return fine;
+}
+
+/* The statement behind a recurrence, if it reads nothing of that but the values of one step: it may be a part of the step. */
+static bool reach_reader(Kern *k, StepsGroup *g)
+{
+    uint32_t s = g->last + 1;
+    const AstNode *left = s < k->body->n ? left_of(k, s) : NULL;
+    Sym index = NULL;
+    bool free = left != NULL && left_is_plain(k, left) && steps_named(k, left->name) == NULL;
+    for (uint32_t i = 0; i < k->steps_groups.n && free; i++) {
+        free = s < k->steps_groups.at[i].first || s > k->steps_groups.at[i].last;
+    }
+    if (!free || step_statement(k, left->name, 0) != s ||
+        !reads_this_step(k, node(k, k->body->child[s])->child[1], g, left, &index) ||
+        index == NULL) {
+        return false;
+    }
+    g->last = s;
+    return true;
+}
+
 static void find_members(Kern *k, StepsGroup *g)
 {
     bool grown = true;
     while (grown) {
-        grown = false;
+        grown = reach_reader(k, g);
         for (uint32_t s = g->first; s <= g->last; s++) {
             const AstNode *left = left_of(k, s);
             bool two = false;

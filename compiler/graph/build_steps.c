@@ -21,6 +21,8 @@ typedef struct Steps {
     uint32_t n;    /* nodes of g */
     bool *after;   /* [n]: depends on a step before */
     bool *inside;  /* [n]: is computed in the body */
+    bool *needed;  /* [n]: for a state */
+    bool *outside; /* [values]: computed for all steps at once */
     bool *numbers; /* [n]: made of indices, extents and numbers alone */
     int32_t *dim;  /* [n]: of those, the dimension of the step */
     NodeRef *map;  /* [n]: in the body */
@@ -60,6 +62,13 @@ static void unsupported(Steps *s, NodeRef n, const char *what)
                          what);
         s->wrong = true;
     }
+}
+
+/* Is it computed step by step, and not for all steps at once? */
+static bool is_stepwise(const Steps *s, const CheckedState *of)
+{
+    return !s->outside[of - s->s->state] &&
+           (s->after[s->b->current[of->value]] || of->given != NULL);
 }
 
 /* ---- which dimension is the step ---- */
@@ -118,6 +127,67 @@ static int32_t operand_dim(Steps *s, NodeRef at, uint32_t k, int32_t d)
     return found;
 }
 
+/* ---- readers of steps that need not be steps ---- */
+
+static bool is_state(const CheckedState *of)
+{
+    return of->n_lags > 0 || of->given != NULL;
+}
+
+/* What states are computed of. */
+static void find_needed(Steps *s)
+{
+    for (uint32_t i = 0; i < s->s->n; i++) {
+        NodeRef n = s->b->current[s->s->state[i].value];
+        s->needed[n] = s->needed[n] || is_state(&s->s->state[i]);
+    }
+    for (NodeRef n = s->n; n-- > 0;) {
+        for (uint32_t k = 0; s->needed[n] && k < graph_node(s->g, n)->n_operands; k++) {
+            s->needed[graph_node(s->g, n)->operand[k]] = true;
+        }
+    }
+}
+
+/* Is a product of all steps in the value, with a tensor that is the same in each, and is it made of values of steps, of no step before?
+ * `d` is its dimension of the step. */
+static bool is_product_of_all(Steps *s, NodeRef top, int32_t d)
+{
+    int32_t *dim = ARENA_ARRAY(s->b->arena, top + 1, int32_t);
+    bool product = false;
+    for (NodeRef n = 0; n <= top; n++) {
+        dim[n] = n == top ? d : UNSEEN;
+    }
+    for (NodeRef at = top + 1; at-- > 0;) {
+        const Node *n = graph_node(s->g, at);
+        bool sums = op_info(n->op)->kind == OPKIND_CONTRACT && n->n_labels > n->rank;
+        if (dim[at] == UNSEEN || !s->after[at] || s->needed[at]) {
+            continue;
+        }
+        if (n->op == OP_INPUT) {
+            return false;
+        }
+        for (uint32_t k = 0; k < n->n_operands; k++) {
+            NodeRef o = n->operand[k];
+            dim[o] = operand_dim(s, at, k, dim[at]);
+            product = product ||
+                      (sums && !s->after[o] && dim[o] < 0 && graph_node(s->g, o)->rank > 1);
+        }
+    }
+    return product;
+}
+
+/* Values that are computed for all steps at once. */
+static void find_outside(Steps *s)
+{
+    find_needed(s);
+    for (uint32_t i = 0; i < s->s->n; i++) {
+        const CheckedState *of = &s->s->state[i];
+        NodeRef n = s->b->current[of->value];
+        s->outside[i] = !is_state(of) && s->after[n] && !s->needed[n] &&
+                        is_product_of_all(s, n, (int32_t)of->dim);
+    }
+}
+
 /* Is it elementwise, so that it may as well be done in the step? */
 static bool is_elementwise(const Node *n)
 {
@@ -155,9 +225,10 @@ static void find_inside(Steps *s)
             s->numbers[n] = s->numbers[n] && s->numbers[node->operand[k]];
         }
     }
+    find_outside(s);
     for (uint32_t i = 0; i < s->s->n; i++) {
         NodeRef n = s->b->current[s->s->state[i].value];
-        if (s->after[n]) {
+        if (s->after[n] && is_stepwise(s, &s->s->state[i])) {
             s->dim[n] = (int32_t)s->s->state[i].dim;
             s->inside[n] = true;
         }
@@ -176,6 +247,35 @@ static void find_inside(Steps *s)
             }
         }
     }
+}
+
+/* The node again, over values that are steps by now: made[old]. */
+static NodeRef build_outside(Steps *s, NodeRef top, NodeRef *made)
+{
+    bool *reached = ARENA_ARRAY(s->b->arena, top + 1, bool);
+    reached[top] = true;
+    for (NodeRef n = top + 1; n-- > 0;) {
+        bool again = reached[n] && s->after[n] && made[n] == NODE_NONE;
+        for (uint32_t k = 0; again && k < graph_node(s->g, n)->n_operands; k++) {
+            reached[graph_node(s->g, n)->operand[k]] = true;
+        }
+    }
+    for (NodeRef n = 0; n <= top; n++) {
+        if (!reached[n] || made[n] != NODE_NONE) {
+            continue;
+        }
+        made[n] = n;
+        if (s->after[n]) {
+            NodeSpec spec = graph_spec(s->g, n);
+            NodeRef *operand = ARENA_ARRAY(s->b->arena, spec.n_operands, NodeRef);
+            for (uint32_t k = 0; k < spec.n_operands; k++) {
+                operand[k] = made[spec.operand[k]];
+            }
+            spec.operand = operand;
+            made[n] = graph_add(s->g, &spec);
+        }
+    }
+    return made[top];
 }
 
 /* ---- the body ---- */
@@ -241,8 +341,9 @@ static NodeRef add_param(Steps *s, StepsParam of, DType t, uint32_t rank, const 
 static NodeRef input_of(Steps *s, NodeRef o, int32_t d)
 {
     const Node *n = graph_node(s->g, o);
-    StepsParam of = {d < 0 ? STEPS_WHOLE : STEPS_EACH, operand_number(s, o),
-                     d < 0 ? 0 : (uint32_t)d};
+    StepsParam of = {.role = d < 0 ? STEPS_WHOLE : STEPS_EACH,
+                     .operand = operand_number(s, o),
+                     .dim = d < 0 ? 0 : (uint32_t)d};
     for (uint32_t k = 0; k < s->param.n; k++) {
         const StepsParam *p = &s->param.at[k];
         if (p->role == of.role && p->operand == of.operand && p->dim == of.dim) {
@@ -398,7 +499,7 @@ static void add_states(Steps *s)
             NodeRef begin = s->b->current[of->given[from]];
             const Node *n = graph_node(s->g, begin);
             const char *name = s->b->k->values.at[of->value].name->text;
-            StepsParam state = {STEPS_STATE, operand_number(s, begin), 0};
+            StepsParam state = {.role = STEPS_STATE, .operand = operand_number(s, begin)};
             NodeRef in =
                 add_param(s, state, n->dtype, n->rank, n->shape,
                           str_format(s->b->arena, "%s_before%s", name,
@@ -426,12 +527,6 @@ static void add_result(Steps *s, Sym name, NodeRef node, int32_t param, Span spa
 static NodeRef value_in_step(Steps *s, const CheckedState *of)
 {
     return in_body(s, s->b->current[of->value], (int32_t)of->dim);
-}
-
-/* Is it computed step by step, and not for all steps at once? */
-static bool is_stepwise(const Steps *s, const CheckedState *of)
-{
-    return s->after[s->b->current[of->value]] || of->given != NULL;
 }
 
 /* Values of steps first, then what states become, in the order of parameters. */
@@ -491,6 +586,14 @@ static void add_values(Steps *s, Recurrence *r)
     }
     r->n_operands = s->operand.n;
     vec_push(s->b->arena, &g->recurrences, r);
+    NodeRef *made = ARENA_ARRAY(s->b->arena, s->n, NodeRef);
+    NodeRef *was = ARENA_ARRAY(s->b->arena, s->s->n, NodeRef);
+    for (NodeRef n = 0; n < s->n; n++) {
+        made[n] = NODE_NONE;
+    }
+    for (uint32_t i = 0; i < s->s->n; i++) {
+        was[i] = s->b->current[s->s->state[i].value];
+    }
     for (uint32_t i = 0; i < s->s->n; i++) {
         const CheckedState *of = &s->s->state[i];
         const Value *value = &s->b->k->values.at[of->value];
@@ -510,7 +613,12 @@ static void add_values(Steps *s, Recurrence *r)
                          .name = value->name,
                          .allow_spill = value->allow_spill,
                          .keep = value->declared};
-        s->b->current[of->value] = graph_add(g, &spec);
+        s->b->current[of->value] = made[was[i]] = graph_add(g, &spec);
+    }
+    for (uint32_t i = 0; i < s->s->n; i++) {
+        if (s->outside[i]) {
+            s->b->current[s->s->state[i].value] = build_outside(s, was[i], made);
+        }
     }
 }
 
@@ -521,6 +629,8 @@ bool steps_close(Build *b, const CheckedSteps *steps)
     s.after = ARENA_ARRAY(b->arena, s.n, bool);
     s.inside = ARENA_ARRAY(b->arena, s.n, bool);
     s.numbers = ARENA_ARRAY(b->arena, s.n, bool);
+    s.needed = ARENA_ARRAY(b->arena, s.n, bool);
+    s.outside = ARENA_ARRAY(b->arena, steps->n, bool);
     s.dim = ARENA_ARRAY(b->arena, s.n, int32_t);
     s.map = ARENA_ARRAY(b->arena, s.n, NodeRef);
     s.body = graph_new(b->arena, g->name);

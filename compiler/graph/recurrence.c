@@ -64,6 +64,156 @@ void recurrence_prune(Arena *arena, Graph *g, uint32_t number)
     }
 }
 
+/* ---- states that are values at each step ---- */
+
+/* The parameter of which the state is what it was: another one, or (the root of a chain) none. */
+static uint32_t chained_to(const Recurrence *r, uint32_t param)
+{
+    const Result *state = &r->body->results.at[recurrence_state_result(r, param)];
+    const Node *n = graph_node(r->body, state->node);
+    bool other = n->op == OP_INPUT && r->param[n->param].role == STEPS_STATE;
+    return other ? n->param : r->body->params.n;
+}
+
+static bool is_node_of(const Graph *g, uint32_t number, uint32_t result)
+{
+    bool any = false;
+    for (NodeRef k = 0; k < g->nodes.n && !any; k++) {
+        const Node *n = graph_node(g, k);
+        any = n->op == OP_STEPS && n->steps.recurrence == number && n->steps.result == result;
+    }
+    return any;
+}
+
+/* The result that has the state at each step, and how many steps before; false: none has, or the state after the last step is asked for. */
+static bool read_back_from(const Graph *g, uint32_t number, uint32_t param, StepsParam *out)
+{
+    const Recurrence *r = g->recurrences.at[number];
+    uint32_t root = param, lag = 1;
+    for (uint32_t next = chained_to(r, root); next < r->body->params.n && lag < STEPS_LAG;
+         next = chained_to(r, root)) {
+        root = next;
+        lag++;
+    }
+    const Result *state = &r->body->results.at[recurrence_state_result(r, root)];
+    if (is_node_of(g, number, recurrence_state_result(r, param)) ||
+        (r->given == 0 ? lag > 1 : lag > r->given)) {
+        return false;
+    }
+    for (uint32_t k = 0; k < r->body->results.n; k++) {
+        if (r->body->results.at[k].param < 0 && r->body->results.at[k].node == state->node &&
+            is_node_of(g, number, k)) {
+            *out = (StepsParam){STEPS_PRIOR, r->param[param].operand, 0, k, lag};
+            return true;
+        }
+    }
+    return false;
+}
+
+static void read_back(Arena *arena, Graph *g, uint32_t number)
+{
+    Recurrence *r = g->recurrences.at[number];
+    uint32_t n = r->body->results.n, kept = 0;
+    StepsParam *param = arena_copy(arena, r->param, r->body->params.n * sizeof *param);
+    bool *gone = ARENA_ARRAY(arena, n, bool), any = false;
+    for (uint32_t k = 0; k < r->body->params.n; k++) {
+        bool chained = false; /* another state needs it to be one */
+        for (uint32_t o = 0; o < r->body->params.n; o++) {
+            StepsParam other;
+            chained = chained || (r->param[o].role == STEPS_STATE && chained_to(r, o) == k &&
+                                  !read_back_from(g, number, o, &other));
+        }
+        if (r->param[k].role == STEPS_STATE && !chained &&
+            read_back_from(g, number, k, &param[k])) {
+            gone[recurrence_state_result(r, k)] = any = true;
+        }
+    }
+    if (!any) {
+        return;
+    }
+    Graph *body = arena_copy(arena, r->body, sizeof *body);
+    uint32_t *place = ARENA_ARRAY(arena, n, uint32_t);
+    body->params.at =
+        arena_copy(arena, r->body->params.at, r->body->params.n * sizeof *body->params.at);
+    body->results.at = NULL;
+    body->results.n = body->results.cap = 0;
+    for (uint32_t k = 0; k < r->body->params.n; k++) {
+        Param *p = &body->params.at[k];
+        if (param[k].role == STEPS_PRIOR) {
+            p->role = p->rank == 0 ? PARAM_SCALAR : PARAM_IN;
+        }
+    }
+    for (uint32_t k = 0; k < n; k++) { /* values of steps come first: they keep their numbers */
+        place[k] = kept;
+        if (!gone[k]) {
+            vec_push(arena, &body->results, r->body->results.at[k]);
+            kept++;
+        }
+    }
+    r->body = body;
+    r->param = param;
+    for (NodeRef k = 0; k < g->nodes.n; k++) {
+        Node *node = &g->nodes.at[k];
+        if (node->op == OP_STEPS && node->steps.recurrence == number) {
+            node->steps.result = place[node->steps.result];
+        }
+    }
+}
+
+/* Does the body compute elementwise alone? */
+static bool is_elementwise(const Graph *body)
+{
+    bool fine = true;
+    for (NodeRef k = 0; k < body->nodes.n && fine; k++) {
+        OpKind kind = op_info(graph_node(body, k)->op)->kind;
+        fine = kind == OPKIND_LEAF || kind == OPKIND_MAP;
+    }
+    return fine;
+}
+
+/* What a step waits for is the first operand of a sum or product: compilers make the first product of x * y + z * w a fused one with the
+ * sum, so that one operation is between two steps. */
+static void put_prior_first(Arena *arena, Recurrence *r)
+{
+    const Graph *from = r->body;
+    if (!is_elementwise(from)) {
+        return;
+    }
+    Graph *to = graph_like(arena, from);
+    NodeRef *map = ARENA_ARRAY(arena, from->nodes.n, NodeRef);
+    bool *waits = ARENA_ARRAY(arena, from->nodes.n, bool);
+    for (NodeRef k = 0; k < from->nodes.n; k++) {
+        const Node *n = graph_node(from, k);
+        StepsRole role = n->op == OP_INPUT ? r->param[n->param].role : STEPS_WHOLE;
+        waits[k] = role == STEPS_STATE || role == STEPS_PRIOR;
+        for (uint32_t i = 0; i < n->n_operands; i++) {
+            waits[k] = waits[k] || waits[n->operand[i]];
+        }
+        bool late = (n->op == OP_ADD || n->op == OP_MUL) && !waits[n->operand[0]] &&
+                    waits[n->operand[1]];
+        if (!late) {
+            map[k] = graph_clone_node(to, from, k, map);
+            continue;
+        }
+        NodeSpec spec = graph_spec(from, k);
+        NodeRef operand[2] = {map[n->operand[1]], map[n->operand[0]]};
+        Access access[2] = {n->access[1], n->access[0]};
+        spec.operand = operand;
+        spec.access = access;
+        map[k] = graph_add(to, &spec);
+    }
+    graph_copy_results(to, from, map);
+    r->body = to;
+}
+
+void recurrence_read_back(Arena *arena, Graph *g)
+{
+    for (uint32_t k = 0; k < g->recurrences.n; k++) {
+        read_back(arena, g, k);
+        put_prior_first(arena, g->recurrences.at[k]);
+    }
+}
+
 /* ---- what must hold ---- */
 
 static bool shapes_equal(uint32_t n, const Dim *a, const Dim *b)
@@ -97,6 +247,16 @@ static const char *param_problem(const Graph *g, const Node *n, const Recurrence
         return "a parameter of its body is no operand";
     }
     const Node *o = graph_node(g, n->operand[of->operand]);
+    if (of->role == STEPS_PRIOR) {
+        const Result *from =
+            of->result < r->body->results.n ? &r->body->results.at[of->result] : NULL;
+        const Node *made = from == NULL ? NULL : graph_node(r->body, from->node);
+        if (made == NULL || from->param >= 0 || of->lag == 0 || of->lag > STEPS_LAG ||
+            (r->given < of->lag && (r->given > 0 || of->lag > 1)) || made->dtype != p->dtype ||
+            made->rank != p->rank || !shapes_equal(p->rank, made->shape, p->shape)) {
+            return "what it reads of steps before is no result of them";
+        }
+    }
     bool fits = o->dtype == p->dtype && p->collapsed == NULL &&
                 (p->role == PARAM_INOUT) == (of->role == STEPS_STATE);
     fits =
@@ -198,6 +358,11 @@ static Tensor *slice_of(Ctx *ctx, Arena *arena, Tensor *whole, uint32_t dim, int
     return slice;
 }
 
+/* Values of results at the steps before, the latest first. */
+typedef struct Past {
+    Tensor *at[STEPS_LAG];
+} Past;
+
 typedef struct Steps {
     Ctx *ctx;
     Arena *scratch; /* of one step */
@@ -206,6 +371,7 @@ typedef struct Steps {
     Tensor *const *operand;
     Tensor **state; /* [params] */
     Tensor **result;
+    Past *past; /* [results] */
 } Steps;
 
 static bool run_step(Steps *s, int64_t at)
@@ -217,6 +383,9 @@ static bool run_step(Steps *s, int64_t at)
         switch (p->role) {
         case STEPS_STATE:
             arg[k] = s->state[k];
+            break;
+        case STEPS_PRIOR:
+            arg[k] = s->past[p->result].at[p->lag - 1];
             break;
         case STEPS_EACH:
             arg[k] = slice_of(s->ctx, s->scratch, s->operand[p->operand], p->dim, at);
@@ -258,6 +427,24 @@ static Tensor *tensor_copied(Ctx *ctx, Arena *arena, const Tensor *from)
     return to;
 }
 
+/* `value` is the result's at the step that has been taken. */
+static bool keep_past(Steps *s, Arena *arena, uint32_t result, const Tensor *value)
+{
+    Past *p = &s->past[result];
+    Tensor *oldest = p->at[STEPS_LAG - 1];
+    if (oldest == NULL) {
+        oldest = tensor_new(s->ctx, arena, value->dtype, value->rank, value->extent);
+    }
+    for (uint32_t k = STEPS_LAG - 1; k > 0; k--) {
+        p->at[k] = p->at[k - 1];
+    }
+    if (oldest != NULL) {
+        memcpy(oldest->data, value->data, (size_t)(value->count * dtype_bytes(value->dtype)));
+    }
+    p->at[0] = oldest;
+    return oldest != NULL;
+}
+
 bool recurrence_eval(Ctx *ctx, Arena *arena, const Graph *g, const Node *n, const int64_t *dims,
                      Tensor *const *operand, Tensor *out)
 {
@@ -268,8 +455,12 @@ bool recurrence_eval(Ctx *ctx, Arena *arena, const Graph *g, const Node *n, cons
     Steps s = {.ctx = ctx, .scratch = &scratch, .r = r, .dims = dims, .operand = operand};
     s.state = ARENA_ARRAY(arena, r->body->params.n, Tensor *);
     s.result = ARENA_ARRAY(arena, r->body->results.n, Tensor *);
+    s.past = ARENA_ARRAY(arena, r->body->results.n, Past);
     bool ok = true;
     for (uint32_t k = 0; ok && k < r->body->params.n; k++) {
+        if (r->param[k].role == STEPS_PRIOR && r->given == 0) {
+            ok = keep_past(&s, arena, r->param[k].result, operand[r->param[k].operand]);
+        }
         if (r->param[k].role == STEPS_STATE) {
             s.state[k] = tensor_copied(ctx, arena, operand[r->param[k].operand]);
             ok = s.state[k] != NULL;
@@ -287,6 +478,12 @@ bool recurrence_eval(Ctx *ctx, Arena *arena, const Graph *g, const Node *n, cons
             if (ok) {
                 keep_states(&s);
             }
+        }
+        for (uint32_t k = 0; ok && k < r->body->results.n; k++) {
+            bool kept = r->body->results.at[k].param < 0;
+            ok = !kept ||
+                 keep_past(&s, arena, k,
+                           given ? operand[r->first[k * r->given + step]] : s.result[k]);
         }
         if (value != NULL && n->steps.along >= 0 && value->count > 0) {
             copy_slice(out, (uint32_t)n->steps.along, at, value, true);

@@ -22,6 +22,7 @@
 /* What a parameter of the body is, of the operand with this number: */
 typedef enum StepsRole {
     STEPS_STATE, /* an inout parameter, which begins as the operand is */
+    STEPS_PRIOR, /* what result `result` was `lag` steps before; the operand before the first step */
     STEPS_EACH,  /* the operand's slice at the position of the step, along dimension `dim` */
     STEPS_WHOLE, /* the operand */
     STEPS_NUMBER /* the position, a number; no operand */
@@ -30,6 +31,7 @@ typedef enum StepsRole {
 typedef struct StepsParam {
     StepsRole role;
     uint32_t operand, dim;
+    uint32_t result, lag; /* PRIOR */
 } StepsParam;
 
 typedef struct Recurrence {
@@ -59,6 +61,9 @@ static inline const Recurrence *node_recurrence(const Graph *g, const Node *n)
 uint32_t recurrence_state_result(const Recurrence *r, uint32_t param);
 /* Values of steps that no node is are not computed; a recurrence that no node is of keeps its number, and a body of states alone. */
 void recurrence_prune(Arena *arena, Graph *g, uint32_t number);
+/* States that the graph has at each step anyway are read from there, and are no states any more: where that is one step before, or the
+ * first positions are given. */
+void recurrence_read_back(Arena *arena, Graph *g);
 /* What is wrong with a STEPS node of the graph, or with the recurrence that it is of; null: nothing. */
 const char *recurrence_problem(const Graph *g, const Node *n);
 /* The value of the node, of operands [n_operands]; `dims` are complete. False after a report. */

@@ -16,6 +16,7 @@
 #include "graph/recurrence.h"
 
 static const char *const role_names[] = {[STEPS_STATE] = "state",
+                                         [STEPS_PRIOR] = "prior",
                                          [STEPS_EACH] = "each",
                                          [STEPS_WHOLE] = "whole",
                                          [STEPS_NUMBER] = "number"};
@@ -39,6 +40,9 @@ void recurrence_dump(const Graph *g, uint32_t number, Text *out)
         }
         if (p->role == STEPS_EACH) {
             text_printf(out, " along %u", p->dim);
+        }
+        if (p->role == STEPS_PRIOR) {
+            text_printf(out, " result %u lag %u", p->result, p->lag);
         }
         text_char(out, '\n');
     }
@@ -101,10 +105,17 @@ static bool read_param(DumpReader *in, Cursor *c, StepsParam *p)
     while (p->role <= STEPS_NUMBER && !cursor_take(c, TERM_NAME, role_names[p->role])) {
         p->role++;
         if (p->role > STEPS_NUMBER) {
-            return refuse(in, cursor_place(c), "state, each, whole or number is expected here");
+            return refuse(in, cursor_place(c),
+                          "state, prior, each, whole or number is expected here");
         }
     }
     if (p->role != STEPS_NUMBER && !read_number_below(in, c, UINT32_MAX, &p->operand)) {
+        return false;
+    }
+    if (p->role == STEPS_PRIOR && (cursor_expect(c, TERM_NAME, "result", "'result'") == NULL ||
+                                   !read_number_below(in, c, UINT32_MAX, &p->result) ||
+                                   cursor_expect(c, TERM_NAME, "lag", "'lag'") == NULL ||
+                                   !read_number_below(in, c, STEPS_LAG + 1, &p->lag))) {
         return false;
     }
     return (p->role != STEPS_EACH || (cursor_expect(c, TERM_NAME, "along", "'along'") != NULL &&

@@ -145,7 +145,8 @@ static void map_operand(Steps *s, Block *to, uint32_t param)
     }
 }
 
-static void map_params(Steps *s, Block *to, Block *step)
+/* What is the same in the first step and in the others. */
+static void map_params(Steps *s, Block *to)
 {
     for (uint32_t k = 0; k < s->r->body->params.n; k++) {
         BufRef own = s->body->args.at[k].buf;
@@ -153,17 +154,55 @@ static void map_params(Steps *s, Block *to, Block *step)
         if (p->role == STEPS_STATE) {
             s->buf[own] = new_buffer(s, to, &s->body->bufs.at[own]);
             build_copy(s, to, s->node->operand[p->operand], s->buf[own], NULL, NULL);
-        } else if (p->role == STEPS_NUMBER) {
-            s->buf[own] = new_buffer(s, step, &s->body->bufs.at[own]);
-            Stmt *set = build_stmt(s->b, STMT_TILE, s->node->span, NULL);
-            Expr *at = ARENA_NEW(s->b->arena, Expr);
-            *at = (Expr){.kind = EXPR_INDEX,
-                         .dtype = DTYPE_I64,
-                         .at = arena_copy(s->b->arena, &s->at, sizeof s->at)};
-            set->dst = s->buf[own];
-            set->value = at;
-            vec_push(s->b->arena, &step->list, set);
-        } else {
+        } else if (p->role == STEPS_WHOLE) {
+            map_operand(s, to, k);
+        }
+    }
+}
+
+/* What a result was some steps before: what the operand is, in the first step. */
+static void map_prior(Steps *s, Block *to, uint32_t param, bool first)
+{
+    Builder *b = s->b;
+    const StepsParam *p = &s->r->param[param];
+    BufRef own = s->body->args.at[param].buf;
+    s->place[own] = (StmtPlace){0, NULL, NULL};
+    if (first) {
+        map_operand(s, to, param);
+        return;
+    }
+    NodeRef value = value_of(s, p->result);
+    const Node *n = graph_node(b->g, value);
+    int64_t by = s->r->backward ? p->lag : -(int64_t)p->lag;
+    Affine before = affine_add(b->arena, s->at, 1, affine_const(by));
+    s->buf[own] = b->storage[value].buf;
+    s->place[own] = place_along(b, n->rank, (uint32_t)n->steps.along, before);
+}
+
+/* The number of the step, at its beginning. */
+static void set_number(Steps *s, Block *step, uint32_t param)
+{
+    BufRef own = s->body->args.at[param].buf;
+    s->buf[own] = new_buffer(s, step, &s->body->bufs.at[own]);
+    Stmt *set = build_stmt(s->b, STMT_TILE, s->node->span, NULL);
+    Expr *at = ARENA_NEW(s->b->arena, Expr);
+    *at = (Expr){.kind = EXPR_INDEX,
+                 .dtype = DTYPE_I64,
+                 .at = arena_copy(s->b->arena, &s->at, sizeof s->at)};
+    set->dst = s->buf[own];
+    set->value = at;
+    vec_push(s->b->arena, &step->list, set);
+}
+
+static void map_params_at(Steps *s, Block *to, Block *step, bool first)
+{
+    for (uint32_t k = 0; k < s->r->body->params.n; k++) {
+        const StepsParam *p = &s->r->param[k];
+        if (p->role == STEPS_NUMBER) {
+            set_number(s, step, k);
+        } else if (p->role == STEPS_PRIOR) {
+            map_prior(s, to, k, first);
+        } else if (p->role == STEPS_EACH) {
             map_operand(s, to, k);
         }
     }
@@ -270,12 +309,11 @@ static void build_last(Steps *s, Block *to)
     }
 }
 
-static Stmt *steps_loop(Steps *s, Block *body)
+static Stmt *loop_over_steps(Steps *s, Range range, const Block *body)
 {
     Stmt *loop = build_stmt(s->b, STMT_FOR, s->node->span, NULL);
     loop->var = s->var;
-    loop->range = range_whole(s->r->extent);
-    loop->range.start = affine_const(s->r->given);
+    loop->range = range;
     loop->step = 1;
     loop->part = FOR_ALL;
     loop->body = body->list.at;
@@ -307,37 +345,76 @@ static bool is_batch(const Steps *s)
     return fine;
 }
 
-/* The copies behind the loop, of what its iteration has. */
-static Stmt *batch_body(Steps *s, Block *step)
+/* A copy of what follows the loop, of what its iteration has. */
+static Stmt *batch_copy(Steps *s, Stmt *copy, const Stmt *loop, uint32_t at, VarRef var)
+{
+    TileIndex *index = arena_copy(s->b->arena, copy->index, copy->n_index * sizeof *index);
+    index[at].range.start = affine_var(s->b->arena, var);
+    index[at].range.span = loop->step;
+    index[at].range.clipped = true;
+    copy->index = index;
+    return copy;
+}
+
+/* The loop over these steps; `batch`: the variable of the loop around it. */
+static Stmt *build_range(Steps *s, Block *to, Range range, bool first, const VarRef *batch)
 {
     Builder *b = s->b;
-    Stmt *loop =
-        arena_copy(b->arena, step->list.at[step->list.n - s->body->n_body], sizeof *loop);
-    uint32_t first = step->list.n - s->body->n_body;
-    Block inside = {0};
-    for (uint32_t i = 0; i < first; i++) {
-        vec_push(b->arena, &inside.list, step->list.at[i]);
+    Block step = {0};
+    VarRef *var = ARENA_ARRAY(b->arena, s->body->vars.n, VarRef);
+    s->var = kernel_var(b->k, &b->ctx->syms, "step", true);
+    s->at = affine_var(b->arena, s->var);
+    if (s->r->backward) {
+        Affine last =
+            affine_add(b->arena, affine_extent(b->arena, s->r->extent), 1, affine_const(-1));
+        s->at = affine_add(b->arena, last, -1, s->at);
     }
-    for (uint32_t i = 0; i < loop->n_body; i++) {
-        vec_push(b->arena, &inside.list, loop->body[i]);
+    map_params_at(s, to, &step, first);
+    map_results(s, to);
+    map_blocks(s, var);
+    Stmt *const *body = s->body->body;
+    const Stmt *loop = body[0];
+    if (batch != NULL) {
+        var[loop->var] = *batch;
     }
-    for (uint32_t k = first + 1; k < step->list.n; k++) {
-        Stmt *copy = step->list.at[k];
-        uint32_t at = batch_index(copy, loop);
-        TileIndex *index = arena_copy(b->arena, copy->index, copy->n_index * sizeof *index);
-        index[at].range.start = affine_var(b->arena, loop->var);
-        index[at].range.span = loop->step;
-        index[at].range.clipped = true;
-        copy->index = index;
-        vec_push(b->arena, &inside.list, copy);
+    StmtCopy copy = {
+        .arena = b->arena, .from = s->body, .buf = s->buf, .var = var, .place = s->place};
+    Stmt **inner = batch != NULL ? stmts_copy(&copy, loop->body, loop->n_body)
+                                 : stmts_copy(&copy, body, s->body->n_body);
+    for (uint32_t i = 0; i < (batch != NULL ? loop->n_body : s->body->n_body); i++) {
+        vec_push(b->arena, &step.list, inner[i]);
     }
-    Stmt *steps = steps_loop(s, &inside);
-    Stmt **body = ARENA_NEW(b->arena, Stmt *);
-    body[0] = steps;
-    loop->body = body;
-    loop->n_body = 1;
-    loop->parallel = true;
-    return loop;
+    Stmt **late = batch != NULL ? stmts_copy(&copy, body + 1, s->body->n_body - 1) : NULL;
+    for (uint32_t i = 0; batch != NULL && i + 1 < s->body->n_body; i++) {
+        uint32_t at = batch_index(body[i + 1], loop);
+        vec_push(b->arena, &step.list, batch_copy(s, late[i], loop, at, *batch));
+    }
+    return loop_over_steps(s, range, &step);
+}
+
+/* Is there a step that reads what no step before it has made? */
+static bool begins_apart(const Recurrence *r)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < r->body->params.n; k++) {
+        any = any || (r->param[k].role == STEPS_PRIOR && r->given < r->param[k].lag);
+    }
+    return any;
+}
+
+/* The first step by itself, if need be, and the others. */
+static void build_ranges(Steps *s, Block *to, Block *into, const VarRef *batch)
+{
+    Builder *b = s->b;
+    Range all = range_whole(s->r->extent);
+    all.start = affine_const(s->r->given);
+    if (begins_apart(s->r)) {
+        Range first = {
+            .start = affine_const(0), .span = 1, .clipped = true, .limit = s->r->extent};
+        vec_push(b->arena, &into->list, build_range(s, to, first, true, batch));
+        all.start = affine_const(1);
+    }
+    vec_push(b->arena, &into->list, build_range(s, to, all, false, batch));
 }
 
 void build_steps(Builder *b, Block *to, NodeRef node, uint32_t scope)
@@ -360,26 +437,20 @@ void build_steps(Builder *b, Block *to, NodeRef node, uint32_t scope)
     s.body = nest_lower(b->ctx, b->arena, s.r->nest);
     s.buf = ARENA_ARRAY(b->arena, s.body->bufs.n, BufRef);
     s.place = ARENA_ARRAY(b->arena, s.body->bufs.n, StmtPlace);
-    s.var = kernel_var(b->k, &b->ctx->syms, "step", true);
-    s.at = affine_var(b->arena, s.var);
-    if (s.r->backward) {
-        Affine last =
-            affine_add(b->arena, affine_extent(b->arena, s.r->extent), 1, affine_const(-1));
-        s.at = affine_add(b->arena, last, -1, s.at);
-    }
-    VarRef *var = ARENA_ARRAY(b->arena, s.body->vars.n, VarRef);
-    Block step = {0};
-    map_params(&s, to, &step);
-    map_results(&s, to);
-    map_blocks(&s, var);
+    map_params(&s, to);
     build_given(&s, to);
-    StmtCopy copy = {
-        .arena = b->arena, .from = s.body, .buf = s.buf, .var = var, .place = s.place};
-    Stmt **body = stmts_copy(&copy, s.body->body, s.body->n_body);
-    for (uint32_t i = 0; i < s.body->n_body; i++) {
-        vec_push(b->arena, &step.list, body[i]);
+    if (!is_batch(&s)) {
+        build_ranges(&s, to, to, NULL);
+    } else {
+        Stmt *loop = arena_copy(b->arena, s.body->body[0], sizeof *loop);
+        Block body = {0};
+        loop->var = kernel_var(b->k, &b->ctx->syms,
+                               s.body->vars.at[s.body->body[0]->var].name->text, true);
+        build_ranges(&s, to, &body, &loop->var);
+        loop->body = body.list.at;
+        loop->n_body = body.list.n;
+        loop->parallel = true;
+        vec_push(b->arena, &to->list, loop);
     }
-    Stmt *loop = is_batch(&s) ? batch_body(&s, &step) : steps_loop(&s, &step);
-    vec_push(b->arena, &to->list, loop);
     build_last(&s, to);
 }

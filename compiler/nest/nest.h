@@ -290,7 +290,7 @@ Nest *nest_choose(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
 void nest_recurrences(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
                       uint32_t effort);
 /* Is the nest of a body one loop, of which each position has its states to itself? */
-bool nest_is_batch(const Nest *nest);
+bool nest_is_batch(const struct Recurrence *r);
 
 /* ---- parallel.c ---- */
 /* Is the loop one of a sliced contraction, which all its trees have, to have little in memory at once? */

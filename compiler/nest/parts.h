@@ -124,7 +124,7 @@ void tree_loop(Arena *arena, Tree *t, uint32_t depth, NestAxis axis, int64_t til
 void tree_leaf(Arena *arena, Tree *t, uint32_t depth, NodeRef node, bool again);
 /* A copy with `n` loops around leaf `k`, which stands in none: over labels of its node, in tiles, outermost first. */
 /* ---- recurrence.c ---- Adds what the steps of recurrences take. */
-void price_add_steps(const Nest *nest, NestCost *cost);
+void price_add_steps(const Machine *machine, const Nest *nest, NestCost *cost);
 
 /* The nest that the tree is, placed and priced. */
 Nest *nest_of_tree(Ctx *ctx, Arena *arena, const NestFacts *facts, const Machine *machine,

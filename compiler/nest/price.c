@@ -782,7 +782,7 @@ void nest_estimate(Ctx *ctx, const Machine *machine, Nest *nest)
     NestMarks marks = {ARENA_ARRAY(&scratch, plain->n_items, bool),
                        ARENA_ARRAY(&scratch, plain->n_items, uint32_t), NULL};
     nest->unfused = nest_price(&scratch, &pricer, plain, &marks);
-    price_add_steps(nest, &nest->cost);
-    price_add_steps(nest, &nest->unfused);
+    price_add_steps(machine, nest, &nest->cost);
+    price_add_steps(machine, nest, &nest->unfused);
     arena_release(&scratch);
 }

@@ -5,24 +5,29 @@
 #include "graph/recurrence.h"
 #include "nest/parts.h"
 
-/* Elements of a state that an iteration of such a loop has, side by side in memory and not; and bytes of what is the same in each step
- * and read again for each iteration, at most. */
+/* Elements of a state that an iteration of such a loop has: side by side in memory at least, up to four times as many where threads leave
+ * that many, and not side by side; and bytes of what is the same in each step and read again for each iteration, at most. */
 #define LANE_ELEMENTS 512
 #define ROW_ELEMENTS  8
 #define WHOLE_BYTES   (int64_t)(128 << 10)
 
-/* The dimension of the state that the axis is, where nodes of the axis alone read and make it so; -1: there is none. */
-static int32_t state_dim(const NestFacts *f, const NestAxis *axis, uint32_t param)
+/* The result that the parameter was a step before, or will be: a state, or what is read back; the number of results: none. */
+static uint32_t result_of(const Recurrence *r, uint32_t param)
+{
+    return r->param[param].role == STEPS_STATE   ? recurrence_state_result(r, param)
+           : r->param[param].role == STEPS_PRIOR ? r->param[param].result
+                                                 : r->body->results.n;
+}
+
+/* Is the axis one dimension of the parameter, where nodes of the axis alone read it, and of the result? */
+static bool has_to_itself(const NestFacts *f, const NestAxis *axis, NodeRef result,
+                          uint32_t param)
 {
     const Graph *g = f->g;
-    int32_t dim = -1;
-    for (uint32_t k = 0; k < g->results.n; k++) {
-        const Result *r = &g->results.at[k];
-        const Node *n = graph_node(g, r->node);
-        int32_t l = r->param == (int32_t)param ? nest_axis_label(axis, r->node) : -1;
-        for (uint32_t d = 0; l >= 0 && d < n->rank; d++) {
-            dim = n->out[d] == l ? (int32_t)d : dim;
-        }
+    const Node *n = graph_node(g, result);
+    int32_t dim = -1, l = nest_axis_label(axis, result);
+    for (uint32_t d = 0; l >= 0 && d < n->rank; d++) {
+        dim = n->out[d] == l ? (int32_t)d : dim;
     }
     for (uint32_t k = 0; k < f->n_stored && dim >= 0; k++) {
         const UseList *u = &f->uses[f->stored[k]];
@@ -32,25 +37,27 @@ static int32_t state_dim(const NestFacts *f, const NestAxis *axis, uint32_t para
             if (o->op == OP_INPUT && o->param == param &&
                 (use->whole || use->access.index[dim].offset != 0 ||
                  use->access.index[dim].label != nest_axis_label(axis, f->stored[k]))) {
-                return -1;
+                return false;
             }
         }
     }
-    return dim;
+    return dim >= 0;
 }
 
 /* Does each position of the axis have its states to itself? */
-static bool is_batch(const NestFacts *f, const NestAxis *axis)
+static bool is_batch(const NestFacts *f, const Recurrence *r, const NestAxis *axis)
 {
     bool fine = !nest_axis_is_folded(f->g, axis) && !axis->online && axis->halo == NULL;
     for (uint32_t p = 0; p < f->g->params.n && fine; p++) {
-        fine = f->g->params.at[p].role != PARAM_INOUT || state_dim(f, axis, p) >= 0;
+        uint32_t k = result_of(r, p);
+        fine = k == r->body->results.n || has_to_itself(f, axis, f->g->results.at[k].node, p);
     }
     return fine;
 }
 
-bool nest_is_batch(const Nest *nest)
+bool nest_is_batch(const Recurrence *r)
 {
+    const Nest *nest = r->nest;
     Arena scratch;
     arena_init(&scratch, NULL);
     Residence *residence = ARENA_ARRAY(&scratch, nest->graph->nodes.n, Residence);
@@ -61,7 +68,7 @@ bool nest_is_batch(const Nest *nest)
     nest_facts_of(&scratch, nest->graph, residence, &facts);
     bool batch = nest->n_sizes == 0 && nest->n_items > 0 && nest_is_loop(&nest->items[0]) &&
                  nest->items[0].end == nest->n_items && nest->items[0].from == 0 &&
-                 is_batch(&facts, &nest->axes[nest->items[0].axis]);
+                 is_batch(&facts, r, &nest->axes[nest->items[0].axis]);
     arena_release(&scratch);
     return batch;
 }
@@ -95,12 +102,12 @@ static int64_t tile_of(const NestFacts *f, const Machine *machine, const NestAxi
         }
         inner = behind > inner ? behind : inner;
     }
-    int64_t most = LANE_ELEMENTS / inner;
-    int64_t each =
-        (extent + machine->threads - 1) / (machine->threads > 0 ? machine->threads : 1);
-    most = each < most ? each : most;
-    most = most < ROW_ELEMENTS ? ROW_ELEMENTS : most;
-    return most < extent ? most : extent;
+    int64_t least = LANE_ELEMENTS / inner,
+            threads = machine->threads > 0 ? machine->threads : 1;
+    int64_t each = (extent + threads - 1) / threads, most = 4 * least;
+    int64_t tile = each < least ? least : each > most ? most : each;
+    tile = tile < ROW_ELEMENTS ? ROW_ELEMENTS : tile;
+    return tile < extent ? tile : extent;
 }
 
 /* Is a slice of what has all steps dense? The step is not the last dimension then. */
@@ -133,7 +140,7 @@ static Nest *batch_nest(Ctx *ctx, Arena *arena, const Graph *outer, const Recurr
     }
     uint32_t n = nest_common_axes(arena, facts, facts->n_stored, facts->stored, false, &axes);
     for (uint32_t x = 0; x < n; x++) {
-        if (!is_batch(facts, &axes[x])) {
+        if (!is_batch(facts, r, &axes[x])) {
             continue;
         }
         Tree tree = {0};
@@ -162,8 +169,17 @@ void nest_recurrences(Ctx *ctx, Arena *arena, const Graph *g, const Machine *mac
     }
 }
 
+/* How many threads share the loop over a batch. */
+static double batch_iterations(const Machine *machine, const Recurrence *r)
+{
+    const NestItem *loop = &r->nest->items[0];
+    int64_t extent = nest_typical(r->body, r->nest->axes[loop->axis].extent);
+    int64_t n = (extent + loop->tile - 1) / loop->tile;
+    return (double)(n < machine->threads ? n : machine->threads > 0 ? machine->threads : 1);
+}
+
 /* Steps take what the body takes, as often as there are steps. */
-void price_add_steps(const Nest *nest, NestCost *cost)
+void price_add_steps(const Machine *machine, const Nest *nest, NestCost *cost)
 {
     const Graph *g = nest->graph;
     for (uint32_t k = 0; k < g->recurrences.n; k++) {
@@ -174,7 +190,8 @@ void price_add_steps(const Nest *nest, NestCost *cost)
             continue;
         }
         cost->seconds += steps * each->seconds;
-        cost->path += steps * each->path;
+        double iterations = r->batch ? batch_iterations(machine, r) : 1.0;
+        cost->path += steps * (r->batch ? each->seconds / iterations : each->path);
         cost->arithmetic += steps * each->arithmetic;
         for (uint32_t l = 0; l < MACHINE_LEVELS; l++) {
             cost->waits[l] += steps * each->waits[l];

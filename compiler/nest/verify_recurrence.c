@@ -10,7 +10,7 @@ bool nest_recurrences_hold(Ctx *ctx, const Nest *nest, const char *stage)
         if (!nest_verify(ctx, r->nest, stage)) {
             return false;
         }
-        if (r->batch && !nest_is_batch(r->nest)) {
+        if (r->batch && !nest_is_batch(r)) {
             diag_error(&ctx->diags, E_DUMP, nest->graph->span,
                        "%s: the nest of recurrence %u is no loop over a batch", stage, k);
             return false;
