@@ -411,10 +411,12 @@ static void build_ranges(Steps *s, Block *to, Block *into, const VarRef *batch)
     if (begins_apart(s->r)) {
         Range first = {
             .start = affine_const(0), .span = 1, .clipped = true, .limit = s->r->extent};
-        vec_push(b->arena, &into->list, build_range(s, to, first, true, batch));
+        Stmt *loop = build_range(s, to, first, true, batch);
+        vec_push(b->arena, &into->list, loop);
         all.start = affine_const(1);
     }
-    vec_push(b->arena, &into->list, build_range(s, to, all, false, batch));
+    Stmt *loop = build_range(s, to, all, false, batch);
+    vec_push(b->arena, &into->list, loop);
 }
 
 void build_steps(Builder *b, Block *to, NodeRef node, uint32_t scope)

@@ -49,6 +49,9 @@ def filters(random, T, n):
     for s in range(2, T):
         u.append(2 * u[-1] - u[-2] + 0.1 * (np.roll(u[-1], -1) - 2 * u[-1] + np.roll(u[-1], 1)))
     yield "wave", {"u0": u0, "u1": u1, "c": 0.1}, {"u": stacked(u[:T], n)}
+    if T > 0:
+        a = random.random(T)
+        yield "numbers", {"a": a}, {"h": np.cumprod(a), "g": np.array(0.5 + a.sum())}
     x, y, z = random.random((T, n)).astype(np.float32), np.zeros(n, np.float32), np.ones(n, np.float16)
     steps = [[], []]
     for t in range(T):
