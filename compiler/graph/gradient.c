@@ -13,6 +13,7 @@
  * numbers z = a + bi the adjoint is (d/da) + (d/db) i. Where a function has a kink the derivative is that of the first case that holds: 0 of
  * abs and relu at 0, of a maximum all goes to its first place. */
 #include "graph/gradient_parts.h"
+#include "graph/recurrence.h"
 
 #include <string.h>
 
@@ -44,10 +45,39 @@ static void back(Grad *d, NodeRef r)
     case OPKIND_GATHER:
         gradient_back_gather(d, &node, G);
         return;
-    case OPKIND_STEPS: /* refused before */
-    case OPKIND_DENSE:
+    case OPKIND_STEPS: /* not one by one */
+    case OPKIND_DENSE: /* refused before */
     case OPKIND_LEAF:
         return;
+    }
+}
+
+/* Of a recurrence all values are looked at together, at the first of them: is that the node, and does one of them count? */
+static bool ends_recurrence(const Grad *d, NodeRef r)
+{
+    bool counts = false;
+    for (NodeRef k = 0; k < d->n; k++) {
+        const Node *n = graph_node(d->g, k);
+        if (n->op == OP_STEPS && n->steps.recurrence == graph_node(d->g, r)->steps.recurrence) {
+            if (k < r) {
+                return false;
+            }
+            counts = counts || (d->adjoint[k] != NODE_NONE && d->wanted[k]);
+        }
+    }
+    return counts;
+}
+
+void gradient_sweep(Grad *d)
+{
+    for (NodeRef r = d->n; r-- > 0;) {
+        if (graph_node(d->g, r)->op == OP_STEPS) {
+            if (ends_recurrence(d, r)) {
+                gradient_back_steps(d, r);
+            }
+        } else if (d->adjoint[r] != NODE_NONE && d->wanted[r]) {
+            back(d, r);
+        }
     }
 }
 
@@ -58,6 +88,14 @@ static void find_wanted(Grad *d, const CheckedGradient *spec)
         for (uint32_t p = 0; n->op == OP_INPUT && p < spec->n_params; p++) {
             d->wanted[r] = d->wanted[r] || spec->param[p] == n->param;
         }
+    }
+    gradient_spread_wanted(d);
+}
+
+void gradient_spread_wanted(Grad *d)
+{
+    for (NodeRef r = 0; r < d->n; r++) {
+        const Node *n = graph_node(d->g, r);
         for (uint32_t k = 0; k < n->n_operands; k++) {
             d->wanted[r] = d->wanted[r] || d->wanted[n->operand[k]];
         }
@@ -156,22 +194,24 @@ static void deliver(Grad *d, const CheckedKernel *kernel)
     g->results.cap = results.cap;
 }
 
-Graph *graph_gradient(Ctx *ctx, Arena *arena, Graph *g, const CheckedKernel *kernel)
+static bool has_dense(const Graph *g)
 {
-    const CheckedGradient *spec = kernel->gradient;
     bool dense = false;
     for (NodeRef r = 0; r < g->nodes.n; r++) {
         dense |= op_info(graph_node(g, r)->op)->kind == OPKIND_DENSE;
     }
-    if (dense) {
+    for (uint32_t k = 0; k < g->recurrences.n; k++) {
+        dense |= has_dense(g->recurrences.at[k]->body);
+    }
+    return dense;
+}
+
+Graph *graph_gradient(Ctx *ctx, Arena *arena, Graph *g, const CheckedKernel *kernel)
+{
+    const CheckedGradient *spec = kernel->gradient;
+    if (has_dense(g)) {
         diag_unsupported(&ctx->diags, E_NOT_YET, kernel->span,
                          "the derivative of a kernel with a dense step is not compiled by this "
-                         "version");
-        return NULL;
-    }
-    if (g->recurrences.n > 0) {
-        diag_unsupported(&ctx->diags, E_NOT_YET, kernel->span,
-                         "the derivative of a kernel with a recurrence is not compiled by this "
                          "version");
         return NULL;
     }
@@ -181,11 +221,7 @@ Graph *graph_gradient(Ctx *ctx, Arena *arena, Graph *g, const CheckedKernel *ker
     memset(d.adjoint, 0xff, d.n * sizeof *d.adjoint);
     find_wanted(&d, spec);
     seed(&d, kernel);
-    for (NodeRef r = d.n; r-- > 0;) {
-        if (d.adjoint[r] != NODE_NONE && d.wanted[r]) {
-            back(&d, r);
-        }
-    }
+    gradient_sweep(&d);
     deliver(&d, kernel);
     g->name = kernel->name;
     g->span = kernel->span;

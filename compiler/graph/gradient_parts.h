@@ -15,6 +15,14 @@ typedef struct Grad {
     Span span;
 } Grad;
 
+/* ---- gradient.c ---- */
+/* Which values change with those that are wanted; and the adjoints of all, from the last one on. */
+void gradient_spread_wanted(Grad *d);
+void gradient_sweep(Grad *d);
+
+/* ---- gradient_steps.c ---- Of all values of the recurrence of which the node is the first. */
+void gradient_back_steps(Grad *d, NodeRef first);
+
 /* ---- gradient_nodes.c ---- */
 /* A node; its positions `at`, and its shape, may be null. */
 NodeRef gradient_add(Grad *d, Op op, DType t, uint32_t n, const NodeRef *x,

@@ -54,7 +54,12 @@ void recurrence_prune(Arena *arena, Graph *g, uint32_t number)
     if (kept == n) {
         return;
     }
+    StepsParam *param = arena_copy(arena, r->param, body->params.n * sizeof *param);
+    for (uint32_t k = 0; k < body->params.n; k++) {
+        param[k].result = param[k].role == STEPS_PRIOR ? place[param[k].result] : 0;
+    }
     r->body = graph_prune(arena, body);
+    r->param = param;
     r->first = first;
     for (NodeRef k = 0; k < g->nodes.n; k++) {
         Node *node = &g->nodes.at[k];
@@ -85,6 +90,18 @@ static bool is_node_of(const Graph *g, uint32_t number, uint32_t result)
     return any;
 }
 
+/* Is the parameter read at positions that are values? What a step writes may not be. */
+static bool is_gathered(const Graph *body, uint32_t param)
+{
+    bool any = false;
+    for (NodeRef k = 0; k < body->nodes.n && !any; k++) {
+        const Node *n = graph_node(body, k);
+        const Node *table = n->op == OP_GATHER ? graph_node(body, n->operand[0]) : NULL;
+        any = table != NULL && table->op == OP_INPUT && table->param == param;
+    }
+    return any;
+}
+
 /* The result that has the state at each step, and how many steps before; false: none has, or the state after the last step is asked for. */
 static bool read_back_from(const Graph *g, uint32_t number, uint32_t param, StepsParam *out)
 {
@@ -97,7 +114,7 @@ static bool read_back_from(const Graph *g, uint32_t number, uint32_t param, Step
     }
     const Result *state = &r->body->results.at[recurrence_state_result(r, root)];
     if (is_node_of(g, number, recurrence_state_result(r, param)) ||
-        (r->given == 0 ? lag > 1 : lag > r->given)) {
+        is_gathered(r->body, param) || (r->given == 0 ? lag > 1 : lag > r->given)) {
         return false;
     }
     for (uint32_t k = 0; k < r->body->results.n; k++) {
@@ -143,13 +160,21 @@ static void read_back(Arena *arena, Graph *g, uint32_t number)
             p->role = p->rank == 0 ? PARAM_SCALAR : PARAM_IN;
         }
     }
-    for (uint32_t k = 0; k < n; k++) { /* values of steps come first: they keep their numbers */
+    uint32_t *first = ARENA_ARRAY(arena, n * r->given, uint32_t);
+    for (uint32_t k = 0; k < n; k++) {
         place[k] = kept;
         if (!gone[k]) {
             vec_push(arena, &body->results, r->body->results.at[k]);
+            for (uint32_t p = 0; p < r->given; p++) {
+                first[kept * r->given + p] = r->first[k * r->given + p];
+            }
             kept++;
         }
     }
+    for (uint32_t k = 0; k < body->params.n; k++) {
+        param[k].result = param[k].role == STEPS_PRIOR ? place[param[k].result] : 0;
+    }
+    r->first = first;
     r->body = body;
     r->param = param;
     for (NodeRef k = 0; k < g->nodes.n; k++) {
