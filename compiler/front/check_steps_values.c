@@ -222,6 +222,7 @@ static bool end_member(Kern *k, const StepsMember *m, CheckedSteps *steps, Check
         return false;
     }
     k->k->values.at[value].step = m->axis;
+    k->k->values.at[value].uses += v != NULL && v->n_lags > 0; /* by other steps */
     Dim extent = k->k->values.at[value].type.dims[m->axis - 1];
     if (steps->n > 0 && !dim_eq(extent, steps->extent)) {
         Arena *a = k->c->arena;

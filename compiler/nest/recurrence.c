@@ -178,26 +178,52 @@ static double batch_iterations(const Machine *machine, const Recurrence *r)
     return (double)(n < machine->threads ? n : machine->threads > 0 ? machine->threads : 1);
 }
 
-/* Steps take what the body takes, as often as there are steps. */
+/* Bytes of a step that the step before has left: states, what is read back, and what is the same in each step. */
+static double kept_bytes(const Recurrence *r)
+{
+    double bytes = 0;
+    for (NodeRef n = 0; n < r->body->nodes.n; n++) {
+        const Node *node = graph_node(r->body, n);
+        StepsRole role = node->op == OP_INPUT ? r->param[node->param].role : STEPS_EACH;
+        double of = (double)nest_node_bytes(r->body, n);
+        bytes += role == STEPS_STATE                          ? 2.0 * of
+                 : role == STEPS_PRIOR || role == STEPS_WHOLE ? of
+                                                              : 0.0;
+    }
+    return bytes;
+}
+
+/* Steps take what the body takes, as often as there are steps; but what a level keeps from one step to the next comes from there. */
+static void add_steps(const Machine *machine, const Nest *nest, const Recurrence *r,
+                      NestCost *cost)
+{
+    const NestCost *each = &r->nest->cost;
+    double steps = (double)nest_typical(nest->graph, r->extent), saved = 0;
+    double iterations = r->batch ? batch_iterations(machine, r) : 1.0, kept = kept_bytes(r);
+    for (uint32_t l = 0; l < MACHINE_LEVELS; l++) {
+        int64_t inner = l + 1 < machine->n_levels ? machine->level[l + 1].capacity : 0;
+        bool stays = kept / iterations <= 0.5 * (double)inner && each->bytes[l] > 0;
+        double part = !stays ? 1.0 : kept < each->bytes[l] ? 1.0 - kept / each->bytes[l] : 0.0;
+        cost->waits[l] += steps * part * each->waits[l];
+        cost->bytes[l] += steps * part * each->bytes[l];
+        saved += (1.0 - part) * each->waits[l];
+    }
+    double seconds =
+        each->seconds - saved > each->arithmetic ? each->seconds - saved : each->arithmetic;
+    cost->seconds += steps * seconds;
+    cost->path += steps * (r->batch            ? seconds / iterations
+                           : each->seconds > 0 ? each->path * seconds / each->seconds
+                                               : 0.0);
+    cost->arithmetic += steps * each->arithmetic;
+    cost->multiply_adds =
+        sat_add(cost->multiply_adds, sat_mul((int64_t)steps, each->multiply_adds));
+}
+
 void price_add_steps(const Machine *machine, const Nest *nest, NestCost *cost)
 {
-    const Graph *g = nest->graph;
-    for (uint32_t k = 0; k < g->recurrences.n; k++) {
-        const Recurrence *r = g->recurrences.at[k];
-        double steps = (double)nest_typical(g, r->extent);
-        const NestCost *each = r->nest == NULL ? NULL : &r->nest->cost;
-        if (each == NULL) {
-            continue;
+    for (uint32_t k = 0; k < nest->graph->recurrences.n; k++) {
+        if (nest->graph->recurrences.at[k]->nest != NULL) {
+            add_steps(machine, nest, nest->graph->recurrences.at[k], cost);
         }
-        cost->seconds += steps * each->seconds;
-        double iterations = r->batch ? batch_iterations(machine, r) : 1.0;
-        cost->path += steps * (r->batch ? each->seconds / iterations : each->path);
-        cost->arithmetic += steps * each->arithmetic;
-        for (uint32_t l = 0; l < MACHINE_LEVELS; l++) {
-            cost->waits[l] += steps * each->waits[l];
-            cost->bytes[l] += steps * each->bytes[l];
-        }
-        cost->multiply_adds =
-            sat_add(cost->multiply_adds, sat_mul((int64_t)steps, each->multiply_adds));
     }
 }
