@@ -707,6 +707,9 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest, NestMarks
     double *most = ARENA_ARRAY(scratch, nest->graph->nodes.n, double);
     double *seen = ARENA_ARRAY(scratch, (size_t)nest->graph->nodes.n * MACHINE_LEVELS, double);
     for (uint32_t k = 0; k < n; k++) {
+        if (graph_node(nest->graph, leaves[k].node)->op == OP_STEPS) {
+            continue; /* its steps are added apart (recurrence.c) */
+        }
         double arithmetic = leaf_arithmetic(scratch, &leaves[k]) + follow_seconds(&leaves[k]);
         price_leaf(leaves, n, &leaves[k], body, beside, most, arithmetic, seen, &cost);
     }

@@ -208,13 +208,15 @@ static void add_steps(const Machine *machine, const Nest *nest, const Recurrence
         cost->bytes[l] += steps * part * each->bytes[l];
         saved += (1.0 - part) * each->waits[l];
     }
-    double seconds =
-        each->seconds - saved > each->arithmetic ? each->seconds - saved : each->arithmetic;
+    double start = machine->time.start; /* of a call, which a step is not */
+    double arithmetic = each->arithmetic > start ? each->arithmetic - start : 0.0;
+    double seconds = each->seconds - start - saved;
+    seconds = seconds > arithmetic ? seconds : arithmetic;
     cost->seconds += steps * seconds;
     cost->path += steps * (r->batch            ? seconds / iterations
                            : each->seconds > 0 ? each->path * seconds / each->seconds
                                                : 0.0);
-    cost->arithmetic += steps * each->arithmetic;
+    cost->arithmetic += steps * arithmetic;
     cost->multiply_adds =
         sat_add(cost->multiply_adds, sat_mul((int64_t)steps, each->multiply_adds));
 }
