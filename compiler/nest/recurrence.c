@@ -193,6 +193,30 @@ static double kept_bytes(const Recurrence *r)
     return bytes;
 }
 
+/* Elements of an elementwise statement up to which it is a few operations in the loop over steps, and no function that is called. */
+#define INLINE_ELEMENTS 16
+
+/* What statements of so few elements would take as functions. */
+static double inline_seconds(const Machine *machine, const Nest *nest)
+{
+    double seconds = 0;
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        const NestItem *item = &nest->items[k];
+        const Node *n = nest_is_loop(item) ? NULL : graph_node(nest->graph, item->node);
+        double elements = 1, iterations = 1;
+        for (uint32_t l = 0; n != NULL && l < n->n_labels; l++) {
+            double extent = (double)nest_typical(nest->graph, n->extent[l]);
+            uint32_t loop = nest_loop_of(nest, item->parent, item->node, (int32_t)l);
+            double tile = loop == NEST_NONE ? extent : (double)nest->items[loop].tile;
+            elements *= tile < extent ? tile : extent;
+            iterations *= tile < extent ? extent / tile : 1.0;
+        }
+        bool inlined = n != NULL && node_is_expression(n) && elements < INLINE_ELEMENTS;
+        seconds += inlined ? iterations * machine->time.statement : 0.0;
+    }
+    return seconds;
+}
+
 /* Steps take what the body takes, as often as there are steps; but what a level keeps from one step to the next comes from there. */
 static void add_steps(const Machine *machine, const Nest *nest, const Recurrence *r,
                       NestCost *cost)
@@ -209,6 +233,7 @@ static void add_steps(const Machine *machine, const Nest *nest, const Recurrence
         saved += (1.0 - part) * each->waits[l];
     }
     double start = machine->time.start; /* of a call, which a step is not */
+    start += inline_seconds(machine, r->nest);
     double arithmetic = each->arithmetic > start ? each->arithmetic - start : 0.0;
     double seconds = each->seconds - start - saved;
     seconds = seconds > arithmetic ? seconds : arithmetic;
