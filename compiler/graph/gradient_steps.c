@@ -5,7 +5,7 @@
  *
  * ds begins as what the last state counts, and is in the end what the recurrence begins with counts; dW is summed over the steps. The body
  * is computed again in each step: the recurrence delivers its states before each step for that. Positions that are given are no steps:
- * values are read behind them. */
+ * values are read behind them. Where dW is a product of values of the step, these are delivered, and the product is one of all steps. */
 #include "graph/gradient_parts.h"
 #include "graph/recurrence.h"
 
@@ -23,6 +23,10 @@ typedef struct Back {
     VEC(StepsParam) param;
     NodeRef *in;    /* [params]: what the body reads, in the new one */
     NodeRef *state; /* [params]: what is carried: of a state or a sum; NODE_NONE */
+    NodeRef *
+        product; /* [params]: of an operand that is the same in each step, in the body; NODE_NONE */
+    uint32_t *
+        result; /* [params]: of the body: of a slice, of what is carried, or the first of a product */
 } Back;
 
 /* The node of the recurrence that is this result; NODE_NONE. */
@@ -157,20 +161,19 @@ static bool is_wanted(const Back *b, uint32_t param)
                     (p->role != STEPS_NUMBER && b->d->wanted[b->node->operand[p->operand]]));
 }
 
-/* What is carried from step to step: what states count, and sums for operands that are the same in each step. */
+/* What is carried from step to step: what states count. */
 static void add_states(Back *b)
 {
     Grad *d = b->d;
     for (uint32_t p = 0; p < b->r->body->params.n; p++) {
         const Param *of = &b->r->body->params.at[p];
         StepsRole role = b->r->param[p].role;
-        b->state[p] = NODE_NONE;
-        if ((role != STEPS_STATE && role != STEPS_WHOLE) || !is_wanted(b, p)) {
+        b->state[p] = b->product[p] = NODE_NONE;
+        if (role != STEPS_STATE || !is_wanted(b, p)) {
             continue;
         }
         DType t = dtype_computes(of->dtype);
-        NodeRef last =
-            role == STEPS_STATE ? value_of(b, recurrence_state_result(b->r, p)) : NODE_NONE;
+        NodeRef last = value_of(b, recurrence_state_result(b->r, p));
         NodeRef begin = last == NODE_NONE ? NODE_NONE : d->adjoint[last];
         begin = begin == NODE_NONE ? gradient_zeros(d, t, of->rank, of->shape) : begin;
         b->state[p] = add_param(b, (StepsParam){.role = STEPS_STATE}, begin, "state", t,
@@ -268,35 +271,129 @@ static NodeRef adjoint_of(Grad *step, NodeRef in, DType t, const Param *of)
                           : gradient_cast(step, x, t);
 }
 
+/* A sum for an operand that is the same in each step. */
+static void add_sum(Back *b, uint32_t p)
+{
+    const Param *of = &b->r->body->params.at[p];
+    DType t = dtype_computes(of->dtype);
+    b->state[p] = add_param(b, (StepsParam){.role = STEPS_STATE},
+                            gradient_zeros(b->d, t, of->rank, of->shape), "state", t, of->rank,
+                            of->shape);
+}
+
+/* Is the value a product over indices of the step, which all steps can make at once? */
+static bool is_product(const Back *b, NodeRef x)
+{
+    const Node *n = x == NODE_NONE ? NULL : graph_node(b->body, x);
+    bool fine = n != NULL && n->op == OP_EINSUM && n->n_operands == 2 && n->rank > 0;
+    for (uint32_t k = 0; fine && k < n->n_operands; k++) {
+        fine = graph_node(b->body, n->operand[k])->rank > 0;
+    }
+    return fine;
+}
+
+/* What the value in the body is outside: the slice of an operand, or one that is the same in each step; else null. */
+static const StepsParam *param_of(const Back *b, NodeRef x)
+{
+    const Node *n = graph_node(b->body, x);
+    const StepsParam *p = n->op == OP_INPUT ? &b->param.at[n->param] : NULL;
+    return p != NULL && (p->role == STEPS_EACH || p->role == STEPS_WHOLE) ? p : NULL;
+}
+
+/* Operands of a product that are values of the step. */
+static void add_factors(Back *b, uint32_t p)
+{
+    b->result[p] = b->body->results.n;
+    for (uint32_t k = 0; k < 2; k++) {
+        NodeRef o = graph_node(b->body, b->product[p])->operand[k];
+        if (param_of(b, o) == NULL) {
+            add_result(b, name_of(b, "factor", b->body->results.n), o, -1);
+        }
+    }
+}
+
+/* Values of steps. */
+static void add_values(Back *b, Grad *step)
+{
+    const Graph *from = b->r->body;
+    for (uint32_t p = 0; p < from->params.n; p++) {
+        const Param *of = &from->params.at[p];
+        StepsRole role = b->r->param[p].role;
+        NodeRef x = step->adjoint[b->in[p]];
+        if (!is_wanted(b, p)) {
+            continue;
+        }
+        if (role == STEPS_EACH) {
+            b->result[p] = b->body->results.n;
+            add_result(b, name_of(b, "d", p),
+                       adjoint_of(step, b->in[p], dtype_computes(of->dtype), of), -1);
+        } else if (role == STEPS_WHOLE && is_product(b, x)) {
+            b->product[p] = x;
+            add_factors(b, p);
+        } else if (role == STEPS_WHOLE && x != NODE_NONE) {
+            add_sum(b, p);
+        }
+    }
+}
+
 static void add_results(Back *b, Grad *step)
 {
     const Graph *from = b->r->body;
-    for (uint32_t p = 0; p < from->params.n; p++) { /* values of steps first */
-        if (b->r->param[p].role == STEPS_EACH && is_wanted(b, p)) {
-            const Param *of = &from->params.at[p];
-            add_result(b, name_of(b, "d", p),
-                       adjoint_of(step, b->in[p], dtype_computes(of->dtype), of), -1);
-        }
-    }
+    add_values(b, step);
     for (uint32_t p = 0; p < from->params.n; p++) {
         if (b->state[p] == NODE_NONE) {
             continue;
         }
         const Param *of = &from->params.at[p];
-        const Node *in = graph_node(b->body, b->state[p]);
+        uint32_t param = graph_node(b->body, b->state[p])->param;
         NodeRef x = adjoint_of(step, b->in[p], dtype_computes(of->dtype), of);
         if (b->r->param[p].role == STEPS_WHOLE) {
             x = gradient_two(step, OP_ADD, b->state[p], x);
         }
-        add_result(b, b->body->params.at[in->param].name, x, (int32_t)in->param);
+        b->result[p] = b->body->results.n;
+        add_result(b, b->body->params.at[param].name, x, (int32_t)param);
     }
+}
+
+/* ---- for all steps ---- */
+
+/* One of a product's factors, read with the index `t` for all steps too. */
+static NodeRef factor_of(Back *b, const Node *like, uint32_t number, NodeRef o, Access read,
+                         int32_t t, uint32_t *result, Access *access)
+{
+    const Node n = *graph_node(b->body, o);
+    const StepsParam *p = param_of(b, o);
+    uint32_t more = p != NULL && p->role == STEPS_WHOLE ? 0 : 1, along = p != NULL ? p->dim : 0;
+    Index *index = ARENA_ARRAY(b->d->arena, read.rank + more, Index);
+    for (uint32_t d = 0; d < read.rank + more; d++) {
+        index[d] = more == 0 || d < along ? read.index[d]
+                   : d == along           ? (Index){t, 0}
+                                          : read.index[d - 1];
+    }
+    *access = (Access){read.rank + more, index};
+    return p != NULL ? b->operand.at[p->operand]
+                     : add_value(b, like, (StepsOf){number, (*result)++, 0}, n.dtype,
+                                 n.rank + 1, shape_with(b, n.rank, n.shape, 0, b->steps));
+}
+
+static NodeRef product_of_all(Back *b, const Node *like, uint32_t number, uint32_t p)
+{
+    const Node n = *graph_node(b->body, b->product[p]);
+    uint32_t result = b->result[p];
+    NodeRef operand[2];
+    Access access[2];
+    for (uint32_t k = 0; k < 2; k++) {
+        operand[k] = factor_of(b, like, number, n.operand[k], n.access[k], (int32_t)n.n_labels,
+                               &result, &access[k]);
+    }
+    return gradient_add(b->d, OP_EINSUM, n.dtype, 2, operand, access, n.rank, n.out, NULL,
+                        NULL);
 }
 
 /* Adds what the new recurrence delivers to the adjoints of what the old one reads. */
 static void give(Back *b, const Node *like, uint32_t number)
 {
     Grad *d = b->d;
-    uint32_t result = 0;
     for (uint32_t p = 0; p < b->r->body->params.n; p++) {
         const StepsParam *role = &b->r->param[p];
         if (role->role != STEPS_EACH || !is_wanted(b, p)) {
@@ -305,7 +402,7 @@ static void give(Back *b, const Node *like, uint32_t number)
         NodeRef to = b->node->operand[role->operand];
         const Node whole = *graph_node(d->g, to);
         const Param *of = &b->r->body->params.at[p];
-        NodeRef part = add_value(b, like, (StepsOf){number, result++, (int32_t)role->dim},
+        NodeRef part = add_value(b, like, (StepsOf){number, b->result[p], (int32_t)role->dim},
                                  dtype_computes(of->dtype), whole.rank,
                                  shape_with(b, of->rank, of->shape, role->dim, b->steps));
         if (b->r->given > 0) {
@@ -320,10 +417,14 @@ static void give(Back *b, const Node *like, uint32_t number)
     }
     for (uint32_t p = 0; p < b->r->body->params.n; p++) {
         const Param *of = &b->r->body->params.at[p];
-        if (b->state[p] != NODE_NONE) {
-            NodeRef part = add_value(b, like, (StepsOf){number, result++, -1},
+        const StepsParam *role = &b->r->param[p];
+        if (b->product[p] != NODE_NONE) {
+            gradient_give(d, b->node->operand[role->operand],
+                          product_of_all(b, like, number, p));
+        } else if (b->state[p] != NODE_NONE) {
+            NodeRef part = add_value(b, like, (StepsOf){number, b->result[p], -1},
                                      dtype_computes(of->dtype), of->rank, of->shape);
-            gradient_give(d, b->node->operand[b->r->param[p].operand], part);
+            gradient_give(d, b->node->operand[role->operand], part);
         }
     }
 }
@@ -381,6 +482,8 @@ void gradient_back_steps(Grad *d, NodeRef lowest)
     b.before = ARENA_ARRAY(d->arena, n_params, NodeRef);
     b.in = ARENA_ARRAY(d->arena, n_params, NodeRef);
     b.state = ARENA_ARRAY(d->arena, n_params, NodeRef);
+    b.product = ARENA_ARRAY(d->arena, n_params, NodeRef);
+    b.result = ARENA_ARRAY(d->arena, n_params, uint32_t);
     b.steps = steps_of(&b);
     give_first(&b, n_results);
     add_before(&b);
