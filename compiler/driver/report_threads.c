@@ -99,6 +99,9 @@ static void put_leaf(Words *w, NodeRef n, bool alone)
     }
     if (of != NULL) {
         join(&w->shared, ", ", str_format(w->arena, "the %s of %s", of, value_name(w, n)));
+    } else if (alone && is_worth_threads(w, n) &&
+               nest_leaf_shape(w->arena, w->nest, n).ranges) {
+        join(&w->shared, ", ", str_format(w->arena, "the places of %s", value_name(w, n)));
     } else if (alone && is_worth_threads(w, n)) {
         join(&w->alone, "; ",
              str_format(w->arena, "not %s: the model finds no loop of it worth sharing",

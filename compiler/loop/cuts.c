@@ -64,12 +64,12 @@ static void check_access(Cuts *c, const Stmt *s, BufRef buf, const Affine *at)
 static void check_tile(Cuts *c, const Stmt *s)
 {
     const Expr *value = expr_uncast(s->value);
-    bool alike = value->kind == EXPR_LOAD || value->kind == EXPR_CONST;
+    bool alike = s->places > 0 || value->kind == EXPR_LOAD || value->kind == EXPR_CONST;
     for (uint32_t i = 0; i < s->n_index; i++) {
         bool modes = s->index[i].mode == MODE_LOOP ||
                      !affine_uses(s->index[i].range.start, c->loop->var);
-        alike =
-            alike && (s->fold == OP_COPY || access_uses(c->k, s->dst, s->at, s->index[i].var));
+        alike = alike && (s->places > 0 || s->fold == OP_COPY ||
+                          access_uses(c->k, s->dst, s->at, s->index[i].var));
         c->unit = modes ? c->unit : 0;
         check_range(c, &s->index[i].range, 1);
     }

@@ -15,6 +15,25 @@ static uint32_t rank_of(const Node *n, const PlaceKeys *keys, int32_t label)
     return rank;
 }
 
+/* Places whose elements are looked for at once, by one thread; threads cut it as they are. */
+#define RANGE_PLACES (1 << 24)
+
+/* A loop over ranges of places around the statement, the last of the block: each takes what goes to its own. */
+static void build_ranges(Builder *b, Block *to, const Node *n, Stmt *s, TileIndex *place)
+{
+    Stmt *loop = build_stmt(b, STMT_FOR, n->span, NULL);
+    loop->var = kernel_var(b->k, &b->ctx->syms, "range", true);
+    loop->range = place->range;
+    loop->step = RANGE_PLACES;
+    loop->parallel = true;
+    place->range.start = affine_var(b->arena, loop->var);
+    place->range.span = RANGE_PLACES;
+    loop->body = ARENA_NEW(b->arena, Stmt *);
+    loop->body[0] = s;
+    loop->n_body = 1;
+    to->list.at[to->list.n - 1] = loop;
+}
+
 void build_scatter(Builder *b, Block *to, NodeRef node, uint32_t scope)
 {
     const Node *n = graph_node(b->g, node);
@@ -38,4 +57,8 @@ void build_scatter(Builder *b, Block *to, NodeRef node, uint32_t scope)
         }
     }
     s->index = index;
+    if (scope == NEST_NONE && nest_leaf_shape(b->arena, b->nest, node).ranges &&
+        to->list.at[to->list.n - 1] == s) {
+        build_ranges(b, to, n, s, &index[s->places - 1]);
+    }
 }

@@ -12,6 +12,8 @@ typedef struct LeafShape {
         n_once; /* of so many of these the leaf looks at one position for each of the other labels */
     bool whole;   /* no loop is along any */
     bool ordered; /* threads share no loop: what the leaf stores depends on the order */
+    bool
+        ranges; /* threads share positions of alone[0], where no loop is around: each takes what goes to its own */
 } LeafShape;
 
 /* May no loop be along the label? */

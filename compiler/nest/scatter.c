@@ -63,9 +63,28 @@ bool nest_scatter(Arena *arena, const Nest *nest, const NestValue *values, NodeR
     return out->n > 0;
 }
 
+/* Rows of so many bytes take longer than to see that they belong to another thread. */
+#define ROW_SHARED 256
+
+/* What goes to one place. */
+static double row_bytes(const Graph *g, const Node *n, const PlaceKeys *keys)
+{
+    double bytes = (double)dtype_bytes(n->dtype);
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        bool row = !node_reduces(n, (int32_t)l);
+        for (uint32_t k = 0; k < keys->n; k++) {
+            row = row && keys->at[k].along != (int32_t)l &&
+                  !access_has_label(&keys->at[k].key, (int32_t)l);
+        }
+        bytes *= row ? (double)nest_typical(g, n->extent[l]) : 1.0;
+    }
+    return bytes;
+}
+
 bool leaf_is_scatter(Arena *arena, const Machine *machine, const Nest *nest,
                      const NestValue *values, NodeRef n, LeafShape *out)
 {
+    const Node *node = graph_node(nest->graph, n);
     PlaceKeys keys;
     bool is = (machine == NULL || machine->kind == MACHINE_CACHES) &&
               nest_scatter(arena, nest, values, n, &keys);
@@ -73,5 +92,7 @@ bool leaf_is_scatter(Arena *arena, const Machine *machine, const Nest *nest,
         out->alone[k] = keys.at[k].along;
         out->n_once = k + 1;
     }
+    out->ranges = is && node->op != OP_SELECT && !node_reduces(node, keys.at[0].along) &&
+                  row_bytes(nest->graph, node, &keys) >= ROW_SHARED;
     return is;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "nest/contraction.h"
+#include "nest/leaves.h"
 #include "nest/price_leaf.h"
 
 /* A loop of so many iterations is cut well; else the longest of the level is: which one passes of targets share. */
@@ -190,6 +191,9 @@ double price_path(const Pricer *p, const Nest *nest, const LeafPrice *leaves, ui
             const LeafPrice *l = &leaves[--n];
             one[k] = path[k] = l->seconds;
             uint32_t level = share_levels(l, marks == NULL, &path[k]);
+            if (l->depth == 0 && nest_leaf_shape(scratch, nest, l->node).ranges) {
+                path[k] = fmin(path[k], price_shared(p->machine, l->seconds, 1.0, MANY));
+            }
             if (marks != NULL) {
                 marks->level[k] = level;
                 LeafLoops *loops =

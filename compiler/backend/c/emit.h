@@ -203,6 +203,8 @@ typedef struct WorkspaceTop {
 void test_begin(Emitter *e, const DimTest *when);
 void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws);
 void tile_emit(Emitter *e, const Stmt *s);
+/* The statement, without what stands over it. */
+void statement_put(Emitter *e, const Stmt *s);
 
 /* ---- emit_part.c ---- */
 /* Is there a loop that threads share among these statements; with buffers inside? */
@@ -306,6 +308,8 @@ void template_put(Emitter *e, const char *text, DType t);
 /* ---- emit_stream.c ---- */
 /* The macros of stores past the caches. */
 void stream_put(Helpers *h);
+/* The condition that the buffer has more bytes. */
+const char *larger_text(Emitter *e, BufRef buf, int64_t bytes);
 /* Does the statement store past the caches? Null: never; else a condition of the extents of what it writes. */
 const char *nontemporal_text(Emitter *e, const Stmt *s);
 
@@ -359,6 +363,10 @@ const char *computed_tests(Emitter *e, Text *test);
 /* A statement with elements at positions that are values, which are the same in its inner loops; false: it is none, and nothing is
  * printed. */
 bool gather_emit(Emitter *e, const Stmt *s);
+
+/* ---- emit_places.c ---- */
+/* A statement that has `places`. */
+void places_emit(Emitter *e, const Stmt *s);
 
 /* ---- emit_shared.c: what all kernels of a file share ---- */
 /* `open`: some kernel has open dims; `requires`: some has positions that must lie inside; `parallel`: some has a parallel loop; `extents`: the most that a kernel has, open and computed

@@ -98,7 +98,7 @@ static bool fills_lines(Emitter *e, const Stmt *s)
            affine_coef(s->at[1], y) == 0 && affine_is_multiple(&e->w, first, width);
 }
 
-/* Does it fill a block, line after line without a gap? */
+/* Does it fill a block, line after line without a gap, from any position of the first dimension on? */
 static bool fills_block(Emitter *e, const Stmt *s)
 {
     const Buffer *b = &e->w.k->bufs.at[s->dst];
@@ -114,8 +114,8 @@ static bool fills_block(Emitter *e, const Stmt *s)
         bool whole =
             r.span == 0 && r.start.n == 0 && r.start.base == 0 && dim_eq(r.limit, b->extent[d]);
         whole |= b->extent[d].sym < 0 && range_is_exact(r) && range_most(r) == b->extent[d].n;
-        if (affine_coef(s->at[d], s->index[d].var) != 1 || at.n != 0 || at.base != 0 ||
-            (d > 0 && !whole)) {
+        if (affine_coef(s->at[d], s->index[d].var) != 1 ||
+            (d > 0 && (at.n != 0 || at.base != 0 || !whole))) {
             return false;
         }
     }
@@ -167,10 +167,12 @@ bool zero_emit(Emitter *e, const Stmt *s)
         const Buffer *b = &e->w.k->bufs.at[s->dst];
         text_printf(&n, i > 0 ? " * %s" : "%s", block ? count : lines_text(e, b, count));
     }
-    const char *to = str_format(e->w.arena, "%s&%s", pointer,
-                                element_text(&e->w, s->dst, access_first(e, s, s->dst, s->at)));
+    const Affine *first = access_first(e, s, s->dst, s->at);
+    const char *to =
+        str_format(e->w.arena, "%s&%s", pointer, element_text(&e->w, s->dst, first));
+    bool all = block && first[0].n == 0 && first[0].base == 0;
     line_printf(&e->w, "%s(%s, %s);", zero_function(e, part),
-                block ? str_format(e->w.arena, "%s%s", pointer, e->w.buf[s->dst]) : to, n.at);
+                all ? str_format(e->w.arena, "%s%s", pointer, e->w.buf[s->dst]) : to, n.at);
     return true;
 }
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "backend/c/emit.h"
-#include "loop/places.h"
 #include "backend/c/product.h"
 
 /* ---- buffers ---- */
@@ -174,66 +173,7 @@ static const Expr *row_condition(const Kernel *k, const Stmt *s, Stmt *taken)
     return row ? condition : NULL;
 }
 
-static void statement_put(Emitter *e, const Stmt *s);
-
-/* The place along each index that has a key, and whether it is inside. */
-static void place_put(Emitter *e, const Stmt *s, const Scattered *p)
-{
-    Text inside;
-    text_init(&inside, e->w.arena);
-    for (uint32_t i = s->places - 1; i < s->n_index; i++) {
-        if (p->key[i] != NULL) {
-            const TileIndex *x = &s->index[i];
-            const char *v = e->w.var[x->var];
-            line_printf(&e->w, "const int64_t %s = %s;", v, expr_text(&e->w, p->key[i]).at);
-            text_printf(&inside, "%s%s >= %s && %s < %s", inside.n > 0 ? " && " : "", v,
-                        range_lo(&e->w, x->range), v, range_hi(&e->w, x->range));
-        }
-    }
-    line_printf(&e->w, "if (%s) {", inside.at);
-}
-
-/* Loops over the indices before the place; the place, if there is one; the statement over the others. */
-static void places_emit(Emitter *e, const Stmt *s)
-{
-    Scattered p;
-    CHECK(stmt_places(e->w.arena, e->w.k, s, &p));
-    TileIndex *rest = ARENA_ARRAY(e->w.arena, s->n_index, TileIndex);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i + 1 < s->places; i++) {
-        loop_begin(&e->w, s->index[i].var, s->index[i].range, 1, FOR_ALL);
-    }
-    line_put(e->w.out, "{");
-    scope_begin(&e->w);
-    place_put(e, s, &p);
-    scope_begin(&e->w);
-    if (p.condition != NULL) {
-        line_printf(&e->w, "if (%s) {", expr_text(&e->w, p.condition).at);
-        scope_begin(&e->w);
-    }
-    Stmt one = *s;
-    one.places = 0;
-    one.value = p.value;
-    for (uint32_t i = s->places; i < s->n_index; i++) {
-        if (p.key[i] == NULL) {
-            rest[n++] = s->index[i];
-        }
-    }
-    one.index = rest;
-    one.n_index = n;
-    if (s->fold != OP_COPY && stmt_has_lanes(&one)) { /* a map, as other rows of vectors are */
-        DType t = e->w.k->bufs.at[s->dst].dtype;
-        const Expr *two[2] = {expr_load(e->w.arena, e->w.k, s->dst, s->at), p.value};
-        one.fold = OP_COPY;
-        one.value = expr_op(e->w.arena, op_joined_by(s->fold, t), t, 2, two);
-    }
-    statement_put(e, &one);
-    for (uint32_t i = 0; i < s->places + 1 + (p.condition != NULL ? 1 : 0); i++) {
-        scope_end(&e->w);
-    }
-}
-
-static void statement_put(Emitter *e, const Stmt *s)
+void statement_put(Emitter *e, const Stmt *s)
 {
     if (s->places > 0) {
         places_emit(e, s);

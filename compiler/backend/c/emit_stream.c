@@ -39,14 +39,11 @@ void stream_put(Helpers *h)
     }
 }
 
-const char *nontemporal_text(Emitter *e, const Stmt *s)
+const char *larger_text(Emitter *e, BufRef buf, int64_t bytes)
 {
-    const Buffer *b = &e->w.k->bufs.at[s->dst];
+    const Buffer *b = &e->w.k->bufs.at[buf];
     int64_t size = dtype_bytes(b->dtype);
     Text open;
-    if (!s->nontemporal || s->larger == 0) {
-        return s->nontemporal ? "1" : NULL;
-    }
     text_init(&open, e->w.arena);
     for (uint32_t d = 0; d < b->rank; d++) {
         if (b->extent[d].sym < 0) {
@@ -55,6 +52,10 @@ const char *nontemporal_text(Emitter *e, const Stmt *s)
             text_printf(&open, " * %s", e->w.dim[b->extent[d].sym]);
         }
     }
-    return str_format(e->w.arena, "%lld%s > %lld", (long long)size, open.at,
-                      (long long)s->larger);
+    return str_format(e->w.arena, "%lld%s > %lld", (long long)size, open.at, (long long)bytes);
+}
+
+const char *nontemporal_text(Emitter *e, const Stmt *s)
+{
+    return !s->nontemporal ? NULL : s->larger == 0 ? "1" : larger_text(e, s->dst, s->larger);
 }

@@ -68,6 +68,7 @@ static void length_times(const Worth *w, Length *x, Range r, bool inner)
 /* The loops around a statement up to the shared one, from inside out. */
 typedef struct Loops {
     VarRef var;
+    const Length *around; /* iterations of those outside of it */
     const struct Loops *outer;
 } Loops;
 
@@ -112,15 +113,27 @@ static double product_worth(const Worth *w, const Stmt *s)
                                                            : w->dot * 4.0 / (double)p.group;
 }
 
+/* In all iterations of a loop over ranges of places together an element goes to one place. */
+static const Length *around_places(const Stmt *s, const Loops *loops, const Length *around)
+{
+    const TileIndex *place = &s->index[s->places - 1];
+    return loops != NULL && affine_uses(place->range.start, loops->var) ? loops->around
+                                                                        : around;
+}
+
 static void worth_block(Worth *w, const Loops *loops, const Length *around, Stmt *const *body,
                         uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
-        const Loops own = {.var = s->var, .outer = loops}, *inside = loops;
-        Length x = {.number = around->number};
-        for (uint32_t f = 0; f < around->factors.n; f++) {
-            vec_push(w->arena, &x.factors, around->factors.at[f]);
+        const Loops own = {s->var, around, loops}, *inside = loops;
+        Scattered p;
+        bool scattered =
+            s->kind == STMT_TILE && s->places > 0 && stmt_places(w->arena, w->k, s, &p);
+        const Length *from = scattered ? around_places(s, loops, around) : around;
+        Length x = {.number = from->number};
+        for (uint32_t f = 0; f < from->factors.n; f++) {
+            vec_push(w->arena, &x.factors, from->factors.at[f]);
         }
         if (s->kind == STMT_FOR) {
             length_times(w, &x, s->range, starts_inside(inside, s->range));
@@ -130,8 +143,6 @@ static void worth_block(Worth *w, const Loops *loops, const Length *around, Stmt
         if (stmt_has_body(s)) {
             worth_block(w, inside, &x, s->body, s->n_body);
         } else if (s->kind == STMT_TILE) {
-            Scattered p;
-            bool scattered = s->places > 0 && stmt_places(w->arena, w->k, s, &p);
             for (uint32_t k = 0; k < s->n_index; k++) {
                 Range r = s->index[k].range;
                 if (!scattered || p.key[k] == NULL) { /* of a place there is one position */

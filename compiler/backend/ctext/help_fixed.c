@@ -11,6 +11,13 @@ static const FixedHelper fixed_helpers[] = {
      "TDSL_HELPER int64_t tdsl_max(int64_t x, int64_t y)\n{\n    return x > y ? x : y;\n}\n"},
     {"tdsl_min", NULL, false,
      "TDSL_HELPER int64_t tdsl_min(int64_t x, int64_t y)\n{\n    return x < y ? x : y;\n}\n"},
+    {"tdsl_near", NULL, false,
+     "/* A hint: the bytes are changed soon. */\n"
+     "TDSL_HELPER void tdsl_near(const void *at, int64_t bytes)\n{\n"
+     "#if defined(__GNUC__)\n"
+     "    for (int64_t i = -(int64_t)((uintptr_t)at & 63); i < bytes; i += 64) {\n"
+     "        __builtin_prefetch((const char *)at + i, 1);\n    }\n"
+     "#else\n    (void)at;\n    (void)bytes;\n#endif\n}\n"},
     {"tdsl_pad", NULL, false,
      "/* Rounded up to whole lines of 64 bytes. */\n"
      "TDSL_HELPER size_t tdsl_pad(int64_t bytes)\n{\n    return ((size_t)bytes + 63) & "

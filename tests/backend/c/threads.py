@@ -61,6 +61,10 @@ kernel gated(X: f32[m, k], G: f32[k, n], U: f32[k, n], D: f32[n, k]) -> (Y: f32[
     Y[i,q] = t[i,j] * D[j,q];
 }
 kernel bytes(A: i8[m, k], B: i8[k, n]) -> (C: i32[m, n]) { C[i,j] = A[i,p] * B[p,j]; }
+kernel segments(X: f32[m, n], t: f64[m]) -> (G: f32[r, n], M: f32[r, n]) {
+    G[v,e] = sum[i, mod(i64(1000 * t[i]), extent(r)) == v](X[i,e] * X[i,e]);
+    M[v,e] = max[i, 2 * t[i] > 1, mod(i64(1000 * t[i]), extent(r)) == v](X[i,e]);
+}
 kernel near(A: i32[50000, 30], B: i32[30, 32]) -> (C: i32[50000, 32]) { C[i,j] = A[i,p] * B[p,j]; }
 """
 MAIN = r"""
@@ -183,6 +187,10 @@ int main(void)
     check(&labels_info, some, LOOPS);
     check(&product_info, (const int64_t[]){400, 520, 1100}, LOOPS);
     check(&product_info, (const int64_t[]){1100, 300, 90}, LOOPS);
+    check(&segments_info, (const int64_t[]){9000, 70, 300}, LOOPS);
+    check(&segments_info, (const int64_t[]){9000, 71, 33}, 3);
+    check(&segments_info, (const int64_t[]){40, 3, 2}, 1);
+    check(&segments_info, (const int64_t[]){0, 70, 300}, 1);
     check(&near_info, none, LOOPS);
     check(&bytes_info, (const int64_t[]){1500, 1003, 130}, LOOPS);
     check(&bytes_info, (const int64_t[]){130, 1003, 1500}, LOOPS);
