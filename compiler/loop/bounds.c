@@ -336,10 +336,10 @@ static bool is_above(Bounds *b, Affine x, Affine y)
            bounds_at_least_zero(b, above);
 }
 
-bool bounds_apart(Bounds *b, uint32_t rank, const Affine *x, const Affine *y)
+bool bounds_apart(Bounds *b, uint32_t rank, const Affine *x, const Affine *y, const bool *given)
 {
     for (uint32_t d = 0; d < rank; d++) {
-        if (!share_index(b->k, x[d], y[d]) &&
+        if ((given == NULL || given[d]) && !share_index(b->k, x[d], y[d]) &&
             (is_above(b, x[d], y[d]) || is_above(b, y[d], x[d]))) {
             return true;
         }

@@ -55,7 +55,8 @@ void bounds_widen(Bounds *b, const BoundVar *was);
 bool bounds_at_least_zero(Bounds *b, Affine x);
 /* Are places `x` and `y` ([rank]) of a buffer different, each for any values of the statement's indices? So they are when in one
  * dimension every index of the one is above every index of the other. */
-bool bounds_apart(Bounds *b, uint32_t rank, const Affine *x, const Affine *y);
+bool bounds_apart(Bounds *b, uint32_t rank, const Affine *x, const Affine *y,
+                  const bool *given);
 bool bounds_below(Bounds *b, Affine x, Dim extent);
 
 /* Do the local indices of `x` make a number digit by digit, as in 20*i + 4*j + k with j below 5 and k below 4? Of the

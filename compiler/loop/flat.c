@@ -35,10 +35,11 @@ typedef struct Apart {
     bool ok;
 } Apart;
 
-static void gather_access(Apart *a, const Stmt *s, BufRef buf, const Affine *at, bool writes)
+static void gather_access(Apart *a, const Stmt *s, BufRef buf, const Affine *at,
+                          const bool *given, bool writes)
 {
     if (!a->own[buf]) {
-        parallel_access(&a->loop, &a->bounds, s, buf, at, writes);
+        parallel_access(&a->loop, &a->bounds, s, buf, at, given, writes);
     }
 }
 
@@ -51,13 +52,15 @@ static void gather_tile(Apart *a, const Stmt *s)
     for (uint32_t i = 0; i < s->n_index; i++) {
         bounds_push(&a->bounds, s->index[i].var, &s->index[i].range, 1, FOR_ALL);
     }
-    gather_access(a, s, s->dst, s->at, true);
+    gather_access(a, s, s->dst, s->at, NULL, true);
     if (s->sums > 0) {
-        gather_access(a, s, s->sums - 1, s->sums_at, true);
+        gather_access(a, s, s->sums - 1, s->sums_at, NULL, true);
     }
-    const Affine any[RANK_LIMIT] = {{0}}; /* which moves with no loop */
+    const Affine any[RANK_LIMIT] = {{0}};
+    const bool none[RANK_LIMIT] = {false};
     for (const Expr *x = read_first(&w, s->value); x != NULL; x = read_next(&w)) {
-        gather_access(a, s, x->buf, x->kind == EXPR_LOAD ? x->at : any, false);
+        bool load = x->kind == EXPR_LOAD;
+        gather_access(a, s, x->buf, load ? x->at : any, load ? NULL : none, false);
     }
     for (uint32_t i = 0; i < s->n_index; i++) {
         bounds_pop(&a->bounds);

@@ -287,7 +287,7 @@ static bool verify_access(Verifier *v, BufRef buf, const Affine *at, bool writes
     for (uint32_t i = 0; i < v->parallel.n; i++) {
         ParallelLoop *p = v->parallel.at[i];
         if (v->loops_at[buf] < p->n_outer) { /* only loops are in scope around a loop */
-            parallel_access(p, &v->bounds, v->at, buf, at, writes);
+            parallel_access(p, &v->bounds, v->at, buf, at, NULL, writes);
         }
     }
     return true;
@@ -309,7 +309,7 @@ static bool verify_read(Verifier *v, const Expr *e)
         own = affine_eq(e->at[d], s->at[d]);
     }
     if (e->buf == s->dst && !own &&
-        (s->fold != OP_COPY || !bounds_apart(&v->bounds, rank, s->at, e->at))) {
+        (s->fold != OP_COPY || !bounds_apart(&v->bounds, rank, s->at, e->at, NULL))) {
         return broken(v, "the value reads '@%.60s', which the statement writes",
                       v->k->bufs.at[s->dst].name->text);
     }
@@ -319,23 +319,29 @@ static bool verify_read(Verifier *v, const Expr *e)
 
 static bool verify_expr(Verifier *v, const Expr *e);
 
-/* Any element may be read: the statement writes none of them, nor do iterations that run at the same time. Positions that are those of indices are inside of it: back ends test the others alone. */
+/* Any element may be read at the positions that are no indices: the statement writes none of them, nor do iterations that run at the same
+ * time. Positions that are those of indices are inside of it: back ends test the others alone. */
 static bool verify_gather(Verifier *v, const Expr *e)
 {
     const Buffer *b = &v->k->bufs.at[e->buf];
     Affine at[RANK_LIMIT] = {{0}};
-    bool fine = v->visible[e->buf] && e->buf != v->at->dst && !b->cascade && b->panels == 0 &&
-                (v->at->sums == 0 || e->buf != v->at->sums - 1) && b->dtype == e->dtype;
+    bool given[RANK_LIMIT] = {false};
+    bool fine = v->visible[e->buf] && !b->cascade && b->panels == 0 && b->dtype == e->dtype &&
+                (v->at->sums == 0 || e->buf != v->at->sums - 1);
+    for (uint32_t i = 0; i < e->n_args && fine; i++) {
+        given[i] = e->arg[i]->kind == EXPR_INDEX;
+        at[i] = given[i] ? e->arg[i]->at[0] : at[i];
+        fine = e->arg[i]->dtype == DTYPE_I64 && verify_expr(v, e->arg[i]) &&
+               (!given[i] || verify_position(v, e->buf, at, i));
+    }
+    bool own = e->buf == v->at->dst;
+    fine = fine && (!own || (v->at->fold == OP_COPY &&
+                             bounds_apart(&v->bounds, b->rank, v->at->at, at, given)));
     for (uint32_t i = 0; i < v->parallel.n && fine; i++) {
         ParallelLoop *p = v->parallel.at[i];
         if (v->loops_at[e->buf] < p->n_outer) {
-            parallel_access(p, &v->bounds, v->at, e->buf, at, false);
+            parallel_access(p, &v->bounds, v->at, e->buf, at, given, false);
         }
-    }
-    for (uint32_t i = 0; i < e->n_args && fine; i++) {
-        at[i] = e->arg[i]->kind == EXPR_INDEX ? e->arg[i]->at[0] : at[i];
-        fine = e->arg[i]->dtype == DTYPE_I64 && verify_expr(v, e->arg[i]) &&
-               (e->arg[i]->kind != EXPR_INDEX || verify_position(v, e->buf, at, i));
     }
     return fine || broken(v, "a gather from '@%.60s', which may change", b->name->text);
 }

@@ -9,14 +9,15 @@
 #include "op/affine.h"
 
 void parallel_access(ParallelLoop *p, Bounds *b, const Stmt *stmt, BufRef buf, const Affine *at,
-                     bool writes)
+                     const bool *given, bool writes)
 {
     uint32_t rank = p->k->bufs.at[buf].rank;
     Affine *lo = ARENA_ARRAY(p->arena, rank, Affine);
     Affine *hi = ARENA_ARRAY(p->arena, rank, Affine);
     bool *known = ARENA_ARRAY(p->arena, rank, bool);
     for (uint32_t d = 0; d < rank; d++) {
-        known[d] = bounds_interval(b, at[d], p->n_outer, &lo[d], &hi[d]);
+        known[d] = (given == NULL || given[d]) &&
+                   bounds_interval(b, at[d], p->n_outer, &lo[d], &hi[d]);
     }
     ParallelAccess a = {buf, writes, p->accesses.n, stmt, lo, hi, known};
     vec_push(p->arena, &p->accesses, a);
@@ -101,6 +102,66 @@ static bool corner_tells(const ParallelLoop *p, const ParallelAccess *list, uint
     return true;
 }
 
+/* Is dimension d of the one below that of the other, whatever the iterations are? */
+static bool is_below(const ParallelLoop *p, const ParallelAccess *x, const ParallelAccess *y,
+                     uint32_t d)
+{
+    int64_t by = 0;
+    return x->known[d] && y->known[d] && !affine_uses(x->hi[d], p->loop->var) &&
+           !affine_uses(y->lo[d], p->loop->var) &&
+           distance(p->arena, x->hi[d], y->lo[d], &by) && by > 0;
+}
+
+/* Is the read of nothing that any iteration writes? */
+static bool reads_apart(const ParallelLoop *p, const ParallelAccess *list, uint32_t n,
+                        const ParallelAccess *read)
+{
+    uint32_t rank = p->k->bufs.at[read->buf].rank;
+    bool apart = !read->writes;
+    for (uint32_t i = 0; i < n && apart; i++) {
+        apart = !list[i].writes;
+        for (uint32_t d = 0; d < rank && !apart; d++) {
+            apart = is_below(p, &list[i], read, d) || is_below(p, read, &list[i], d);
+        }
+    }
+    return apart;
+}
+
+/* Those accesses first that are not of what no iteration writes. How many? */
+static uint32_t without_apart(const ParallelLoop *p, ParallelAccess *list, uint32_t n)
+{
+    bool *apart = ARENA_ARRAY(p->arena, n, bool);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        apart[i] = reads_apart(p, list, n, &list[i]);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (!apart[i]) {
+            list[kept++] = list[i];
+        }
+    }
+    return kept;
+}
+
+static bool tells(const ParallelLoop *p, const ParallelAccess *list, uint32_t n,
+                  uint32_t *culprit)
+{
+    uint32_t rank = p->k->bufs.at[list[0].buf].rank;
+    bool apart = false;
+    *culprit = 0;
+    for (uint32_t d = 0; d < rank && !apart; d++) {
+        uint32_t at = 0;
+        apart = dimension_tells(p, list, n, d, &at);
+        *culprit = at > *culprit ? at : *culprit;
+    }
+    for (uint32_t d = 0; d < rank && !apart; d++) {
+        for (uint32_t e = d + 1; e < rank && !apart; e++) {
+            apart = corner_tells(p, list, n, d, e);
+        }
+    }
+    return apart;
+}
+
 static int by_buffer(const void *left, const void *right)
 {
     const ParallelAccess *x = left;
@@ -123,20 +184,12 @@ const Stmt *parallel_conflict(ParallelLoop *p, BufRef *buf)
         for (end = first; end < p->accesses.n && list[end].buf == list[first].buf; end++) {
             written = written || list[end].writes;
         }
-        uint32_t rank = p->k->bufs.at[list[first].buf].rank;
-        uint32_t culprit = 0;
-        bool apart = !written;
-        for (uint32_t d = 0; d < rank && !apart; d++) {
-            uint32_t at = 0;
-            apart = dimension_tells(p, list + first, end - first, d, &at);
-            culprit = at > culprit ? at : culprit;
+        uint32_t culprit = 0, n = end - first;
+        if (!written || tells(p, list + first, n, &culprit)) {
+            continue;
         }
-        for (uint32_t d = 0; d < rank && !apart; d++) {
-            for (uint32_t e = d + 1; e < rank && !apart; e++) {
-                apart = corner_tells(p, list + first, end - first, d, e);
-            }
-        }
-        if (!apart) {
+        n = without_apart(p, list + first, n);
+        if (!tells(p, list + first, n, &culprit)) {
             *buf = list[first].buf;
             return list[first + culprit].stmt;
         }

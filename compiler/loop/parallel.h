@@ -2,7 +2,7 @@
 /* May the iterations of a loop run at the same time? They may when, for each buffer that lives
  * outside the loop and is written inside, there is one dimension whose positions tell the
  * iterations apart: every access (reads too) stays between c*v + r and c*v + r + w with w < |c|
- * * step, v the loop's variable. Conservative. */
+ * * step, v the loop's variable. Reads of what no iteration writes, as of the step before, may be anywhere. Conservative. */
 #ifndef LOOP_PARALLEL_H
 #define LOOP_PARALLEL_H
 
@@ -26,8 +26,9 @@ typedef struct ParallelLoop {
     VEC(ParallelAccess) accesses;
 } ParallelLoop;
 
+/* `given`: which positions are known; null: all. */
 void parallel_access(ParallelLoop *p, Bounds *b, const Stmt *stmt, BufRef buf, const Affine *at,
-                     bool writes);
+                     const bool *given, bool writes);
 /* After the body. The statement whose access was not proved to stay in its iteration's places,
  * or null; *buf is the buffer. */
 const Stmt *parallel_conflict(ParallelLoop *p, BufRef *buf);
