@@ -23,7 +23,22 @@ typedef struct Steps {
     Affine at; /* the position of the step */
     BufRef *buf;
     StmtPlace *place;
+    int32_t *dim; /* [dims of the body]: here */
 } Steps;
+
+static Dim dim_here(const Steps *s, Dim d)
+{
+    return d.sym < 0 ? d : dim_open(s->dim[d.sym]);
+}
+
+static const Dim *shape_here(const Steps *s, uint32_t rank, const Dim *shape)
+{
+    Dim *out = ARENA_ARRAY(s->b->arena, rank, Dim);
+    for (uint32_t d = 0; d < rank; d++) {
+        out[d] = dim_here(s, shape[d]);
+    }
+    return out;
+}
 
 /* The value of the graph that is this result of the recurrence; NODE_NONE: none is. */
 static NodeRef value_of(const Steps *s, uint32_t result)
@@ -116,7 +131,7 @@ static BufRef new_buffer(Steps *s, Block *to, const Buffer *like)
     Builder *b = s->b;
     Space space = like->rank == 0 ? SPACE_TILE : SPACE_WORKSPACE;
     BufRef buf = kernel_buffer(b->k, &b->ctx->syms, like->name->text, like->dtype, space,
-                               like->rank, like->extent);
+                               like->rank, shape_here(s, like->rank, like->extent));
     b->k->bufs.at[buf].span = like->span;
     build_alloc(b, to, buf);
     return buf;
@@ -236,8 +251,9 @@ static void map_blocks(Steps *s, VarRef *var)
         if (from->space == SPACE_ARGUMENT) {
             continue;
         }
-        s->buf[k] = kernel_buffer(b->k, &b->ctx->syms, from->name->text, from->dtype,
-                                  from->space, from->rank, from->extent);
+        s->buf[k] =
+            kernel_buffer(b->k, &b->ctx->syms, from->name->text, from->dtype, from->space,
+                          from->rank, shape_here(s, from->rank, from->extent));
         b->k->bufs.at[s->buf[k]].span = from->span;
         b->k->bufs.at[s->buf[k]].may_spill = from->may_spill;
     }
@@ -377,8 +393,12 @@ static Stmt *build_range(Steps *s, Block *to, Range range, bool first, const Var
     if (batch != NULL) {
         var[loop->var] = *batch;
     }
-    StmtCopy copy = {
-        .arena = b->arena, .from = s->body, .buf = s->buf, .var = var, .place = s->place};
+    StmtCopy copy = {.arena = b->arena,
+                     .from = s->body,
+                     .buf = s->buf,
+                     .var = var,
+                     .dim = s->dim,
+                     .place = s->place};
     Stmt **inner = batch != NULL ? stmts_copy(&copy, loop->body, loop->n_body)
                                  : stmts_copy(&copy, body, s->body->n_body);
     for (uint32_t i = 0; i < (batch != NULL ? loop->n_body : s->body->n_body); i++) {
@@ -437,6 +457,8 @@ void build_steps(Builder *b, Block *to, NodeRef node, uint32_t scope)
         }
     }
     s.body = nest_lower(b->ctx, b->arena, s.r->nest);
+    s.dim = ARENA_ARRAY(b->arena, s.body->dims.list.n, int32_t);
+    dims_import(b->arena, b->k->arena, &b->ctx->syms, &b->k->dims, &s.body->dims, s.dim);
     s.buf = ARENA_ARRAY(b->arena, s.body->bufs.n, BufRef);
     s.place = ARENA_ARRAY(b->arena, s.body->bufs.n, StmtPlace);
     map_params(&s, to);
@@ -449,6 +471,7 @@ void build_steps(Builder *b, Block *to, NodeRef node, uint32_t scope)
         loop->var = kernel_var(b->k, &b->ctx->syms,
                                s.body->vars.at[s.body->body[0]->var].name->text, true);
         build_ranges(&s, to, &body, &loop->var);
+        loop->range.limit = dim_here(&s, loop->range.limit);
         loop->body = body.list.at;
         loop->n_body = body.list.n;
         loop->parallel = true;

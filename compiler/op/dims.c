@@ -581,3 +581,59 @@ int position_problem(Arena *scratch, const DimTable *dims, const Dim *label_exte
     arena_reset(scratch, mark);
     return problem;
 }
+
+/* ---- dims of another table ---- */
+
+static Dim mapped(const int32_t *map, Dim d)
+{
+    return d.sym < 0 ? d : dim_open(map[d.sym]);
+}
+
+static bool same_info(const DimInfo *x, const DimInfo *y)
+{
+    bool same = x->n_factors == y->n_factors && x->n_terms == y->n_terms &&
+                x->base == y->base && x->divisor == y->divisor;
+    for (uint32_t f = 0; same && f < x->n_factors; f++) {
+        same = dim_eq(x->factor[f], y->factor[f]);
+    }
+    for (uint32_t f = 0; same && f < x->n_terms; f++) {
+        same = dim_eq(x->term[f].dim, y->term[f].dim) && x->term[f].coef == y->term[f].coef;
+    }
+    return same;
+}
+
+static DimInfo mapped_info(Arena *arena, const int32_t *map, DimInfo info)
+{
+    Dim *factor = ARENA_ARRAY(arena, info.n_factors, Dim);
+    DimTerm *term = ARENA_ARRAY(arena, info.n_terms, DimTerm);
+    for (uint32_t f = 0; f < info.n_factors; f++) {
+        factor[f] = mapped(map, info.factor[f]);
+    }
+    for (uint32_t f = 0; f < info.n_terms; f++) {
+        term[f] = (DimTerm){mapped(map, info.term[f].dim), info.term[f].coef};
+    }
+    info.factor = factor;
+    info.term = term;
+    return info;
+}
+
+void dims_import(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t,
+                 const DimTable *from, int32_t *map)
+{
+    for (uint32_t d = 0; d < from->list.n; d++) {
+        map[d] = (int32_t)d;
+        if (dim_is_given(&from->list.at[d])) {
+            continue;
+        }
+        DimInfo info = mapped_info(arena, map, from->list.at[d]);
+        uint32_t known = 0;
+        while (known < t->list.n && !same_info(&t->list.at[known], &info)) {
+            known++;
+        }
+        if (known == t->list.n) {
+            info.name = dim_name(scratch, syms, t, info.name->text);
+            vec_push(arena, &t->list, info);
+        }
+        map[d] = (int32_t)known;
+    }
+}

@@ -167,6 +167,11 @@ Dim dims_quotient(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Spa
 Dim dims_sum(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span span, int64_t base,
              uint32_t n, const DimTerm *term, int64_t divisor);
 
+/* map [from]: the dims of the other table in this one, which has those that a call gives in common with it; what is computed there is
+ * added, unless it is there. */
+void dims_import(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t,
+                 const DimTable *from, int32_t *map);
+
 /* "n + k - 1", "(2*n - 1)/3", "h*dh", "n", "16": the extent as it would be written, with a name for each dim that a call gives; null:
  * those of the table. */
 void dim_put(Text *out, const DimTable *t, Dim d, const char *const *names);
