@@ -148,6 +148,15 @@ static void find_needed(Steps *s)
     }
 }
 
+static bool is_value(const Steps *s, NodeRef n)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < s->s->n && !is; i++) {
+        is = s->b->current[s->s->state[i].value] == n;
+    }
+    return is;
+}
+
 /* Is a product of all steps in the value, with a tensor that is the same in each, and is it made of values of steps, of no step before?
  * `d` is its dimension of the step. */
 static bool is_product_of_all(Steps *s, NodeRef top, int32_t d)
@@ -160,11 +169,14 @@ static bool is_product_of_all(Steps *s, NodeRef top, int32_t d)
     for (NodeRef at = top + 1; at-- > 0;) {
         const Node *n = graph_node(s->g, at);
         bool sums = op_info(n->op)->kind == OPKIND_CONTRACT && n->n_labels > n->rank;
-        if (dim[at] == UNSEEN || !s->after[at] || s->needed[at]) {
+        if (dim[at] == UNSEEN || !s->after[at]) {
             continue;
         }
         if (n->op == OP_INPUT) {
             return false;
+        }
+        if (at != top && is_value(s, at)) { /* it has all steps by itself */
+            continue;
         }
         for (uint32_t k = 0; k < n->n_operands; k++) {
             NodeRef o = n->operand[k];

@@ -47,7 +47,8 @@ static bool has_to_itself(const NestFacts *f, const NestAxis *axis, NodeRef resu
 /* Does each position of the axis have its states to itself? */
 static bool is_batch(const NestFacts *f, const Recurrence *r, const NestAxis *axis)
 {
-    bool fine = !nest_axis_is_folded(f->g, axis) && !axis->online && axis->halo == NULL;
+    bool fine = !nest_axis_is_folded(f->g, axis) && !axis->online && axis->halo == NULL &&
+                !dim_is(axis->extent, 0);
     for (uint32_t p = 0; p < f->g->params.n && fine; p++) {
         uint32_t k = result_of(r, p);
         fine = k == r->body->results.n || has_to_itself(f, axis, f->g->results.at[k].node, p);
