@@ -14,6 +14,9 @@ static void mismatch(Kern *k, const CheckedExpr *a, const CheckedExpr *b)
                                "this is %s but the other operand is %s", dtype_name(b->dtype),
                                dtype_name(a->dtype));
     mark_other(k->c, d, a->span, "the other operand");
+    if (steps_help_type(k, d, a, b->dtype) || steps_help_type(k, d, b, a->dtype)) {
+        return;
+    }
     diag_help(d, "a cast makes it one type: %s(...)",
               dtype_name(dtype_is_float(b->dtype) ? b->dtype : a->dtype));
 }

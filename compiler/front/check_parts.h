@@ -158,7 +158,9 @@ typedef struct StepsName {
     Sym name;
     uint32_t axis; /* of the step's index among the indices, from 1 */
     bool backward;
-    bool mixed;
+    bool mixed; /* it is read another way too, or along another index, `mixed_axis`, there: */
+    Span mixed_at;
+    uint32_t mixed_axis;
     uint32_t first, statement; /* that reads it first, and that assigns it */
     Span at;                   /* a read */
     uint32_t n_given;
@@ -286,8 +288,27 @@ StepsMember *steps_member(StepsGroup *g, uint32_t statement);
 const StepsGiven *steps_given_at(const StepsName *v, int64_t at);
 /* `t`, of `t` or `t < n`; null: it is no index alone. */
 Sym steps_index_alone(const Kern *k, AstId id);
+/* `t - 2`: the name, and the number behind it, of at most STEPS_MOST; null: it is no such position. */
+Sym steps_shifted(const Kern *k, AstId id, int64_t *by);
+/* The dimension of the left side that the name is the index of; the number of its children if it is none. */
+uint32_t steps_left_index(const Kern *k, const AstNode *left, Sym name);
+bool steps_has_name(const Kern *k, AstId id, Sym name);
+/* The recurrence that the statement stands in, or null. */
+StepsGroup *steps_group(Kern *k, uint32_t statement);
 /* Finds the recurrences of the body, and writes it anew; false after a report. */
 bool steps_scan(Kern *k, AstNode *body);
+
+/* ---- check_steps_messages.c ---- */
+void steps_refuse_two(Kern *k, Span at, const char *x, const char *y);
+void steps_refuse_mixed(Kern *k, const StepsName *v);
+void steps_refuse_both(Kern *k, const StepsName *v);
+void steps_refuse_late(Kern *k, const StepsName *v, uint32_t statement);
+/* `own`: at the position that the step computes. */
+void steps_refuse_read(Kern *k, const StepsName *v, AstId read, Sym index, bool own);
+/* The step reads position `at` (-1: the one before the first), which nothing gives. */
+void steps_refuse_missing(Kern *k, const StepsName *v, int64_t at);
+/* Says how to declare what a step reads of those before, if that began with a whole number and another type is meant. */
+bool steps_help_type(Kern *k, Diagnostic *d, const CheckedExpr *read, DType t);
 /* Does the statement read `name`, which it assigns, at other positions? Then that is reported. */
 bool recurrence_reported(Kern *k, Sym name, Span at);
 /* Warns where `+=` looks like steps. */

@@ -531,6 +531,11 @@ static void report(Kern *k, const LateRead *r, int problem)
         reached.base++;
         put_affine(k, &need, reached);
         diag_help(e, "it needs an extent of %s there", need.at);
+    } else if (problem < 0 && fits && reached.n == 0 && r->at.n == 0 && v->name != NULL) {
+        diag_help(e,
+                  "%s[%lld] is what the steps of a recurrence begin with, where one reads "
+                  "%s[t - %lld]",
+                  name, (long long)reached.base, name, -(long long)reached.base);
     }
     k->poisoned = true;
 }

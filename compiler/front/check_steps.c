@@ -34,7 +34,7 @@ Sym steps_index_alone(const Kern *k, AstId id)
 }
 
 /* `t - 2`: the name, and the number behind it. */
-static Sym shifted_name(const Kern *k, AstId id, int64_t *by)
+Sym steps_shifted(const Kern *k, AstId id, int64_t *by)
 {
     const AstNode *n = node(k, id);
     if (n->kind != AST_CHAIN || n->n != 2 || (n->op != OP_ADD && n->op != OP_SUB)) {
@@ -59,7 +59,7 @@ static bool given_position(const Kern *k, AstId id, bool backward, int64_t *at)
         return number->kind == AST_INT && number->value.i <= STEPS_MOST;
     }
     int64_t by = 0;
-    Sym name = n->kind == AST_NAME ? n->name : shifted_name(k, id, &by);
+    Sym name = n->kind == AST_NAME ? n->name : steps_shifted(k, id, &by);
     *at = -by - 1; /* as before the first step: -1 is the first position behind the last */
     return name != NULL;
 }
@@ -82,7 +82,7 @@ static bool left_is_plain(const Kern *k, const AstNode *left)
 }
 
 /* The dimension of the left side that the name is the index of; the number of its children if it is none. */
-static uint32_t left_index_of(const Kern *k, const AstNode *left, Sym name)
+uint32_t steps_left_index(const Kern *k, const AstNode *left, Sym name)
 {
     uint32_t a = 1;
     while (a < left->n && steps_index_alone(k, left->child[a]) != name) {
@@ -91,12 +91,12 @@ static uint32_t left_index_of(const Kern *k, const AstNode *left, Sym name)
     return a;
 }
 
-static bool has_name(const Kern *k, AstId id, Sym name)
+bool steps_has_name(const Kern *k, AstId id, Sym name)
 {
     const AstNode *n = node(k, id);
     bool found = n->kind == AST_NAME && n->name == name;
     for (uint32_t c = 0; c < n->n && !found; c++) {
-        found = has_name(k, n->child[c], name);
+        found = steps_has_name(k, n->child[c], name);
     }
     return found;
 }
@@ -128,11 +128,25 @@ static bool is_behind_end(Kern *k, uint32_t statement, uint32_t axis)
     const AstNode *left = left_of(k, statement);
     Sym name = steps_index_alone(k, left->child[axis]);
     return node(k, left->child[axis])->kind == AST_NAME && name != NULL && dim_known(k, name) &&
-           !has_name(k, node(k, k->body->child[statement])->child[1], name);
+           !steps_has_name(k, node(k, k->body->child[statement])->child[1], name);
+}
+
+/* Does a statement give the value outside of all positions: h[-1], or behind the last one of a dim n, h[n]? */
+static bool has_outside(Kern *k, Sym value, uint32_t axis, bool backward)
+{
+    bool has = false;
+    for (uint32_t s = 0; s < k->body->n && !has; s++) {
+        const AstNode *left = left_of(k, s);
+        int64_t at = 0;
+        has = left != NULL && left->name == value && axis < left->n &&
+              given_position(k, left->child[axis], backward, &at) && at < 0 &&
+              (!backward || is_behind_end(k, s, axis));
+    }
+    return has;
 }
 
 /* Statement `s` reads the value at the position `name + by` along an axis: is it a value of a recurrence, whose own statement does
- * not come before? */
+ * not come before, or which begins outside of its positions? */
 static void note_read(Kern *k, uint32_t s, const AstNode *read, uint32_t axis, int64_t by)
 {
     uint32_t of = step_statement(k, read->name, 0), known = 0;
@@ -143,12 +157,17 @@ static void note_read(Kern *k, uint32_t s, const AstNode *read, uint32_t axis, i
     }
     bool old = map_get(&k->value_by_name, read->name->id, &known) &&
                k->k->values.at[known].kind == VALUE_PARAM; /* it has a value already */
-    if (of == k->body->n || of < s || left_of(k, of)->n != read->n || by == 0 || old) {
+    if (of == k->body->n || left_of(k, of)->n != read->n || by == 0 || old ||
+        (of < s && !has_outside(k, read->name, axis, backward))) {
         return;
     }
+    s = of < s ? of : s;
     StepsName *before = steps_named(k, read->name);
     if (before != NULL) {
-        before->mixed = before->mixed || before->axis != axis || before->backward != backward;
+        bool mixed = before->axis != axis || before->backward != backward;
+        before->mixed = before->mixed || mixed;
+        before->mixed_axis = mixed ? axis : before->mixed_axis;
+        before->mixed_at = mixed ? read->span : before->mixed_at;
         before->first = s < before->first ? s : before->first;
         return;
     }
@@ -167,8 +186,8 @@ static void scan_reads(Kern *k, uint32_t s, AstId id)
     const AstNode n = *node(k, id);
     for (uint32_t c = 0; c < n.n; c++) {
         int64_t by = 0;
-        Sym name = n.kind == AST_INDEXED && c > 0 ? shifted_name(k, n.child[c], &by) : NULL;
-        if (name != NULL && left_index_of(k, left_of(k, s), name) < left_of(k, s)->n) {
+        Sym name = n.kind == AST_INDEXED && c > 0 ? steps_shifted(k, n.child[c], &by) : NULL;
+        if (name != NULL && steps_left_index(k, left_of(k, s), name) < left_of(k, s)->n) {
             note_read(k, s, &n, c, by);
         }
         scan_reads(k, s, n.child[c]);
@@ -198,8 +217,8 @@ static bool reads_steps(Kern *k, AstId id, const StepsName *v, const AstNode *le
     const AstNode n = *node(k, id);
     int64_t by = 0;
     if (n.kind == AST_INDEXED && n.name == v->name && v->axis < n.n) {
-        Sym shifted = shifted_name(k, n.child[v->axis], &by);
-        if (shifted != NULL && left_index_of(k, left, shifted) < left->n &&
+        Sym shifted = steps_shifted(k, n.child[v->axis], &by);
+        if (shifted != NULL && steps_left_index(k, left, shifted) < left->n &&
             (by > 0) == v->backward) {
             *name = shifted;
             return true;
@@ -219,7 +238,7 @@ static bool reads_value(Kern *k, AstId id, Sym value, uint32_t axis, const AstNo
     const AstNode n = *node(k, id);
     if (n.kind == AST_INDEXED && n.name == value && axis < n.n) {
         Sym index = steps_index_alone(k, n.child[axis]);
-        if (index != NULL && left_index_of(k, left, index) < left->n) {
+        if (index != NULL && steps_left_index(k, left, index) < left->n) {
             *name = index;
             return true;
         }
@@ -251,7 +270,22 @@ static void join_groups(Kern *k)
     }
 }
 
-/* A statement behind a recurrence that reads a state of it before the first step is a part of it. */
+/* Are the first positions of what the statement computes given? */
+static bool begins_inside(Kern *k, uint32_t statement, const AstNode *left, Sym index,
+                          bool backward)
+{
+    StepsName v = {.name = left->name,
+                   .axis = steps_left_index(k, left, index),
+                   .backward = backward,
+                   .statement = statement};
+    if (v.axis < left->n) {
+        find_given(k, &v);
+    }
+    return v.n_given > 0 && v.given[0].at >= 0;
+}
+
+/* A statement behind a recurrence that reads a state of it before the first step is a part of it; so is one that reads steps before,
+ * and of which the first positions are given too. */
 static bool reach_further(Kern *k, StepsGroup *g)
 {
     bool grown = false;
@@ -263,8 +297,9 @@ static bool reach_further(Kern *k, StepsGroup *g)
             Sym name = NULL;
             bool inside = of->statement >= g->first && of->statement <= g->last;
             bool before = of->n_given > 0 && of->given[0].at < 0;
-            if (inside && before &&
-                reads_steps(k, node(k, k->body->child[s])->child[1], of, left, &name)) {
+            if (inside &&
+                reads_steps(k, node(k, k->body->child[s])->child[1], of, left, &name) &&
+                (before || begins_inside(k, s, left, name, of->backward))) {
                 g->last = s;
                 grown = true;
                 break;
@@ -294,12 +329,14 @@ static void find_groups(Kern *k)
 
 /* ---- the index of each statement ---- */
 
-static void refuse_two(Kern *k, Span at, const char *x, const char *y)
+StepsGroup *steps_group(Kern *k, uint32_t statement)
 {
-    Diagnostic *d =
-        diag_error(&k->c->ctx->diags, E_RECURRENCE, at,
-                   "recurrence along '%s', and along '%s' too: one index is the step", x, y);
-    diag_help(d, "of two indices one may be the step, the other one is summed or shifted");
+    StepsGroup *group = NULL;
+    for (uint32_t i = 0; i < k->steps_groups.n; i++) {
+        StepsGroup *g = &k->steps_groups.at[i];
+        group = statement >= g->first && statement <= g->last ? g : group;
+    }
+    return group;
 }
 
 StepsMember *steps_member(StepsGroup *g, uint32_t statement)
@@ -351,7 +388,7 @@ static bool reads_this_step(Kern *k, AstId id, const StepsGroup *g, const AstNod
         if (of->name != n.name) {
             continue;
         }
-        if (at == NULL || left_index_of(k, left, at) == left->n ||
+        if (at == NULL || steps_left_index(k, left, at) == left->n ||
             (*index != NULL && at != *index)) {
             return false;
         }
@@ -396,12 +433,11 @@ static void find_members(Kern *k, StepsGroup *g)
             }
             Sym name = step_of(k, g, s, left, &two);
             if (two) {
-                refuse_two(k, left->span, name->text, "another");
-                k->steps_wrong = true;
+                steps_refuse_two(k, left->span, name->text, "another");
             }
             if (name != NULL) {
                 StepsMember m = {.name = left->name,
-                                 .axis = left_index_of(k, left, name),
+                                 .axis = steps_left_index(k, left, name),
                                  .index = name,
                                  .statement = s};
                 vec_push(k->c->arena, &g->members, m);
@@ -438,35 +474,6 @@ static void name_members(Kern *k, StepsGroup *g)
 
 /* ---- what was found, checked ---- */
 
-static void missing_state(Kern *k, const StepsName *v, int64_t at)
-{
-    const StepsGroup *g = NULL;
-    for (uint32_t i = 0; i < k->steps_groups.n; i++) {
-        const StepsGroup *x = &k->steps_groups.at[i];
-        g = v->statement >= x->first && v->statement <= x->last ? x : g;
-    }
-    const StepsMember *m = g == NULL ? NULL : steps_member((StepsGroup *)g, v->statement);
-    const char *index = m == NULL ? "the step" : m->index->text;
-    Diagnostic *d;
-    if (v->backward) {
-        d = diag_error(&k->c->ctx->diags, E_RECURRENCE, v->at,
-                       "recurrence along '%s': '%s' is read %lld behind the last position, and "
-                       "is not given there",
-                       index, v->name->text, (long long)-at);
-        diag_help(d, "begin with a statement for it, of the dim of '%s': %s[n%s, ...] = ...",
-                  index, v->name->text, at == -1 ? "" : " + 1");
-    } else {
-        d = diag_error(&k->c->ctx->diags, E_RECURRENCE, v->at,
-                       "recurrence along '%s': %s[%lld] is read at %s = %lld and never given",
-                       index, v->name->text, (long long)at, index, 0LL);
-        diag_help(d,
-                  "%s[-1] = ... is the state before the first step, or %s[0] = ... gives the "
-                  "first position",
-                  v->name->text, v->name->text);
-    }
-    k->steps_wrong = true;
-}
-
 const StepsGiven *steps_given_at(const StepsName *v, int64_t at)
 {
     for (uint32_t i = 0; i < v->n_given; i++) {
@@ -481,27 +488,29 @@ const StepsGiven *steps_given_at(const StepsName *v, int64_t at)
 static bool check_given(Kern *k, StepsName *v)
 {
     int64_t least = 0, most = -1;
+    const StepsGroup *group = steps_group(k, v->statement);
     for (uint32_t i = 0; i < v->n_given; i++) {
+        if (group != NULL && v->given[i].statement > group->first) {
+            steps_refuse_late(k, v, v->given[i].statement);
+            return false;
+        }
         least = v->given[i].at < least ? v->given[i].at : least;
         most = v->given[i].at > most ? v->given[i].at : most;
     }
     if (least < 0 && most >= 0) {
-        diag_error(&k->c->ctx->diags, E_RECURRENCE, v->at,
-                   "recurrence of '%s': positions are given before the first step or at the "
-                   "first positions, not both",
-                   v->name->text);
+        steps_refuse_both(k, v);
         return false;
     }
     v->n_first = (uint32_t)(most + 1);
     for (int64_t at = v->n_first > 0 ? 0 : -(int64_t)v->n_lags;
          at < (v->n_first > 0 ? (int64_t)v->n_first : 0); at++) {
         if (steps_given_at(v, at) == NULL) {
-            missing_state(k, v, at);
+            steps_refuse_missing(k, v, at);
             return false;
         }
     }
     if (v->n_first > 0 && v->n_first < v->n_lags) {
-        missing_state(k, v, (int64_t)v->n_first - v->n_lags);
+        steps_refuse_missing(k, v, (int64_t)v->n_first - v->n_lags);
         return false;
     }
     return true;
@@ -547,6 +556,28 @@ static AstId without_axis(Kern *k, const AstNode *n, uint32_t axis, Sym name)
     return copy_node(k, n, child, count, name);
 }
 
+/* As it stands in the program. */
+static const char *written(Kern *k, AstId id)
+{
+    Span at = node(k, id)->span;
+    Str text = source_get(&k->c->ctx->sources, at.source)->text;
+    return str_dup(k->c->arena, (Str){text.at + at.lo, at.hi - at.lo});
+}
+
+/* `h[t - 1]`, as it is read first; what begins behind the last position n may be called so already, and stands there by now. */
+static Sym prior_name(Kern *k, const StepsName *v, AstId position)
+{
+    const char *text = written(k, position);
+    for (uint32_t i = 0; i < v->n_given; i++) {
+        const AstNode *left = node(k, node(k, k->body->child[v->given[i].statement])->child[0]);
+        if (strcmp(written(k, left->child[v->axis]), text) == 0) {
+            text = str_format(k->c->arena, "%s, a step", text);
+            i = UINT32_MAX; /* from the first one on */
+        }
+    }
+    return hidden_name(k, v->name, text);
+}
+
 typedef struct Rewrite {
     Kern *k;
     StepsGroup *g;
@@ -567,31 +598,24 @@ static AstId rewrite(Rewrite *w, AstId id)
     StepsName *v = n.kind == AST_INDEXED ? name_in(w, n.name) : NULL;
     if (v != NULL && v->axis < n.n) {
         int64_t by = 0;
-        Sym name = shifted_name(w->k, n.child[v->axis], &by);
+        Sym name = steps_shifted(w->k, n.child[v->axis], &by);
         bool step = name == w->index && (by > 0) == v->backward && by != 0;
         bool same = steps_index_alone(w->k, n.child[v->axis]) == w->index &&
                     v->statement < w->statement;
         if (!step && !same) {
-            Diagnostic *d = diag_error(
-                &w->k->c->ctx->diags, E_RECURRENCE, n.span,
-                "recurrence along '%s': a step reads '%s' at %s", w->index->text, n.name->text,
-                v->statement >= w->statement &&
-                        steps_index_alone(w->k, n.child[v->axis]) == w->index
-                    ? "its own position before it is computed"
-                    : "other positions than a number of steps before");
-            diag_help(d, "%s[%s %c 1] is what the step before has left", n.name->text,
-                      w->index->text, v->backward ? '+' : '-');
-            w->k->steps_wrong = true;
+            bool own = v->statement >= w->statement &&
+                       steps_index_alone(w->k, n.child[v->axis]) == w->index;
+            steps_refuse_read(w->k, v, id, w->index, own);
             return id;
         }
         if (step) {
             uint32_t lag = (uint32_t)(by < 0 ? -by : by);
             v->n_lags = lag > v->n_lags ? lag : v->n_lags;
             v->read[lag - 1] = true;
-            Sym hidden = hidden_name(
-                w->k, n.name, str_format(w->k->c->arena, "step%c%u", by < 0 ? '-' : '+', lag));
-            v->prior[lag - 1] = hidden;
-            return without_axis(w->k, &n, v->axis, hidden);
+            if (v->prior[lag - 1] == NULL) {
+                v->prior[lag - 1] = prior_name(w->k, v, n.child[v->axis]);
+            }
+            return without_axis(w->k, &n, v->axis, v->prior[lag - 1]);
         }
     }
     AstId few[16], *child = n.n <= 16 ? few : ARENA_ARRAY(w->k->c->arena, n.n, AstId);
@@ -615,14 +639,6 @@ static void rewrite_group(Kern *k, StepsGroup *g, AstId *statement)
             statement[of->statement] = copy_node(k, &s, child, s.n, s.name);
         }
     }
-}
-
-/* As it stands in the program. */
-static const char *written(Kern *k, AstId id)
-{
-    Span at = node(k, id)->span;
-    Str text = source_get(&k->c->ctx->sources, at.source)->text;
-    return str_dup(k->c->arena, (Str){text.at + at.lo, at.hi - at.lo});
 }
 
 static bool is_literal(const Kern *k, AstId id)
@@ -685,11 +701,7 @@ bool steps_scan(Kern *k, AstNode *body)
     for (uint32_t v = 0; v < k->steps_names.n; v++) {
         const StepsName *of = &k->steps_names.at[v];
         if (of->mixed) {
-            diag_error(&k->c->ctx->diags, E_RECURRENCE, of->at,
-                       "recurrence of '%s': it is read before and behind a step, or along two "
-                       "indices",
-                       of->name->text);
-            k->steps_wrong = true;
+            steps_refuse_mixed(k, of);
         }
     }
     for (uint32_t g = 0; g < k->steps_groups.n && !k->steps_wrong; g++) {
@@ -709,67 +721,4 @@ bool steps_scan(Kern *k, AstNode *body)
     }
     body->child = statement;
     return !k->steps_wrong;
-}
-
-/* ---- what looks like one ---- */
-
-/* The index along which the expression reads, at other positions, what stands on the left. */
-static Sym moved_index(Kern *k, const AstNode *left, AstId id, Span *at)
-{
-    const AstNode *n = node(k, id);
-    Sym found = NULL;
-    if (n->kind == AST_INDEXED && n->name == left->name && n->n == left->n) {
-        for (uint32_t a = 1; a < n->n && found == NULL; a++) {
-            int64_t by = 0, other = 0;
-            Sym x = steps_index_alone(k, left->child[a]), y = steps_index_alone(k, n->child[a]);
-            x = x != NULL ? x : shifted_name(k, left->child[a], &by);
-            y = y != NULL ? y : shifted_name(k, n->child[a], &other);
-            bool same = x == y && by == other;
-            found = x != NULL && !same && has_name(k, n->child[a], x) ? x : NULL;
-        }
-        *at = n->span;
-    }
-    for (uint32_t c = 0; c < n->n && found == NULL; c++) {
-        found = moved_index(k, left, n->child[c], at);
-    }
-    return found;
-}
-
-bool recurrence_reported(Kern *k, Sym name, Span at)
-{
-    const AstNode *s = k->body != NULL && k->statement < k->body->n
-                           ? node(k, k->body->child[k->statement])
-                           : NULL;
-    const AstNode *left = s != NULL && s->kind == AST_ASSIGN ? node(k, s->child[0]) : NULL;
-    Span read = at;
-    Sym index = left != NULL && left->kind == AST_INDEXED && left->name == name
-                    ? moved_index(k, left, s->child[1], &read)
-                    : NULL;
-    if (index == NULL) {
-        return false;
-    }
-    Diagnostic *d = diag_error(&k->c->ctx->diags, E_RECURRENCE, read,
-                               "recurrence along '%s': '%s' is read at positions that are no "
-                               "number of steps before",
-                               index->text, name->text);
-    mark_other(k->c, d, left->span, "what is computed");
-    diag_help(d, "%s[.., %s, ..] = .. %s[.., %s - 1, ..] ..; running sums are sum[j <= %s](..)",
-              name->text, index->text, name->text, index->text, index->text);
-    return true;
-}
-
-void recurrence_warn(Kern *k, AstId statement)
-{
-    const AstNode *s = node(k, statement);
-    const AstNode *left = node(k, s->child[0]);
-    Span read = left->span;
-    Sym index = left->kind == AST_INDEXED ? moved_index(k, left, s->child[1], &read) : NULL;
-    if (index != NULL) {
-        Diagnostic *d = diag_warning(
-            &k->c->ctx->diags, W_RECURRENCE, read,
-            "'%s' is read as it was before the statement, not step by step along '%s'",
-            left->name->text, index->text);
-        mark_other(k->c, d, left->span, "all of this is changed at once");
-        diag_help(d, "for a recurrence write '='");
-    }
 }

@@ -151,16 +151,17 @@ static void begin_name(Kern *k, StepsName *v)
         }
     }
     const StepsGiven *like = &v->given[0];
-    if (!value_of(k, like->name, &first)) {
-        return; /* it was refused, or comes later */
-    }
+    bool known = value_of(k, like->name, &first); /* else it was refused */
+    const Value none = {.span = v->at}, *begin = known ? &k->k->values.at[first] : &none;
+    TensorType type = begin->type;
+    Span span = begin->span;
     for (uint32_t lag = 1; lag <= v->n_lags; lag++) {
         if (v->read[lag - 1]) {
             (void)value_new(
                 k, (Value){.kind = VALUE_LOCAL,
                            .name = v->prior[lag - 1],
-                           .type = k->k->values.at[first].type,
-                           .span = k->k->values.at[first].span,
+                           .type = type,
+                           .span = span,
                            .declared = true,
                            .assigned = true,
                            .updated = true,

@@ -62,6 +62,24 @@ def filters(random, T, n):
     yield "numbered", {"x": x}, {"y": stacked(steps[0], n, kind=np.float32), "z": stacked(steps[1], n, kind=np.float16)}
 
 
+def readers(random, T, n, m):
+    x, p, w, A = random.random((T, n, m)), random.integers(0, n, (T, n)), random.random(m), random.random((n, n))
+    h, g, steps = x[0], np.zeros(n), [[], []]
+    for t in range(T):
+        before, h = h, x[t] + h[p[t]] - np.roll(h, -1, 0)
+        g = g + h.sum() * t + before @ w
+        steps[0].append(h)
+        steps[1].append(g)
+    yield "mixed", {"x": x, "p": p, "w": w}, {"h": stacked(steps[0], n, m), "g": stacked(steps[1], n)}
+    x = x[:, :, 0]
+    h, v, d = x.copy(), np.zeros((T, n)), np.zeros((T, n))
+    for t in range(1, T):
+        h[t] = 0.5 * h[t - 1] + x[t]
+        v[t] = A @ h[t] * h[t - 1].sum()
+        d[t] = h[t] - h[t - 1]
+    yield "followed", {"x": x, "A": A}, {"h": h, "v": v, "d": d}
+
+
 def networks(random, T, n, m):
     x, U, V, s = ((random.random(shape) - 0.5).astype(np.float32) for shape in ((T, n, m), (m, 9), (9, 9), (n, 9)))
     arrays = {"x": x, "U": U, "V": V, "s0": s}
@@ -170,6 +188,7 @@ def cases(T, n, m):
     yield from networks(random, T, n, m)
     if T > 0:
         yield from chains(random, T, n, m)
+        yield from readers(random, T, n, m)
     yield from iterations(random, n)
 
 
