@@ -40,6 +40,32 @@ static uint64_t batch_of(const Inline *in, const CheckedExpr *e)
     return bits;
 }
 
+/* All values of a recurrence have the batch of one, and what they begin with. True when one has got more. */
+static bool spread_steps(Inline *in, const CheckedSteps *steps)
+{
+    uint64_t bits = 0, before = UINT64_MAX;
+    for (uint32_t round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < steps->n; i++) {
+            const CheckedState *s = &steps->state[i];
+            uint32_t n_given = s->given == NULL   ? 0
+                               : steps->given > 0 ? steps->given
+                                                  : s->n_lags;
+            for (uint32_t k = 0; k < 1 + s->n_lags + n_given; k++) {
+                uint32_t v = k == 0           ? s->value
+                             : k <= s->n_lags ? s->prior[k - 1]
+                                              : s->given[k - 1 - s->n_lags];
+                if (v == UINT32_MAX) {
+                    continue;
+                }
+                before &= round == 0 ? in->is[v].batch : before;
+                bits |= in->is[v].batch;
+                in->is[v].batch = round == 0 ? in->is[v].batch : bits;
+            }
+        }
+    }
+    return (bits & ~before) != 0;
+}
+
 /* A value may be put together by several statements: until nothing changes. False when a parameter would have to get a batch that
  * the caller's value has not. */
 static bool spread(Inline *in)
@@ -54,6 +80,9 @@ static bool spread(Inline *in)
             }
             changed = changed || (bits & ~*batch) != 0;
             *batch |= bits;
+        }
+        for (uint32_t r = 0; r < in->of->steps.n; r++) {
+            changed = spread_steps(in, &in->of->steps.at[r]) || changed;
         }
     }
     return true;
@@ -188,10 +217,65 @@ static bool copy_values(Inline *in, Span at)
                        "the size of '%s' overflows 64 bits", value.name->text);
             return false;
         }
+        if (value.step > 0) {
+            value.step += n;
+        }
+        if (value.place != NULL) {
+            StepsPlace *place = arena_copy(k->c->arena, value.place, sizeof *place);
+            place->dim += n;
+            value.place = place;
+        }
         in->is[v].value = k->k->values.n;
         vec_push(k->c->arena, &k->k->values, value);
     }
     return true;
+}
+
+/* ---- recurrences ---- */
+
+static uint32_t *values_here(const Inline *in, uint32_t n, const uint32_t *value)
+{
+    uint32_t *out = ARENA_ARRAY(in->k->c->arena, n, uint32_t);
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = value[i] == UINT32_MAX ? UINT32_MAX : in->is[value[i]].value;
+    }
+    return out;
+}
+
+/* What a step reads, and begins with, is called after the value as it is called here. */
+static void name_places(Inline *in, uint32_t n, const uint32_t *value, Sym name)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (value[i] != UINT32_MAX) {
+            StepsPlace *place = (StepsPlace *)(uintptr_t)in->k->k->values.at[value[i]].place;
+            if (place != NULL) { /* a copy of ours */
+                place->of = name;
+            }
+        }
+    }
+}
+
+/* `first`: the number here of the kernel's first statement. */
+static void copy_steps(Inline *in, const CheckedSteps *from, uint32_t first)
+{
+    CheckedSteps steps = *from;
+    CheckedState *state = ARENA_ARRAY(in->k->c->arena, from->n, CheckedState);
+    steps.first += first;
+    steps.end += first;
+    for (uint32_t i = 0; i < from->n; i++) {
+        CheckedState s = from->state[i];
+        uint32_t n_given = s.given == NULL ? 0 : from->given > 0 ? from->given : s.n_lags;
+        s.dim += bits_count(&in->is[s.value].batch, 1);
+        s.value = in->is[s.value].value;
+        s.prior = s.prior == NULL ? NULL : values_here(in, s.n_lags, s.prior);
+        s.given = s.given == NULL ? NULL : values_here(in, n_given, s.given);
+        Sym name = in->k->k->values.at[s.value].name;
+        name_places(in, s.n_lags, s.prior, name);
+        name_places(in, n_given, s.given, name);
+        state[i] = s;
+    }
+    steps.state = state;
+    vec_push(in->k->c->arena, &in->k->k->steps, steps);
 }
 
 /* ---- expressions ---- */
@@ -419,8 +503,18 @@ bool kernel_inline(Kern *k, const CheckedKernel *of, const Argument *argument,
     if (!copy_values(&in, at)) {
         return false;
     }
+    if (of->steps.n > 0 && k->body != NULL && steps_group(k, k->statement) != NULL) {
+        diag_unsupported(&k->c->ctx->diags, E_NOT_YET, at,
+                         "a recurrence in a step of a recurrence is not compiled by this "
+                         "version");
+        return false;
+    }
+    uint32_t first = k->k->statements.n;
     for (uint32_t s = 0; s < of->statements.n; s++) {
         copy_statement(&in, &of->statements.at[s]);
+    }
+    for (uint32_t r = 0; r < of->steps.n; r++) {
+        copy_steps(&in, &of->steps.at[r], first);
     }
     k->k->splits = k->k->splits || of->splits;
     for (uint32_t r = 0; r < of->n_results; r++) {

@@ -62,6 +62,14 @@ def filters(random, T, n):
     yield "numbered", {"x": x}, {"y": stacked(steps[0], n, kind=np.float32), "z": stacked(steps[1], n, kind=np.float16)}
 
 
+def scanned(x, before):
+    steps = []
+    for each in x:
+        before = 0.5 * before + each
+        steps.append(before)
+    return np.array(steps)
+
+
 def readers(random, T, n, m):
     x, p, w, A = random.random((T, n, m)), random.integers(0, n, (T, n)), random.random(m), random.random((n, n))
     h, g, steps = x[0], np.zeros(n), [[], []]
@@ -78,6 +86,12 @@ def readers(random, T, n, m):
         v[t] = A @ h[t] * h[t - 1].sum()
         d[t] = h[t] - h[t - 1]
     yield "followed", {"x": x, "A": A}, {"h": h, "v": v, "d": d}
+    c = random.random(n)
+    y = scanned(x, c)
+    v = y.copy()
+    for t in range(T - 2, -1, -1):
+        v[t] = c * v[t + 1] + y[t]
+    yield "called", {"x": x, "c": c}, {"y": y.T, "first": v[0], "z": scanned(x[:, 0], v[0, 0])}
 
 
 def networks(random, T, n, m):
