@@ -347,6 +347,7 @@ static void price_bound(ReportKernel *r)
     const Machine *m = r->c->target->machine;
     if (r->g->dims.list.n > 0 && m->open_extents && r->nest->cost.seconds > 0) {
         const Graph *g = graph_typical(r->c->arena, r->g);
+        nest_recurrences(r->c->ctx, r->c->arena, g, m, r->c->path.options.effort);
         const Nest *nest = nest_choose(r->c->ctx, r->c->arena, g, m, r->c->path.options.effort);
         r->bound = &nest->cost;
     }

@@ -772,6 +772,14 @@ Graph *graph_typical(Arena *arena, const Graph *g)
                                ? NULL
                                : typical_dims(arena, g, param->n_collapsed, param->collapsed);
     }
+    known->recurrences.at = ARENA_ARRAY(arena, g->recurrences.n, Recurrence *);
+    for (uint32_t k = 0; k < g->recurrences.n; k++) {
+        Recurrence *r = known->recurrences.at[k] = recurrence_copy(arena, g->recurrences.at[k]);
+        r->extent = dim_fixed(dim_typical(&g->dims, r->extent));
+        r->body = graph_typical(arena, r->body);
+        r->nest = NULL; /* that was of open dims */
+        r->batch = false;
+    }
     known->dims.list.n = 0;
     return known;
 }

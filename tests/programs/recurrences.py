@@ -209,6 +209,8 @@ def cases(T, n, m):
 def main():
     tdslc, tool = sys.argv[1:3]
     failed = 0
+    for option in ("--report", "--report=json", "--report=html", "--emit=dot"):
+        subprocess.run([tdslc, "-w", str(PROGRAM), option], check=True, stdout=subprocess.DEVNULL)
     with tempfile.TemporaryDirectory() as folder:
         dumps = {}
         for stage in ("checked", "graph", "path", "nest", "loop", "legal"):
