@@ -12,10 +12,13 @@
  *     }
  *
  * A solution goes the same way, from the last row on where the triangle is an upper one. Matrices known to be no larger than a block
- * have no loop over blocks. */
+ * have no loop over blocks; of small ones LANES lie side by side in the block's buffers, as their last dimension. */
 #include "lower/build.h"
 
 #define BLOCK 64
+/* Matrices that lie side by side: so many of at most as many rows, half as many of at most twice as many. The first cache has what they are
+ * made of, and become. */
+#define LANES 32
 
 typedef struct Dense {
     Builder *b;
@@ -28,6 +31,9 @@ typedef struct Dense {
     Affine k;       /* where the block begins */
     VarRef i, j, m; /* local indices */
     BufRef to;      /* the result */
+    int64_t lanes;  /* 0: none */
+    TileIndex lane; /* of the last batch, and where it is in the block's buffers */
+    Affine lane_at;
 } Dense;
 
 /* What the statements of a block have beside its rows: indices, and where they are in the block's buffers. */
@@ -73,20 +79,22 @@ static Range range_behind(Dense *s, Affine start, int64_t span)
     return r;
 }
 
+/* Of a buffer of the block. */
 static const Affine *places(Dense *s, Affine x, Affine y)
 {
-    Affine at[2] = {x, y};
+    Affine at[3] = {x, y, s->lane_at};
     return arena_copy(s->b->arena, at, sizeof at);
 }
 
 /* Row `x` of a buffer of the block, and a column of each. */
 static const Affine *row_places(Dense *s, Affine x, const Columns *c)
 {
-    Affine *at = ARENA_ARRAY(s->b->arena, c->n + 1, Affine);
+    Affine *at = ARENA_ARRAY(s->b->arena, c->n + 2, Affine);
     at[0] = x;
     for (uint32_t d = 0; d < c->n; d++) {
         at[d + 1] = c->at[d];
     }
+    at[c->n + 1] = s->lane_at;
     return at;
 }
 
@@ -148,14 +156,25 @@ static const Expr *operand_at(Dense *s, uint32_t k, const Affine *at)
     return build_expr(s->b, o, access_in_order(s->b->arena, rank), pos);
 }
 
+/* What the block begins with: of the result, which has been copied, or, where the block is all there is, of the operand. */
+static const Expr *first_at(Dense *s, const Affine *at)
+{
+    return s->blocked ? load(s, s->to, at) : operand_at(s, s->n->n_operands - 1, at);
+}
+
 /* ---- statements ---- */
 
 static Stmt *tile(Dense *s, Block *to, uint32_t n, const TileIndex *index, BufRef dst,
                   const Affine *at, const Expr *value)
 {
     Stmt *stmt = build_stmt(s->b, STMT_TILE, s->n->span, s->n->name);
-    stmt->n_index = n;
-    stmt->index = n == 0 ? NULL : arena_copy(s->b->arena, index, n * sizeof *index);
+    TileIndex *all = ARENA_ARRAY(s->b->arena, n + 1, TileIndex);
+    for (uint32_t d = 0; d < n; d++) {
+        all[d] = index[d];
+    }
+    all[n] = s->lane;
+    stmt->n_index = n + (s->lanes > 0 ? 1 : 0);
+    stmt->index = all;
     stmt->dst = dst;
     stmt->at = at;
     stmt->value = value;
@@ -208,12 +227,19 @@ static void rows_behind(Dense *s, Block *to, VarRef var, Affine j, const Block *
 
 static BufRef buffer(Dense *s, Block *to, const char *name, uint32_t rank, const Dim *extent)
 {
-    bool fixed = true;
+    int64_t elements = 1;
+    Dim *all = ARENA_ARRAY(s->b->arena, rank + 1, Dim);
     for (uint32_t d = 0; d < rank; d++) {
-        fixed = fixed && extent[d].sym < 0 && extent[d].n <= BLOCK;
+        all[d] = extent[d];
     }
-    BufRef buf = kernel_buffer(s->b->k, &s->b->ctx->syms, name, s->n->dtype,
-                               fixed && rank <= 2 ? SPACE_TILE : SPACE_WORKSPACE, rank, extent);
+    all[rank] = dim_fixed(s->lanes);
+    rank += s->lanes > 0 ? 1 : 0;
+    for (uint32_t d = 0; d < rank; d++) {
+        elements = sat_mul(elements, all[d].sym < 0 ? all[d].n : INT64_MAX);
+    }
+    BufRef buf =
+        kernel_buffer(s->b->k, &s->b->ctx->syms, name, s->n->dtype,
+                      elements <= BLOCK * BLOCK ? SPACE_TILE : SPACE_WORKSPACE, rank, all);
     s->b->k->bufs.at[buf].span = s->n->span;
     build_alloc(s->b, to, buf);
     return buf;
@@ -269,11 +295,14 @@ static void factor_block(Dense *s, Block *to, BufRef U, BufRef T, BufRef root)
     DType t = s->n->dtype;
     Affine j = in_block(s, var_at(s, pivot)), r = in_block(s, var_at(s, row)),
            i = in_block(s, var_at(s, s->i));
-    const TileIndex all = {.var = s->i, .range = block_range(s)};
+    TileIndex all = {.var = s->i, .range = block_range(s)};
     const Expr *diagonal = load(s, U, places(s, j, j));
-    tile(s, &step, 0, NULL, root, NULL, expr_op(s->b->arena, OP_SQRT, t, 1, &diagonal));
+    const Affine *lane = arena_copy(s->b->arena, &s->lane_at, sizeof s->lane_at);
+    tile(s, &step, 0, NULL, root, lane, expr_op(s->b->arena, OP_SQRT, t, 1, &diagonal));
+    all.range = s->blocked ? all.range : range_behind(s, var_at(s, pivot), 0);
     tile(s, &step, 1, &all, T, places(s, j, i),
-         two(s, OP_DIV, t, load(s, U, places(s, j, i)), load(s, root, NULL)));
+         two(s, OP_DIV, t, load(s, U, places(s, j, i)), load(s, root, lane)));
+    all.range = s->blocked ? all.range : range_behind(s, var_at(s, row), 0);
     const Expr *product =
         two(s, OP_MUL, t, load(s, T, places(s, j, r)), load(s, T, places(s, j, i)));
     tile(s, &each, 1, &all, U, places(s, r, i),
@@ -342,11 +371,22 @@ static void build_factor(Dense *s, Block *to)
                                {.var = s->i, .range = block_range(s)}},
                     across[2] = {down[1], down[0]};
     Affine ji[2] = {in_block(s, j), in_block(s, i)};
-    tile(s, &block, 2, down, U, places(s, ji[0], ji[1]),
-         where_not_above(s, j, i, load(s, s->to, factor_at(s, i, j))));
+    if (s->blocked) {
+        tile(s, &block, 2, down, U, places(s, ji[0], ji[1]),
+             where_not_above(s, j, i, first_at(s, factor_at(s, i, j))));
+    } else {
+        Block row = {0};
+        VarRef column = new_var(s, "column", true);
+        Affine at = var_at(s, column);
+        TileIndex behind = {.var = s->i, .range = range_behind(s, at, 0)};
+        tile(s, &row, 1, &behind, U, places(s, at, i), first_at(s, factor_at(s, i, at)));
+        loop(s, &block, column, range_whole(s->rows), 1, &row);
+        tile(s, &block, 2, down, T, places(s, j, i), number(s, 0));
+    }
     factor_block(s, &block, U, T, root);
+    const Expr *made = load(s, T, places(s, ji[0], ji[1]));
     tile(s, &block, 2, across, s->to, factor_at(s, i, j),
-         where_not_above(s, j, i, load(s, T, places(s, ji[0], ji[1]))));
+         s->blocked ? where_not_above(s, j, i, made) : made);
     if (s->blocked) {
         factor_behind(s, &block, T, P);
         loop(s, to, k, range_whole(s->rows), BLOCK, &block);
@@ -378,23 +418,33 @@ static const Expr *coefficient(Dense *s, Affine p, Affine q)
     return operand_at(s, 0, whole_places(s, row, 1, &column));
 }
 
-static void build_solution(Dense *s, Block *to)
+static void build_solution(Dense *s, Block *whole_to)
 {
-    Block block = {0};
+    Block block = {0}, strip = {0};
     DType t = s->n->dtype;
     Affine j = var_at(s, s->j), m = var_at(s, s->m), i = var_at(s, s->i);
     VarRef k = 0;
     uint32_t n = s->n->rank - s->n_batch - 1;
     TileIndex *index = ARENA_ARRAY(s->b->arena, n, TileIndex);
-    Affine *at = ARENA_ARRAY(s->b->arena, n, Affine);
+    Affine *at = ARENA_ARRAY(s->b->arena, n, Affine), *in = ARENA_ARRAY(s->b->arena, n, Affine);
     Dim *extent = ARENA_ARRAY(s->b->arena, n + 1, Dim);
+    /* Of many columns BLOCK at once go through all blocks: they stay in a cache, and threads share them. */
+    bool strips = s->blocked && n > 0;
+    VarRef from = strips ? new_var(s, "strip", true) : 0;
+    Block *to = strips ? &strip : whole_to;
     for (uint32_t d = 0; d < n; d++) {
         Position p = build_dimension_position(s->b, s->node, s->n_batch + 1 + d);
         index[d] = (TileIndex){.var = p.var, .range = p.range};
-        at[d] = p.at;
+        at[d] = in[d] = p.at;
         extent[d + 1] = s->n->shape[s->n_batch + 1 + d];
+        if (strips && d + 1 == n) {
+            index[d].range.start = var_at(s, from);
+            index[d].range.span = BLOCK;
+            in[d] = plus(s, p.at, -1, var_at(s, from));
+            extent[d + 1] = dim_fixed(BLOCK);
+        }
     }
-    const Columns c = {n, index, at};
+    const Columns c = {n, index, in};
     extent[0] = block_rows(s);
     BufRef D = block_buffer(s, to, "D", block_rows(s)), W = buffer(s, to, "W", n + 1, extent),
            Y = buffer(s, to, "Y", n + 1, extent);
@@ -408,7 +458,7 @@ static void build_solution(Dense *s, Block *to)
          where_not_above(s, j, m, coefficient(s, m, j)));
     const Affine *own = row_places(s, in_block(s, j), &c);
     const Affine *whole = whole_places(s, row_at(s, j), n, at);
-    rows_tile(s, &block, of_j, &c, W, own, load(s, s->to, whole));
+    rows_tile(s, &block, of_j, &c, W, own, first_at(s, whole));
     solve_block(s, &block, D, W, Y, &c);
     rows_tile(s, &block, of_j, &c, s->to, whole, load(s, Y, own));
     if (!s->blocked) {
@@ -430,6 +480,10 @@ static void build_solution(Dense *s, Block *to)
                      two(s, OP_MUL, t, number(s, -1), value));
     sum->fold = OP_SUM;
     loop(s, to, k, range_whole(s->rows), BLOCK, &block);
+    if (strips) {
+        loop(s, whole_to, from, range_whole(s->n->shape[s->n->rank - 1]), BLOCK, &strip)
+            ->parallel = s->n_batch == 0;
+    }
 }
 
 /* ---- all of them ---- */
@@ -451,6 +505,37 @@ static void build_first(Dense *s, Block *to)
         value = where_not_above(s, at[s->n->rank - 1], at[s->n->rank - 2], value);
     }
     tile(s, to, s->n->rank, index, s->to, at, value);
+}
+
+/* The steps of a batch, or of lanes of them. */
+static void build_matrix(Dense *s, Block *to)
+{
+    if (s->n->op == OP_CHOLESKY) {
+        build_factor(s, to);
+    } else {
+        build_solution(s, to);
+    }
+}
+
+/* The loop over the last batch. */
+static void build_lanes(Dense *s, Block *to, VarRef var, Dim extent, ForPart part,
+                        bool outermost)
+{
+    Block body = {0};
+    Affine own = s->batch[s->n_batch - 1];
+    VarRef lane = new_var(s, "lane", false);
+    Range range = {.start = own,
+                   .span = s->lanes,
+                   .clipped = part == FOR_REST,
+                   .limit = part == FOR_REST ? extent : dim_fixed(0)};
+    s->lane = (TileIndex){.var = lane, .range = range};
+    s->batch[s->n_batch - 1] = var_at(s, lane);
+    s->lane_at = plus(s, var_at(s, lane), -1, own);
+    build_matrix(s, &body);
+    s->batch[s->n_batch - 1] = own;
+    Stmt *all = loop(s, to, var, range_whole(extent), s->lanes, &body);
+    all->part = part;
+    all->parallel = outermost && part == FOR_FULL;
 }
 
 void build_dense(Builder *b, Block *to, NodeRef node, uint32_t scope)
@@ -475,14 +560,24 @@ void build_dense(Builder *b, Block *to, NodeRef node, uint32_t scope)
         var[d] = new_var(&s, build_name(b, node, d, "b"), true);
         s.batch[d] = var_at(&s, var[d]);
     }
-    build_first(&s, to);
-    Block body = {0};
-    if (n->op == OP_CHOLESKY) {
-        build_factor(&s, &body);
-    } else {
-        build_solution(&s, &body);
+    if (s.blocked) {
+        build_first(&s, to);
     }
-    for (uint32_t d = s.n_batch; d-- > 0;) {
+    Block body = {0};
+    uint32_t around = s.n_batch;
+    bool small = !s.blocked && s.n_batch > 0 && s.rows.n <= LANES;
+    if (small) {
+        around--;
+        s.lanes = s.rows.n <= LANES / 2 ? LANES : LANES / 2;
+        build_lanes(&s, &body, var[around], n->shape[around], FOR_FULL, around == 0);
+        VarRef rest = new_var(&s, build_name(b, node, around, "b"), true);
+        s.batch[around] = var_at(&s, rest);
+        build_lanes(&s, &body, rest, n->shape[around], FOR_REST, false);
+        s.lanes = 0;
+    } else {
+        build_matrix(&s, &body);
+    }
+    for (uint32_t d = around; d-- > 0;) {
         Block outer = {0};
         loop(&s, &outer, var[d], range_whole(n->shape[d]), 1, &body)->parallel = d == 0;
         body = outer;
