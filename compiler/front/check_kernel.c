@@ -255,10 +255,11 @@ static void check_attributes(Kern *k, const AstNode *n, Value *v)
     SymmetryClass exchanged;
     for (uint32_t a = 1; a < n->n; a++) {
         const AstNode *attr = node(k, n->child[a]);
-        if (attr->kind != AST_ATTRIBUTE) {
+        const char *name = attr->kind == AST_ATTRIBUTE ? attr->name->text : "";
+        bool triangle = strcmp(name, "lower") == 0 || strcmp(name, "upper") == 0;
+        if (attr->kind != AST_ATTRIBUTE || (k->is_called && !triangle)) {
             continue;
         }
-        const char *name = attr->name->text;
         bool typed = v->type.dtype != DTYPE_NONE;
         if (strcmp(name, "accumulate") == 0) {
             diag_unsupported(&k->c->ctx->diags, E_NOT_YET, attr->span,
@@ -267,7 +268,7 @@ static void check_attributes(Kern *k, const AstNode *n, Value *v)
             if (typed) {
                 v->symmetry = check_symmetry(k, attr, &v->type, exchanged, v->symmetry);
             }
-        } else if (strcmp(name, "lower") == 0 || strcmp(name, "upper") == 0) {
+        } else if (triangle) {
             if (typed) {
                 check_triangle(k, attr, v);
             }
@@ -298,9 +299,10 @@ static void check_decl(Kern *k, AstId id, bool is_result)
                .is_inout = n.flag && !is_result};
     if (k->is_called) {
         v.type.dtype = is_result ? type_when_read(k, &v) : v.type.dtype;
-    } else {
-        check_attributes(k, &n, &v);
     }
+    check_attributes(
+        k, &n,
+        &v); /* in a call triangles alone count: what solves with one does not look at the rest */
     if (is_result && n.flag) {
         diag_error(diags, E_NOT_ASSIGNABLE, n.span, "a result is not inout");
     }

@@ -5,11 +5,12 @@
 #include <stddef.h>
 #include <string.h>
 
-extern const char library_nn[], library_chem[];
+extern const char library_nn[], library_chem[], library_linalg[];
 
 const char *library_text(const char *name)
 {
-    return strcmp(name, "nn.tdsl") == 0     ? library_nn
-           : strcmp(name, "chem.tdsl") == 0 ? library_chem
-                                            : NULL;
+    return strcmp(name, "nn.tdsl") == 0       ? library_nn
+           : strcmp(name, "chem.tdsl") == 0   ? library_chem
+           : strcmp(name, "linalg.tdsl") == 0 ? library_linalg
+                                              : NULL;
 }

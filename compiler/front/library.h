@@ -3,7 +3,7 @@
 #ifndef FRONT_LIBRARY_H
 #define FRONT_LIBRARY_H
 
-#define LIBRARY_NAMES "<nn.tdsl> and <chem.tdsl>"
+#define LIBRARY_NAMES "<nn.tdsl>, <chem.tdsl> and <linalg.tdsl>"
 
 /* Null when there is none of this name. */
 const char *library_text(const char *name);

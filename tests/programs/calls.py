@@ -196,6 +196,28 @@ kernel doubles(t: f64[o, o, v, v], W: f64[v, v, v, v], X: f64[o, v, o, v]) -> (L
 """
 
 
+LINEAR = """include <linalg.tdsl>;
+kernel systems(S: f64[b, n, n], B: f64[b, n, r], A: f64[m, n], C: f64[m, r], x: f64[b, n])
+    -> (X: f64[b, n, r], Y: f64[n, r], Q: f64[m, n], R: f64[n, n], l: f64[b]) {
+    X[b,i,r] = solve_spd[i,j,r](S[b,i,j], B[b,i,r]);
+    Y = lstsq(A, C);
+    (Q, R) = qr2(A);
+    l[b] = normal_log[i,j](S[b,i,j], x[b,i]);
+}
+"""
+
+
+def linear():
+    random = np.random.default_rng(5)
+    V, B, A, C, x = (random.random(s) - 0.5 for s in ((3, 5, 5), (3, 5, 2), (9, 5), (9, 2), (3, 5)))
+    S = V @ V.swapaxes(1, 2) + np.eye(5)
+    Q, R = np.linalg.qr(A)
+    sign = np.sign(np.diag(R))
+    density = [-0.5 * x[i] @ np.linalg.solve(S[i], x[i]) - 0.5 * np.linalg.slogdet(2 * np.pi * S[i])[1] for i in range(3)]
+    return {"systems": ({"S": S, "B": B, "A": A, "C": C, "x": x}, {
+        "X": np.linalg.solve(S, B), "Y": np.linalg.lstsq(A, C, rcond=None)[0], "Q": Q * sign, "R": R * sign[:, None], "l": np.array(density)})}
+
+
 def mp2_energies(M, e, u):
     d = e[:, None, None, None] + e[None, None, :, None] - u[None, :, None, None] - u
     x = M.transpose(0, 3, 2, 1)
@@ -241,6 +263,10 @@ def libraries(tool, folder):
     program.write_text(CHEMISTRY)
     for kernel, (arrays, wanted) in chemistry().items():
         compare(tool, program, kernel, arrays, wanted, folder, 1e-13)
+    program = folder / "linear.tdsl"
+    program.write_text(LINEAR)
+    for kernel, (arrays, wanted) in linear().items():
+        compare(tool, program, kernel, arrays, wanted, folder, 1e-11)
 
 
 def main():
