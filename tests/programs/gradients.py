@@ -17,7 +17,6 @@ from calls import DIMS, HERE, TYPES, extent, heads, run
 FLOAT = {"f64", "f32", "f16", "c128", "c64"}
 SIZES = {"strides": {"n": 3}, "pieces": {"n": 3, "m": 3}, "lookups": {"n": 4, "v": 5, "e": 3}, "conditions": {"n": 3, "m": 4},
          "windows": {"c": 2, "h": 5, "w": 4, "o": 2, "p": 3, "q": 2, "u": 2}}
-DIMS_OF = {"lstm": {"g": 4}}  # extents that another program of the folder needs
 REFUSED = {"dense.tdsl"}
 STEEP = {"conjugate_gradients"}  # of a random matrix differences show little
 TYPES = dict(TYPES, f16=np.float16)
@@ -97,7 +96,6 @@ def main():
                         assert check(tool, path, folder, kernel, params, results, dims, target)
                     count += 1 + second(tool, path, folder, kernel, params, results, dims)
                 elif kernel not in STEEP:
-                    dims.update(DIMS_OF.get(kernel, {}))
                     count += check(tool, path, folder, kernel, params, results, dims, "interp")
     assert count > 50, count
     print(f"derivatives of {count} kernels are those that differences show")
