@@ -123,7 +123,7 @@ def check_choice(a):
     assert done.returncode == 1 and done.stderr == "tdsl-bench: /no/such/program: No such file or directory\n", done
     titles = bench(a, "--list").stdout.splitlines()
     assert TITLES <= set(titles) and len(titles) == len(set(titles)), titles
-    assert {title.split("/")[0] for title in titles} == set("gemm skinny small open complex tccg transposes reductions elementwise functions spellings mp2 aomo attention".split()), titles
+    assert {title.split("/")[0] for title in titles} == set("gemm skinny small open complex tccg transposes reductions elementwise functions integers spellings mp2 aomo attention".split()), titles
     done = bench(a, f"--only={CASES}", "--time=0", "--peers=numpy")
     assert done.returncode == 0 and "out of time: 2 of 2 cases left out" in done.stdout, done
 
