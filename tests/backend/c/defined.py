@@ -27,7 +27,8 @@ SHORT = ["i8", "u8", "i16"]  # products of these
 RULES = {"ANY": TYPES, "FLOAT": REAL + COMPLEX, "REAL": REAL + WHOLE, "RFLOAT": REAL, "NUMBER": REAL + COMPLEX + WHOLE, "ORDER": REAL + WHOLE,
          "EQUAL": TYPES, "LOGIC": ["bool"], "SELECT": TYPES, "PART": REAL + COMPLEX + WHOLE, "CAST": TYPES}
 NOT_WRITTEN = ["copy", "cast", "scale", "where"]  # operations that programs have no word for
-HOLES = {"type": "|".join(TYPES + SHORT), "n": r"\d+", "isa": "plain|vectors|neon|avx2|avx512|dotprod|avxvnni|avx512vnni", "more": "[b-z]?|z[0-9]+", "shape": r"\d+x\d+\w*", "kernel": r"\w+"}
+STORED = re.findall(r'^TYPE\(\w+, "(\w+)"', (pathlib.Path(__file__).resolve().parents[3] / "compiler/op/types.def").read_text(), re.M)
+HOLES = {"type": "|".join(STORED), "n": r"\d+", "isa": "plain|vectors|neon|avx2|avx512|dotprod|avxvnni|avx512vnni", "more": "[b-z]?|z[0-9]+", "shape": r"\d+x\d+\w*", "kernel": r"\w+"}
 
 
 # ---- the list ----
@@ -54,9 +55,11 @@ def examples(name, ops):
     return ["".join(words) for words in itertools.product(*choices)]
 
 
-def check_list(rows, ops):
-    """No name is of two rows, whatever a kernel is called."""
+def check_list(rows, ops, tree):
+    """No name is of two rows, whatever a kernel is called, and each helper with a text of its own is of one."""
     patterns = [pattern(name, ops) for name, _ in rows]
+    for name in re.findall(r'^ *\{"(tdsl_\w+)", ', (tree / "compiler/backend/ctext/help_fixed.c").read_text(), re.M):
+        assert any(made.match(name) for made in patterns), f"{name} of help_fixed.c is not in own_names.list"
     for k, (name, _) in enumerate(rows):
         for example in examples(name, ops):
             for other, made in zip(rows[k + 1:], patterns[k + 1:]):
@@ -168,7 +171,7 @@ def main():
     parser.add_argument("--tree", required=True, type=pathlib.Path)
     options = parser.parse_args()
     rows, ops = read_list(options.tree)
-    check_list(rows, ops)
+    check_list(rows, ops, options.tree)
     kernels = list(bodies(options.tree))
     compilers = [cc for cc in ("gcc", "clang") if shutil.which(cc)]
     # names of kernels that once met those of the file: tdsl_work_of_k
