@@ -344,11 +344,6 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     b_pack = is_packed(b, ROLE_N) ? positions(v, n, extent) * b_times * b_pack : 0.0;
     a_pack /= packs_whole(b, ROLE_M, &x) ? runs[swapped ? 1 : 0] : 1.0;
     b_pack /= packs_whole(b, ROLE_N, &x) ? runs[swapped ? 0 : 1] : 1.0;
-    double passes = 1.0;
-    if (engine) {
-        DType of = graph_node(f->g, f->uses[node].list.at[0].node)->dtype;
-        passes = systolic_matmul(machine, of, (double)widest, false) / (double)widest;
-    }
     out->pack[ROLE_M] = words * a_pack;
     out->pack[ROLE_N] = words * b_pack;
     out->pack[ROLE_K] = 0.0;
@@ -357,8 +352,8 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     bool in_place = !is_packed(b, ROLE_M) && !is_packed(b, ROLE_N);
     out->seconds =
         (in_place ? t->statement : t->product) + tiles * t->tile +
-        words * (products * term_price(f, node) * all * high * padded * multiply_add * passes +
-                 a_pack + b_pack + positions(NULL, n, extent) * k_times * join);
+        words * (products * term_price(f, node) * all * high * padded * multiply_add + a_pack +
+                 b_pack + positions(NULL, n, extent) * k_times * join);
     bool columns_ahead = asks_ahead(f, b, ROLE_N, of_columns, row_tiles, k_times),
          rows_ahead = asks_ahead(f, b, ROLE_M, of_rows, column_tiles, k_times);
     out->ahead = engine          ? NEST_NONE

@@ -41,10 +41,5 @@ void goto_levels(const Product *p, Schedule *b);
 /* Which operand has the rows; false: the engine does not do such a product. */
 bool systolic_sides(Product *p);
 void systolic_levels(const Product *p, Schedule *b);
-/* What products cost there: the engine's cycles for one matmul of so many columns, or one transpose. */
-double systolic_matmul(const Machine *machine, DType t, double columns, bool transposes);
-bool systolic_multiplies(const NestFacts *f, NodeRef node);
-double systolic_seconds(const NestFacts *f, const Machine *machine, NodeRef node,
-                        const double *extent, double *copies);
 
 #endif

@@ -414,6 +414,7 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
     }
     const Schedule *schedule = l->nest->values[l->node].schedule;
     bool systolic = p->machine->kind == MACHINE_SYSTOLIC;
+    NestLeaf leaf = {p->facts, l->nest, l->item, NULL, extent, l->on};
     if (schedule == NULL) {
         schedule = contraction_schedule(scratch, p->facts, p->machine, l->nest, l->item);
     }
@@ -440,25 +441,17 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
         for (uint32_t i = 0; i < 3; i++) {
             set_lines(l, schedule, extent, &l->touch[i]);
         }
+        leaf.schedule = schedule;
         if (systolic) {
-            engines_of_leaf(p->facts, p->machine, l->nest, l->item, schedule, extent, l->on,
-                            &l->engines);
+            p->machine->systolic.leaf(p->machine->systolic.chip, &leaf, &l->engines);
         }
         return c.seconds * (p->masked
                                 ? nest_mask_present(scratch, l->nest, l->node, schedule->needed)
                                 : 1.0);
     }
-    if (systolic && systolic_multiplies(p->facts, l->node)) {
-        double copies = 0.0, lanes = (double)p->machine->tile.rows;
-        l->engines.tensor = p->machine->time.product +
-                            systolic_seconds(p->facts, p->machine, l->node, extent, &copies);
-        l->engines.copies = copies * lanes * 0.5 * (p->machine->time.op + p->machine->time.exp);
-        l->engines.trips = 1.0;
-        return l->engines.tensor;
-    }
     if (systolic) {
-        engines_of_leaf(p->facts, p->machine, l->nest, l->item, NULL, extent, l->on,
-                        &l->engines);
+        p->machine->systolic.leaf(p->machine->systolic.chip, &leaf, &l->engines);
+        return 0.0;
     }
     bool vector = node_is_expression(n) || contraction_has_rows(p->facts, l->node);
     double element = (vector ? p->ops : p->scalar)[l->node];

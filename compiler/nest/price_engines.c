@@ -80,11 +80,36 @@ static double shared_trips(const LeafPrice *leaves, uint32_t n)
     return trips;
 }
 
-#define LITTLE 0.02 /* of the time: engines are at the rest meanwhile */
+#define LITTLE 0.02    /* of the time: engines are at the rest meanwhile */
+#define LATER  0.05    /* of the others' time: engines wait for each other now and then */
+#define CHAIN  0.25e-6 /* seconds from one statement to the next, which waits for it */
+#define ALONE  1.0e-6  /* the same where nothing else goes on */
 
 static double all_engines(const Engines *e)
 {
     return e->tensor + e->vector + e->scalar + e->copies + e->memory;
+}
+
+static void add(Engines *sum, const Engines *one, double times)
+{
+    sum->tensor += times * one->tensor;
+    sum->vector += times * one->vector;
+    sum->scalar += times * one->scalar;
+    sum->copies += times * one->copies;
+    sum->memory += one->memory;
+}
+
+/* Of what runs in the same loops, in so many statements one after the other: as long as the engine that has most to do, and one iteration
+ * until all of them are at it. */
+static double seconds_of(const Engines *e, double statements)
+{
+    double both = 0.5 * (e->vector + e->scalar + e->copies);
+    double longest = fmax(fmax(e->vector, e->scalar), fmax(both, e->tensor));
+    longest = fmax(longest, fmax(e->memory, CHAIN * statements));
+    double all = all_engines(e) + ALONE * statements;
+    double others = fmax(e->tensor + e->memory + 2.0 * both - longest, 0.0);
+    return longest * (1.0 + 0.5 * LATER) + LATER * others +
+           fmax(all - longest, 0.0) / fmax(e->trips, 1.0);
 }
 
 /* What stands in the same outermost loop runs together, other statements one after the other. */
@@ -92,10 +117,12 @@ void price_engines(const Nest *nest, const LeafPrice *leaves, uint32_t n, NestCo
 {
     for (uint32_t k = 0, first = 0; k < n; first = k) {
         Engines sum = {0}, alone = {0};
+        double statements = 0.0;
         uint32_t top = leaves[k].depth > 0 ? leaves[k].loop[0] : leaves[k].item;
         uint32_t end = leaves[k].depth > 0 ? nest->items[top].end : top + 1;
         for (; k < n && leaves[k].item < end; k++) {
-            engines_add(&sum, &leaves[k].engines, leaves[k].executions);
+            add(&sum, &leaves[k].engines, leaves[k].executions);
+            statements += leaves[k].executions;
         }
         double shared = shared_trips(&leaves[first], k - first);
         double all = all_engines(&sum);
@@ -115,7 +142,7 @@ void price_engines(const Nest *nest, const LeafPrice *leaves, uint32_t n, NestCo
         sum.trips = sum.trips < INFINITY ? sum.trips : shared;
         alone = sum;
         alone.memory = 0.0;
-        double seconds = engines_seconds(&sum), busy = engines_seconds(&alone);
+        double seconds = seconds_of(&sum, statements), busy = seconds_of(&alone, statements);
         cost->arithmetic += busy;
         cost->waits[0] += seconds - busy;
         cost->seconds += seconds;

@@ -53,18 +53,8 @@ typedef struct ContractionTiles {
     int64_t direct;        /* elements of an operand up to which nothing is packed */
 } ContractionTiles;
 
-/* Cycles of a systolic machine's instructions beside those that grow with their elements, and what else they wait for. The price of
- * nests and the back end's count of instructions read the same table. */
-typedef struct SystolicCycles {
-    int64_t least; /* for the elements of an instruction, however few */
-    int64_t
-        instruction;    /* each of the engines for vectors and functions, beside its elements */
-    int64_t matmul;     /* each, or a transpose, of 16-bit operands, beside its columns */
-    int64_t matmul_f32; /* the same of f32, whose loads of weights nothing hides */
-    int64_t passes_f32, transpose_passes_f32;
-    double reciprocal; /* an element, by the engine for vectors */
-    double table;      /* seconds until a function's table is there */
-} SystolicCycles;
+struct NestLeaf; /* nest/engines.h */
+struct Engines;
 
 /* The same of an engine for matrices: labels of a role share a tile, and both operands are of one type. */
 typedef struct SystolicTiles {
@@ -76,7 +66,9 @@ typedef struct SystolicTiles {
     int64_t packed;    /* bytes of packed operands, at most */
     int64_t
         slab; /* bytes of rows that are loaded together, though few positions of each are used at a time */
-    SystolicCycles cycles;
+    /* What one execution of a leaf keeps each engine busy (nest/engines.h), by the back end's own table of times, `chip`. */
+    const void *chip;
+    void (*leaf)(const void *chip, const struct NestLeaf *, struct Engines *out);
 } SystolicTiles;
 
 /* What contractions run on: vectors behind caches, cut as Goto and van de Geijn do, or an engine whose operands are placed

@@ -4,6 +4,7 @@
  * for partitions: the Tensor engine takes them one by one, and a block that had them there
  * would be turned before and after. */
 #include "backend/nki/lower.h"
+#include "backend/nki/price.h"
 
 #define ROUNDS 16 /* a chain of so many values before a contraction */
 
@@ -37,8 +38,6 @@ static bool is_batch(const Lower *l, const Stmt *s, VarRef v)
            expr_uses(l->from, product->arg[1], v);
 }
 
-#define TINY                                                                                   \
-    512 /* multiply-adds of each batch: the Vector engine takes them side by side (roles.c) */
 #define BATCH 64 /* the same for each of the batches that share partitions */
 /* terms of the sums of rows and vectors, of which the Tensor engine fills so many partitions and one column */
 #define SHORT 16
@@ -64,7 +63,7 @@ bool batch_is_tiny(const Lower *l, const Stmt *s)
     }
     int64_t each = sat_mul(sat_mul(own[0], own[1]), terms);
     bool vectors = (own[0] == 1 || own[1] == 1) && terms <= SHORT && batches >= BATCH;
-    return vectors || (each <= TINY && each <= sat_mul(batches, BATCH));
+    return vectors || (each <= NKI_TINY && each <= sat_mul(batches, BATCH));
 }
 
 bool batch_is_all(const Lower *l, const Stmt *s)

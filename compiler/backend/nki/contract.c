@@ -5,6 +5,7 @@
  * follows as an elementwise statement over the same positions is computed from the PSUM tile.
  * The order of tiles is that of blocks.c. */
 #include "backend/nki/contract.h"
+#include "backend/nki/price.h"
 
 Labels labels_join(Labels x, Labels y)
 {
@@ -561,9 +562,9 @@ bool contract_is_mirrored(const Contraction *c)
                     labels_count(c->ok, full);
     DType t = l->from->bufs.at[a->buf].dtype;
     int64_t bank = NKI_PSUM_BANK / nki_bytes(DTYPE_F32);
-    double product = (double)steps * (double)nki_array_cycles(l->chip, t, bank, false) *
+    double product = (double)steps * price_array(l->chip, t, (double)bank, false) *
                      NKI_STATIONARY / (double)bank;
-    double transpose = (double)nki_array_cycles(l->chip, DTYPE_F32, NKI_STATIONARY, true);
+    double transpose = price_array(l->chip, DTYPE_F32, NKI_STATIONARY, true);
     double tiles = n * n / (2 * NKI_STATIONARY * NKI_STATIONARY);
     double saved = (product - transpose) * tiles; /* cycles */
     return full->s[i] == full->s[j] && full->n[i] == full->n[j] &&

@@ -2,7 +2,7 @@
 /* A static count over a LEGAL kernel: instructions, cycles of each engine, DMA bytes and
  * descriptors, peaks of SBUF and PSUM. The numbers are the vendor's published averages, and what
  * kernels timed on a trn1 show beside (chip.c); a descriptor below 512 bytes is charged as 512. */
-#include "backend/nki/nki.h"
+#include "backend/nki/price.h"
 #include "loop/walk.h"
 
 const char *const nki_engine_names[NKI_ENGINES] = {"tensor", "vector", "scalar", "gpsimd",
@@ -44,14 +44,6 @@ static int64_t tensor_cycles(const Kernel *k, const Instr *i)
     return at_least(in_psum(k, &i->a) || in_psum(k, &i->b) || (fast && plain) ? n : 2 * n);
 }
 
-int64_t nki_array_cycles(const NkiChip *chip, DType t, int64_t columns, bool transposes)
-{
-    const SystolicCycles *c = &chip->machine.systolic.cycles;
-    bool wide = t == DTYPE_F32;
-    int64_t passes = !wide ? 1 : transposes ? c->transpose_passes_f32 : c->passes_f32;
-    return passes * at_least(columns) + (wide ? c->matmul_f32 : c->matmul);
-}
-
 #define POSITION_CYCLES 150 /* before the first position */
 #define RECIPROCAL_MOST 16  /* columns */
 
@@ -91,14 +83,14 @@ static int element_cycles(const Kernel *k, const NkiChip *chip, const Instr *i, 
                  (i->kind == INSTR_TENSOR && (i->op == OP_POW || of_words(k, i)));
     switch (i->kind) {
     case INSTR_MATMUL:
-        *cycles = nki_array_cycles(chip, dtype_of(k, &i->b), i->b.nf, false);
+        *cycles = (int64_t)price_array(chip, dtype_of(k, &i->b), (double)i->b.nf, false);
         return NKI_TENSOR;
     case INSTR_TRANSPOSE:
-        *cycles = nki_array_cycles(chip, dtype_of(k, &i->a), i->a.np, true);
+        *cycles = (int64_t)price_array(chip, dtype_of(k, &i->a), (double)i->a.np, true);
         return NKI_TENSOR;
     case INSTR_ACTIVATION:
         if (nki_vector_reciprocal(i)) {
-            *cycles = at_least((int64_t)(chip->machine.systolic.cycles.reciprocal * (double)n));
+            *cycles = at_least((int64_t)(chip->reciprocal * (double)n));
             return NKI_VECTOR;
         }
         *cycles = at_least(n) + (i->sums ? NKI_LEAST_CYCLES : 0);
@@ -152,11 +144,11 @@ int nki_instr_cycles(const Kernel *k, const NkiChip *chip, const Instr *i, bool 
     int engine = element_cycles(k, chip, i, scalar, cycles);
     bool position = i->kind == INSTR_IOTA || i->kind == INSTR_AFFINE;
     bool row = engine >= 0 && engine != NKI_TENSOR && !position;
-    *cycles += row ? chip->machine.systolic.cycles.instruction : 0;
+    *cycles += row ? NKI_START_CYCLES : 0;
     return engine;
 }
 
-double nki_table_us(const NkiChip *chip, int *table, const Instr *i)
+double nki_table_us(int *table, const Instr *i)
 {
     int function = i->recip ? -1 : (int)i->op + 1;
     if (i->kind != INSTR_ACTIVATION || nki_vector_reciprocal(i) || function == *table ||
@@ -164,7 +156,7 @@ double nki_table_us(const NkiChip *chip, int *table, const Instr *i)
         return 0.0;
     }
     *table = function;
-    return chip->machine.systolic.cycles.table * 1e6;
+    return NKI_TABLE_US;
 }
 
 #define LOOP_PLACES                                                                            \
@@ -406,7 +398,7 @@ static bool count_instr(void *user, const Instr *i)
     int64_t cycles = 0;
     int engine = nki_instr_cycles(c->k, c->chip, i, scalar, &cycles);
     o->cycles[engine] += i->times * cycles;
-    c->tables_us += (double)i->times * nki_table_us(c->chip, &c->table, i);
+    c->tables_us += (double)i->times * nki_table_us(&c->table, i);
     if (i->kind == INSTR_MATMUL) {
         o->matmul_macs += i->times * i->a.np * i->a.nf * i->b.nf;
     }

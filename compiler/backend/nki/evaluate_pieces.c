@@ -3,6 +3,7 @@
  * same elements again where a step is 0; so one instruction takes all labels, unless an operand lies in too many pieces, or there is less to
  * do where a tile is a column to each of several instructions. */
 #include "backend/nki/evaluate.h"
+#include "backend/nki/price.h"
 
 #include <string.h>
 
@@ -106,16 +107,13 @@ static double taken_cycles(const Evaluation *ev, const Val *v, Taken t)
         (!eval_in_psum(ev, v) || v->x->kind == VAL_PENDING || v->y->kind == VAL_PENDING)) {
         passes = 2;
     }
-    double each = passes * count < NKI_LEAST_CYCLES ? NKI_LEAST_CYCLES : passes * count;
-    return pieces * (each + (double)ev->l->chip->machine.systolic.cycles.instruction);
+    return pieces * price_row(passes * count);
 }
 
 /* Of one instruction over whole rows. */
 double eval_row_cycles(const Evaluation *ev, Labels f)
 {
-    double n = (double)labels_count(f, ev->box);
-    return (n < NKI_LEAST_CYCLES ? NKI_LEAST_CYCLES : n) +
-           (double)ev->l->chip->machine.systolic.cycles.instruction;
+    return price_row((double)labels_count(f, ev->box));
 }
 
 /* How instructions take it in the least time, or -1. *out: what each of them walks. */

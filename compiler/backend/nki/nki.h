@@ -16,7 +16,6 @@
     512 /* bytes: a shorter contiguous run in HBM is charged as one of this length */
 #define NKI_SLAB                                                                               \
     65536 /* bytes of a partition, of a load of which only every n-th element is used at a time */
-#define NKI_LEAST_CYCLES 64  /* for the elements of an instruction */
 #define NKI_F32_PASSES   4   /* of the Tensor engine for an f32 operand */
 #define NKI_STATIONARY   128 /* free size of a stationary tile */
 #define NKI_PSUM_BANK    2048
@@ -36,6 +35,8 @@ typedef struct NkiChip {
     double tensor_ghz, vector_ghz, scalar_ghz, gpsimd_ghz;
     double dma_gbps, dma_both_gbps; /* loads or stores alone, and together */
     double hbm_gbps, launch_us;
+    double transpose_passes; /* of the Tensor engine, of f32 */
+    double reciprocal;       /* cycles of the Vector engine for an element */
     Machine machine;
 } NkiChip;
 
@@ -212,6 +213,11 @@ bool instr_walk_all(const Kernel *k, InstrVisit visit, void *user, const Stmt **
 bool instr_walk_cores(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
                       const char **why);
 
+/* ---- leaf.c: the time of a leaf of a nest ---- */
+struct NestLeaf;
+struct Engines;
+void nki_leaf(const void *chip, const struct NestLeaf *, struct Engines *out);
+
 /* What has queues of its own. */
 typedef enum NkiEngine {
     NKI_TENSOR,
@@ -257,12 +263,10 @@ NkiBalance nki_balance(const Kernel *k, const NkiChip *chip);
 bool nki_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, const Instr *i);
 int nki_instr_cycles(const Kernel *k, const NkiChip *chip, const Instr *i, bool scalar,
                      int64_t *cycles);
-/* Of a matmul, or of a transpose. */
-int64_t nki_array_cycles(const NkiChip *chip, DType t, int64_t columns, bool transposes);
 /* Is it a reciprocal of few columns, which the Vector engine takes, so that the Scalar engine's table stays? */
 bool nki_vector_reciprocal(const Instr *i);
 /* What an activation waits for whose function is not in the Scalar engine's table: *table, 0 at first. */
-double nki_table_us(const NkiChip *chip, int *table, const Instr *i);
+double nki_table_us(int *table, const Instr *i);
 double nki_dma_charge(const Kernel *k, const Instr *i, int64_t *bytes, int64_t *descriptors);
 
 /* A PSUM buffer of more than a bank is a list of tiles, each a bank, that are used one at a

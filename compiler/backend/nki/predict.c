@@ -184,7 +184,7 @@ static double engine_us(Timing *s, const Instr *i, uint32_t *queue)
     int64_t cycles = 0;
     int engine = nki_instr_cycles(s->k, s->chip, i, scalar, &cycles);
     *queue = (uint32_t)engine;
-    return (double)cycles / (ghz[engine] * 1000) + nki_table_us(s->chip, &s->table, i);
+    return (double)cycles / (ghz[engine] * 1000) + nki_table_us(&s->table, i);
 }
 
 static bool record(void *user, const Instr *i)

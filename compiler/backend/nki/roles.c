@@ -66,7 +66,7 @@ static Labels together(const Contraction *c, const Place *x, Labels outer, Label
 /* An operand in views of its own labels, of which one is the box. What lies between two positions of the contiguous label is taken again
  * from the same rows, where these are still in SBUF. */
 static void add_operand(const Contraction *c, const Place *x, Labels outer, Labels own,
-                        Labels slab, const Box *box, ShapeLoad *to)
+                        Labels slab, const Box *box, EngineLoad *to)
 {
     Lower *l = c->l;
     Box full = l->now.full;
@@ -93,7 +93,7 @@ double contract_price(const Contraction *c, int64_t collected)
 {
     Lower *l = c->l;
     const Box *full = &l->now.full;
-    ShapeLoad all = {0};
+    EngineLoad all = {0};
     Labels outer = labels_as_placed(l, &c->final, labels_join(c->batch, c->om), (Labels){0});
     Box box = *full, group = *full;
     int64_t rows, columns, sums, groups;
@@ -107,7 +107,7 @@ double contract_price(const Contraction *c, int64_t collected)
     double matmuls = (double)rows * (double)columns * (double)sums *
                      (double)labels_count(c->ok, full) * (double)labels_count(outer, full);
     DType of = l->from->bufs.at[c->moving.buf].dtype;
-    all.tensor += matmuls * (double)nki_array_cycles(l->chip, of, (int64_t)wide, false);
+    all.tensor += matmuls * price_array(l->chip, of, wide, false);
     const Place *x[2] = {&c->stationary, &c->moving};
     for (uint32_t side = 0; side < 2; side++) {
         Box at = box;
@@ -131,15 +131,14 @@ double contract_price(const Contraction *c, int64_t collected)
     Labels result = labels_as_placed(l, &c->final, outer, c->n);
     double kept = place_elements(l, &c->final);
     double banks = (double)rows * (double)columns * (double)groups;
-    all.engine += banks * ((double)labels_count(result, &group) + NKI_LEAST_CYCLES);
+    all.either += banks * ((double)labels_count(result, &group) + NKI_LEAST_CYCLES);
     const Home *h = &l->home[c->final.buf];
     int32_t on = h->on_chip && c->final.rank > 0 ? c->final.label[h->pdim] : -1;
     if (on >= 0 && !labels_have(c->pm, (uint32_t)on)) { /* tiles are turned into their block */
         double turned = (double)(full->n[on] < NKI_PARTITIONS ? full->n[on] : NKI_PARTITIONS);
         double pieces = kept / (double)labels_count(c->pm, full) / turned;
-        all.tensor +=
-            pieces * (double)nki_array_cycles(l->chip, DTYPE_F32, NKI_LEAST_CYCLES, true);
-        all.engine += pieces * NKI_LEAST_CYCLES;
+        all.tensor += pieces * price_array(l->chip, DTYPE_F32, NKI_LEAST_CYCLES, true);
+        all.either += pieces * NKI_LEAST_CYCLES;
     }
     int64_t run = view_run(l, &c->final, result, &group),
             size = nki_bytes(l->from->bufs.at[c->final.buf].dtype);
@@ -150,8 +149,8 @@ double contract_price(const Contraction *c, int64_t collected)
         }
     }
     bytes = collected > 0 ? (double)(collected * size) : bytes;
-    all.descriptors += kept * (double)size / bytes * (bytes < 512 ? 1 : bytes / 512);
-    return shape_ns(l, &all);
+    all.descriptors += price_descriptors(kept, bytes / (double)size, size);
+    return price_beside(l->chip, &all);
 }
 
 /* The schedule of a way, as nest/systolic.c makes levels: banks as where all waits. */

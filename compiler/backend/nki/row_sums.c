@@ -118,13 +118,11 @@ static void lower_rows(Lower *l, const RowSums *r)
 #define PASSES 4 /* over the elements, without: a difference of two tiles takes two */
 
 /* Do the sums of rows take less time beside a function of each row by itself than by a reduction of all rows, which are then made at once? */
-static bool rows_pay(const Lower *l, int64_t many, int64_t elements)
+static bool rows_pay(int64_t many, int64_t elements)
 {
-    int64_t each = elements / many, other = l->chip->machine.systolic.cycles.instruction;
-    each = each < NKI_LEAST_CYCLES ? NKI_LEAST_CYCLES : each;
-    elements = elements < NKI_LEAST_CYCLES ? NKI_LEAST_CYCLES : elements;
-    return sat_mul(many, each + NKI_LEAST_CYCLES + other) <=
-           PASSES * elements + (PASSES - 1) * other;
+    double each = (double)(elements / many), all = price_least((double)elements);
+    return (double)many * (price_row(each) + NKI_LEAST_CYCLES) <=
+           PASSES * all + (PASSES - 1) * NKI_START_CYCLES;
 }
 
 /* A function over a block, and the sums of its rows beside it: the pass that makes the values adds them up. */
@@ -152,8 +150,8 @@ bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *narrow, const Stmt *fol
             batch.at[batch.n++] = (uint8_t)label;
         }
     }
-    rows &= rows_pay(l, labels_count(batch, &l->now.full),
-                     labels_count(r.shape.keep, &l->now.full));
+    rows &=
+        rows_pay(labels_count(batch, &l->now.full), labels_count(r.shape.keep, &l->now.full));
     if (!rows || !go) {
         return rows;
     }

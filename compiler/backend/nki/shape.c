@@ -3,16 +3,14 @@
  * axis. Each candidate layout is priced by its DMA descriptors and by the cycles of the engines, with the numbers of cost.c: a contiguous
  * run shorter than NKI_SHORT_RUN costs as much as one of that length; an operand whose contiguous label lies on partitions is transposed;
  * one with another order of labels is gathered by an engine (view_gather.c). */
+#include "backend/nki/price.h"
 #include "backend/nki/statement.h"
 #include "backend/nki/view.h"
 
 #define LONG_BYTES 2048 /* of a row that is loaded to be turned */
 #define APART                                                                                  \
     1000 /* times as long takes a box of parts of two groups of partitions, in memory */
-#define LESS_BUSY     0.25 /* what an engine's time counts that waits for another */
-#define ROW           2048 /* elements of an instruction */
-#define BOX_CYCLES    64   /* an instruction waits for others, at least */
-#define SHARED_LABELS 6    /* that may share the partitions */
+#define SHARED_LABELS 6 /* that may share the partitions */
 
 /* One access as a tile of two dimensions. */
 typedef struct Access2D {
@@ -42,35 +40,14 @@ Labels shape_free(const Shape *s)
 
 /* ---- what an access takes ---- */
 
-static const SystolicCycles *cycles_of(const Lower *l)
-{
-    return &l->chip->machine.systolic.cycles;
-}
-
-/* Of the Tensor engine, for sums or copies of f32 rows over partitions. */
-static double matmuls(const Lower *l, double columns)
-{
-    double bank = NKI_PSUM_BANK / (double)dtype_bytes(DTYPE_F32);
-    double count = at_least(columns / bank, 1);
-    return count *
-           (double)nki_array_cycles(l->chip, DTYPE_F32, (int64_t)(columns / count), false);
-}
-
-/* Descriptors of so many elements in rows of `run`. */
-static double descriptors(double elements, double run, int64_t size)
-{
-    return elements / run * at_least(run * (double)size / NKI_SHORT_RUN, 1);
-}
-
 /* What lies the other way: `rows` of it are turned at a time. */
 static void add_turned(const Lower *l, const Place *x, double elements, double partitions,
-                       double rows, ShapeLoad *to)
+                       double rows, EngineLoad *to)
 {
     DType t = l->from->bufs.at[x->buf].dtype;
     rows = rows < NKI_PARTITIONS ? rows : NKI_PARTITIONS;
-    to->tensor += elements / partitions / rows *
-                  (double)nki_array_cycles(l->chip, t, (int64_t)rows, true);
-    to->engine += elements / partitions * at_least(NKI_LEAST_CYCLES / rows, 1);
+    to->tensor += elements / partitions / rows * price_array(l->chip, t, rows, true);
+    to->either += elements / partitions * at_least(NKI_LEAST_CYCLES / rows, 1);
 }
 
 static double filled(const Lower *l, Labels p)
@@ -81,13 +58,14 @@ static double filled(const Lower *l, Labels p)
 
 /* The labels `f` of a block on chip on the free axis, and `p`, all of `partitions` with which it moves, on partitions. */
 static void add_block(const Lower *l, const Place *x, const Access2D *a, const Box *box,
-                      ShapeLoad *to)
+                      EngineLoad *to)
 {
     const Box *full = &l->now.full;
     int32_t lp = x->rank == 0 ? -1 : x->label[l->home[x->buf].pdim];
     if (a->p.n < a->partitions.n) {
-        to->tensor += matmuls(l, (double)labels_count(a->f, full)); /* spread over these */
-        to->engine += (double)labels_count(a->f, full);
+        to->tensor +=
+            price_banks(l->chip, (double)labels_count(a->f, full)); /* spread over these */
+        to->either += (double)labels_count(a->f, full);
     }
     if (lp >= 0 && labels_have(a->f, (uint32_t)lp)) {
         bool groups = box->n[lp] < full->n[lp] && box->n[lp] % NKI_PARTITIONS != 0;
@@ -101,13 +79,13 @@ static void add_block(const Lower *l, const Place *x, const Access2D *a, const B
     }
     (void)view_inner(a->f, full, step, &count);
     if (slab_dims(a->f, full, step) > 1) {
-        to->engine +=
+        to->either +=
             a->elements / filled(l, a->p) * at_least(NKI_LEAST_CYCLES / (double)count, 1);
     }
 }
 
 static void add_tiles(Lower *l, const Place *x, Labels partitions, Labels free, const Box *box,
-                      double elements, bool store, ShapeLoad *to)
+                      double elements, bool store, EngineLoad *to)
 {
     const Box *full = &l->now.full;
     Access2D a = {partitions, labels_varying(x, partitions, full),
@@ -121,8 +99,8 @@ static void add_tiles(Lower *l, const Place *x, Labels partitions, Labels free, 
     double spread = (double)labels_count(partitions, box) / rows; /* read for each partition */
     if (a.p.n == 0 && partitions.n > 0 &&
         !view_spreads(l, x, a.f, box, labels_count(partitions, box))) {
-        to->tensor += matmuls(l, row); /* a row is spread */
-        to->engine += row;
+        to->tensor += price_banks(l->chip, row); /* a row is spread */
+        to->either += row;
         spread = 1;
     }
     bool along = false;
@@ -141,22 +119,22 @@ static void add_tiles(Lower *l, const Place *x, Labels partitions, Labels free, 
         }
         double run = (double)view_run(l, x, with, full), most = (double)(LONG_BYTES / size);
         run = run < 2 ? 2 : run;
-        to->descriptors += descriptors(elements, run < most ? run : most, size);
+        to->descriptors += price_descriptors(elements, run < most ? run : most, size);
         add_turned(l, x, elements, rows, row, to);
         return;
     }
     Slab slab;
     double run = along ? 1 : (double)view_run(l, x, a.f, full);
     if (!store && !along && view_slab(l, x, partitions, a.f, box, &slab)) {
-        to->engine += elements / rows * at_least(NKI_LEAST_CYCLES / (double)slab.copied, 1);
+        to->either += elements / rows * at_least(NKI_LEAST_CYCLES / (double)slab.copied, 1);
         to->descriptors += spread * elements / (double)labels_count(a.f, box) * slab.loads;
         return;
     }
-    to->descriptors += spread * descriptors(elements, run, size);
+    to->descriptors += spread * price_descriptors(elements, run, size);
 }
 
 void shape_add_access(Lower *l, const Place *x, Labels partitions, Labels free, const Box *box,
-                      double elements, double between, bool store, ShapeLoad *to)
+                      double elements, double between, bool store, EngineLoad *to)
 {
     Box full = l->now.full;
     uint32_t unit = view_unit(l, x);
@@ -170,16 +148,6 @@ void shape_add_access(Lower *l, const Place *x, Labels partitions, Labels free, 
     l->now.full = full;
 }
 
-double shape_ns(const Lower *l, const ShapeLoad *x)
-{
-    const NkiChip *chip = l->chip;
-    double t[3] = {x->descriptors * NKI_SHORT_RUN / chip->dma_both_gbps,
-                   (x->vector + x->engine / 2) / chip->vector_ghz, /* the latter is shared */
-                   x->tensor / chip->tensor_ghz};
-    double most = t[0] > t[1] ? t[0] : t[1], sum = t[0] + t[1] + t[2];
-    return (most > t[2] ? most : t[2]) + LESS_BUSY * sum;
-}
-
 /* ---- what the statement takes ---- */
 
 Box shape_box(const Lower *l, const Shape *s)
@@ -189,7 +157,7 @@ Box shape_box(const Lower *l, const Shape *s)
     Box box = l->now.full;
     box_steps(s->p, &l->now.full, NKI_PARTITIONS, step);
     (void)box_next(s->p, &l->now.full, step, &box, true);
-    box_steps(f, &l->now.full, ROW, step);
+    box_steps(f, &l->now.full, NKI_ROW, step);
     (void)box_next(f, &l->now.full, step, &box, true);
     return box;
 }
@@ -210,7 +178,7 @@ static double between(const Lower *l, const Place *x, const Shape *s, uint32_t u
     return count;
 }
 
-static void add_access(Lower *l, const Place *x, const Shape *s, bool store, ShapeLoad *to)
+static void add_access(Lower *l, const Place *x, const Shape *s, bool store, EngineLoad *to)
 {
     Box box = shape_box(l, s), full = l->now.full;
     Labels f = shape_free(s), p = s->p;
@@ -229,20 +197,20 @@ static double boxes_of(const Lower *l, Labels p)
 }
 
 static void add_operations(const Lower *l, const Shape *s, const Loads *loads, double elements,
-                           ShapeLoad *to)
+                           EngineLoad *to)
 {
     Labels f = shape_free(s);
     for (uint32_t i = 0; i < loads->n; i++) {
         bool whole = i > 0 && labels_varying(&loads->at[i], f, &l->now.full).n > 0;
         double takes = i == 0 ? loads->n == 1 : 2;
-        *(whole ? &to->vector : &to->engine) += takes * elements;
+        *(whole ? &to->vector : &to->either) += takes * elements;
     }
 }
 
 static double price(Lower *l, const Place *dst, const Loads *loads, const Shape *s, bool plain)
 {
     const Box *full = &l->now.full;
-    ShapeLoad all = {0};
+    EngineLoad all = {0};
     for (uint32_t i = 0; i < loads->n; i++) {
         add_access(l, &loads->at[i], s, false, &all);
     }
@@ -255,18 +223,17 @@ static double price(Lower *l, const Place *dst, const Loads *loads, const Shape 
     double boxes = boxes_of(l, s->p), keep = (double)labels_count(s->keep, full);
     double terms = (double)labels_count(s->fold, full), free = keep * terms;
     if (!plain) {
-        double elements = boxes * (at_least(free, NKI_LEAST_CYCLES) + BOX_CYCLES);
+        double elements = boxes * price_row(free);
         add_operations(l, s, loads, elements, &all);
-        all.engine += loads->n == 0 && l->home[dst->buf].on_chip ? elements : 0;
+        all.either += loads->n == 0 && l->home[dst->buf].on_chip ? elements : 0;
     }
     if (terms > 1) {
-        all.vector +=
-            boxes * (at_least(free, NKI_LEAST_CYCLES) + (double)cycles_of(l)->instruction);
+        all.vector += boxes * price_row(free);
     }
     if (s->fold_p) {
-        all.tensor += boxes * matmuls(l, keep);
+        all.tensor += boxes * price_banks(l->chip, keep);
     }
-    return shape_ns(l, &all);
+    return price_beside(l->chip, &all);
 }
 
 /* ---- the ways ---- */

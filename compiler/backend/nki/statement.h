@@ -4,6 +4,7 @@
 #define BACKEND_NKI_STATEMENT_H
 
 #include "backend/nki/lower.h"
+#include "backend/nki/price.h"
 
 typedef struct Shape {
     Labels p, keep, fold;
@@ -16,17 +17,11 @@ typedef struct Shape {
 Shape statement_shape(Lower *l, const Place *dst, const Expr *value, uint32_t n);
 /* The same, and how long it takes: an estimate. */
 Shape statement_shape_ns(Lower *l, const Place *dst, const Expr *value, uint32_t n, double *ns);
-/* What accesses take: descriptors as long as those of 512 bytes; cycles of the Vector engine, of that or the Scalar engine, and of the one
- * for matmuls. */
-typedef struct ShapeLoad {
-    double descriptors, vector, engine, tensor;
-} ShapeLoad;
 /* Adds all tiles of an access with these labels on partitions and on the free axis; `box` is one tile. `between`: elements of a partition
  * that are used between two positions of the contiguous label (0: none). Where SBUF does not hold long rows of so many, rows are priced as
  * loaded again at each position. */
 void shape_add_access(Lower *l, const Place *x, Labels partitions, Labels free, const Box *box,
-                      double elements, double between, bool store, ShapeLoad *to);
-double shape_ns(const Lower *l, const ShapeLoad *x);
+                      double elements, double between, bool store, EngineLoad *to);
 /* What instructions take at a time. */
 Box shape_box(const Lower *l, const Shape *s);
 /* The labels of the free axis, in their order. */

@@ -6,6 +6,7 @@
  * a DMA leaves in SBUF, is copied there by the Scalar engine where that has less to do. And it takes two for x * c + y in one pass
  * (scalar_tensor_tensor); where the Scalar engine has less to do, that multiplies. */
 #include "backend/nki/lower.h"
+#include "backend/nki/price.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
  *     x[c, e, b] as [b | c, e]:   slab[b | c, e, ...] by DMA, rows of e;   for c: tile[b | c, :] = slab[b | c, : at its step]
  *
  * Where a row is very short but long with the partition labels in it, the view is loaded that way and transposed. */
+#include "backend/nki/price.h"
 #include "backend/nki/view.h"
 
 #define SPREAD_MOST   8192 /* bytes of a row that a DMA spreads */
@@ -136,9 +137,8 @@ bool view_gathered(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
         return false;
     }
     bool copies = slab_dims(s.free, box, s.step) > 1;
-    double cycles = (double)labels_count(s.free, box) / (double)s.copied *
-                    (double)((s.copied < NKI_LEAST_CYCLES ? NKI_LEAST_CYCLES : s.copied) +
-                             l->chip->machine.systolic.cycles.instruction);
+    double cycles =
+        (double)labels_count(s.free, box) / (double)s.copied * price_row((double)s.copied);
     double saved = (s.direct - s.loads) * (double)labels_count(p, box) * descriptor_cycles(l);
     if ((copies && cycles >= COPIES * saved) || !slab_view(l, &s, &from)) {
         return false;
