@@ -6,105 +6,32 @@ it, contractions are compiled for Trainium too, and run there by `tdsl.nki`.
 """
 import collections
 import dataclasses
-import functools
-import os
-import tempfile
 
 from . import _decompose, _equation, _sharded
-from ._arrays import as_array, name_of, to_dtype
-from ._device import DeviceTensor, present
+from ._arrays import name_of, to_dtype
+from ._device import DeviceTensor
 from ._einsum import einsum as _einsum
-from ._errors import ArgumentError, DtypeError, Error, ShapeError
+from ._errors import ArgumentError, DtypeError, ShapeError
 from ._locks import Lock
-from ._nki_dispatch import DeviceError
 from ._path import path as _path
 from ._sharded import ShardedTensor
+from ._trnsci import BACKENDS, Library, UnsupportedError, array_of, back, from_xla, kind_of, to_xla  # noqa: F401
 
 __all__ = ["HAS_NKI", "ContractionPlan", "ShardedTensor", "ao_to_mo_transform", "clear_plan_cache", "cp_decompose", "cp_reconstruct", "einsum", "estimate_flops",
            "from_xla", "gather", "get_backend", "mp2_energy", "multi_einsum", "plan_cache_info", "plan_contraction", "scatter", "set_backend", "shard_boundaries",
            "to_xla", "tt_decompose", "tt_reconstruct", "tucker_decompose", "tucker_reconstruct"]
 
-_BACKENDS = {"auto": "auto", "pytorch": "c", "c": "c", "nki": "nki"}
 _TYPES = {"bf16": "bf16", "bfloat16": "bf16", "fp16": "f16", "float16": "f16", "f16": "f16", "f32": "f32", "fp32": "f32", "float32": "f32",
           "f64": "f64", "fp64": "f64", "float64": "f64"}
-_NKI_TYPES = "f32", "f16", "bf16"
 _MOST_PLANS = 4096
-_state = {"backend": os.environ.get("TRNTENSOR_FORCE_BACKEND", "auto"), "present": None}
 _plans = collections.OrderedDict()
 _programs = {}
 _lock = Lock()
-if _state["backend"] not in _BACKENDS:
-    raise ArgumentError(f"TRNTENSOR_FORCE_BACKEND is {_state['backend']!r}, not one of {', '.join(_BACKENDS)}")
-
-
-def _has_nki():
-    if _state["present"] is None:
-        _state["present"] = present()
-    return _state["present"]
-
-
-def __getattr__(name):
-    if name == "HAS_NKI":
-        return _has_nki()
-    raise AttributeError(f"module 'tdsl.trntensor' has no attribute {name!r}")
-
-
-def _simulated():
-    return os.environ.get("TRNTENSOR_USE_SIMULATOR", "") in ("1", "true", "yes", "on")
-
-
-def _required():
-    return os.environ.get("TRNTENSOR_REQUIRE_NKI", "") in ("1", "true", "yes", "on")
-
-
-def set_backend(backend):
-    """"auto", "pytorch" (compiled C; also "c"), or "nki", which raises RuntimeError where there is neither a device nor TRNTENSOR_USE_SIMULATOR=1."""
-    if backend not in _BACKENDS:
-        raise ArgumentError(f"set_backend: {backend!r} is not one of {', '.join(_BACKENDS)}", "backend")
-    if backend == "nki" and not _simulated() and not _has_nki():
-        raise DeviceError("set_backend: there is no Neuron device here; TRNTENSOR_USE_SIMULATOR=1 takes the emulator")
-    _state["backend"] = backend
-
-
-def get_backend():
-    """What set_backend was given last, or TRNTENSOR_FORCE_BACKEND."""
-    return _state["backend"]
+_library = Library("trntensor")
+set_backend, get_backend, __getattr__ = _library.set_backend, _library.get_backend, _library.attribute
 
 
 # Tensors
-
-def _kind(tensors):
-    """"torch" where one of them is torch's, else None."""
-    for x in tensors:
-        if isinstance(x, ShardedTensor):
-            x = x.chunks[0]
-        if (x.kind if isinstance(x, DeviceTensor) else type(x).__module__.partition(".")[0]) == "torch":
-            return "torch"
-    return None
-
-
-def _array(x, k):
-    """An ndarray of a tensor, copied where it is not in C order: bf16 as ml_dtypes has it. Derivatives would be lost."""
-    import numpy as np
-    if isinstance(x, DeviceTensor):
-        return x.numpy()
-    if isinstance(x, ShardedTensor):
-        raise DtypeError(f"tensor {k!r} is in chunks, which einsum takes; `gather` puts it together", k)
-    if type(x).__module__.partition(".")[0] == "torch":
-        from .torch import has_derivative, to_numpy
-        if has_derivative(x):
-            raise DtypeError(f"tensor {k!r} is followed for derivatives, which are not computed here: call it in torch.no_grad(), .detach() it, or use tdsl.torch.einsum", k)
-        return to_numpy(x.contiguous())
-    return np.asarray(as_array(x, k), order="C")
-
-
-def _back(array, kind):
-    import numpy as np
-    if kind == "torch":
-        from .torch import from_numpy
-        return from_numpy(np.asarray(array))
-    return array
-
 
 def _dtype(dtype):
     if dtype is None:
@@ -116,18 +43,6 @@ def _dtype(dtype):
     if type(dtype).__module__.partition(".")[0] == "torch":
         return _dtype(str(dtype).rpartition(".")[2])
     return to_dtype(dtype)
-
-
-def to_xla(tensor):
-    """The tensor in device memory; what is there already is returned as it is. RuntimeError without a device."""
-    if isinstance(tensor, DeviceTensor):
-        return tensor
-    return DeviceTensor(_array(tensor, 0), _kind([tensor]))
-
-
-def from_xla(tensor):
-    """The tensor in the host's memory, of the kind that to_xla was given; others are returned as they are."""
-    return _back(tensor.numpy(), tensor.kind) if isinstance(tensor, DeviceTensor) else tensor
 
 
 # Chunks
@@ -151,7 +66,7 @@ def gather(sharded):
     """The whole of chunks, as a new tensor of their kind; other tensors are returned as they are."""
     if not isinstance(sharded, ShardedTensor):
         return sharded
-    return _back(_sharded.gathered(_of_chunks(sharded, lambda chunk: _array(chunk, 0))), _kind([sharded]))
+    return back(_sharded.gathered(_of_chunks(sharded, lambda chunk: array_of(chunk, 0))), kind_of([sharded]))
 
 
 def _of_chunks(x, function):
@@ -195,39 +110,9 @@ def _check_precision(precision):
         raise ArgumentError(f"einsum: precision {precision!r} is not \"fast\" or \"kahan\"", "precision")
 
 
-class UnsupportedError(Error, NotImplementedError):
-    """What trntensor has, and this package has not."""
-
-
-def _threshold(resident):
-    """In multiply-adds, as trntensor counts them."""
-    for name in ("TRNTENSOR_MIN_NKI_FLOPS_PINNED",) * resident + ("TRNTENSOR_MIN_NKI_FLOPS",):
-        if name in os.environ:
-            try:
-                return float(os.environ[name])
-            except ValueError:
-                raise ArgumentError(f"{name}: {os.environ[name]!r} is no number of multiply-adds, such as 2e9") from None
-    return 1e9 if resident else 2e9
-
-
-@functools.lru_cache(maxsize=None)
-def _files():
-    return tempfile.TemporaryDirectory(prefix="tdsl-nki-")
-
-
-def _folder():
-    return _files().name
-
-
 def _choose(multiply_adds, type_name, resident, precision):
-    backend = _BACKENDS[_state["backend"]]
-    if backend == "c" or precision != "fast" or type_name not in _NKI_TYPES:
-        if _required() or backend == "nki":
-            raise DeviceError(f"this contraction ({type_name}, precision {precision!r}, backend {_state['backend']!r}) has no NKI form, and one is required")
-        return "c"
-    if backend == "nki" or _required():
-        return "nki"
-    return "nki" if (_simulated() or _has_nki()) and multiply_adds() >= _threshold(resident) else "c"
+    no_form = f"{type_name}, precision {precision!r}" if precision != "fast" else None
+    return _library.choose("this contraction", multiply_adds, type_name, resident, no_form)
 
 
 def _terms(subscripts):
@@ -311,28 +196,13 @@ def plan_cache_info():
 
 # Contractions
 
-def _on_device(key, make, name, arrays, **dims):
-    """A kernel for the device, compiled for these extents, and run by tdsl.nki; "auto" may fall back to C, with its warning."""
-    from . import nki
-    key = (*key, _state["backend"], _required(), _simulated())
-    with _lock:
-        program = _programs.get(key)
-        if program is None:
-            folder = os.path.join(_folder(), str(len(_programs)))
-            made = make()
-            nki.compile(made, folder, **dims)
-            backend = "emulator" if _simulated() else "nki" if _state["backend"] == "nki" else "auto"
-            program = _programs[key] = nki.load(folder, program=made, backend=backend, require_nki=_required(), min_nki_flops=0)
-    return program[name](*arrays)
-
-
 def _contract(subscripts, arrays, backend):
     if backend == "c":
         return _einsum(subscripts, *arrays)
     from ._program import Program
     shapes, kind = tuple(a.shape for a in arrays), name_of(arrays[0].dtype)
     make = lambda: Program([*_equation.arguments(subscripts, shapes), f"--dtype={kind}"])
-    return _on_device((subscripts, shapes, kind), make, "einsum", arrays)
+    return _library.on_device((subscripts, shapes, kind), make, "einsum", arrays)
 
 
 def einsum(subscripts, *operands, alpha=1, beta=0, out=None, dtype=None, precision="fast"):
@@ -345,9 +215,9 @@ def einsum(subscripts, *operands, alpha=1, beta=0, out=None, dtype=None, precisi
     """
     import numpy as np
     _check_precision(precision)
-    kind = _kind(operands)
+    kind = kind_of(operands)
     wanted = _dtype(dtype)
-    arrays = [_of_chunks(x, lambda part, k=k: _array(part, k)) for k, x in enumerate(operands)]
+    arrays = [_of_chunks(x, lambda part, k=k: array_of(part, k)) for k, x in enumerate(operands)]
     if wanted is not None:
         arrays = [_of_chunks(a, lambda part: part.astype(wanted, copy=False)) for a in arrays]
     if not arrays:
@@ -362,7 +232,7 @@ def einsum(subscripts, *operands, alpha=1, beta=0, out=None, dtype=None, precisi
         type_name = "f64"
     converted = [_of_chunks(a, lambda part: part.astype(compute_type, copy=False)) for a in arrays]
     if any(isinstance(a, ShardedTensor) for a in arrays):
-        if _required() or _BACKENDS[_state["backend"]] == "nki":
+        if _library.required() or BACKENDS[_library.backend] == "nki":
             raise UnsupportedError("einsum: chunks are contracted by ranks of the host, and the backend \"nki\" is required")
         result = _sharded.einsum(subscripts, converted)
     else:
@@ -371,7 +241,7 @@ def einsum(subscripts, *operands, alpha=1, beta=0, out=None, dtype=None, precisi
     work = np.float32 if name_of(result_type) in ("bf16", "f16") and precision != "kahan" else result.dtype
     accumulated = None
     if out is not None and beta != 0:
-        accumulated = _of_chunks(out, lambda part: _array(part, "out"))
+        accumulated = _of_chunks(out, lambda part: array_of(part, "out"))
         if tuple(accumulated.shape) != tuple(result.shape):
             raise ShapeError(f"einsum: out has shape {tuple(accumulated.shape)}, the result {tuple(result.shape)}", "out")
 
@@ -383,11 +253,11 @@ def einsum(subscripts, *operands, alpha=1, beta=0, out=None, dtype=None, precisi
         return np.asarray(part).astype(result_type, copy=False)
     if isinstance(result, ShardedTensor):
         chunks = zip(result.chunks, _sharded.parts_like(accumulated, result))
-        return ShardedTensor([_back(finished(part, added), kind) for part, added in chunks], result.partition_dim)
+        return ShardedTensor([back(finished(part, added), kind) for part, added in chunks], result.partition_dim)
     result = finished(result, None if accumulated is None else _sharded.gathered(accumulated))
     if resident and all(resident):
         return DeviceTensor(result, kind)
-    return _back(result, kind)
+    return back(result, kind)
 
 
 def multi_einsum(*contractions, precision="fast"):
@@ -420,7 +290,7 @@ def _mp2_program(kind, result):
 
 def _primitive(name, tensors, multiply_adds, dims):
     import numpy as np
-    arrays = [_array(x, k) for k, x in enumerate(tensors)]
+    arrays = [array_of(x, k) for k, x in enumerate(tensors)]
     dtype = np.result_type(*(a.dtype for a in arrays))
     if dtype not in (np.float32, np.float64):
         raise DtypeError(f"{name}: {dtype}, not f32 or f64")
@@ -429,11 +299,11 @@ def _primitive(name, tensors, multiply_adds, dims):
     if _choose(lambda: multiply_adds, name_of(dtype), any(resident), "fast") == "nki":
         text = _MP2.replace("TYPE", "f32").replace("RESULT", "f32")
         from ._program import compile as compile_program
-        result = _on_device((name, tuple(dims.items())), lambda: compile_program(text, **dims), name, arrays)
+        result = _library.on_device((name, tuple(dims.items())), lambda: compile_program(text, **dims), name, arrays)
     else:
         result = _mp2_program(name_of(dtype), "f64")[name](*arrays)
     result = np.asarray(result).astype(dtype, copy=False)
-    return DeviceTensor(result, _kind(tensors)) if all(resident) else _back(result, _kind(tensors))
+    return DeviceTensor(result, kind_of(tensors)) if all(resident) else back(result, kind_of(tensors))
 
 
 def _shape(name, x, wanted, argument):
@@ -467,7 +337,7 @@ def ao_to_mo_transform(eri, C_occ, C_vir):
 
 def _floating(tensor, name):
     import numpy as np
-    a = _array(tensor, 0)
+    a = array_of(tensor, 0)
     if a.dtype not in (np.float32, np.float64):
         raise DtypeError(f"{name}: {a.dtype}, not f32 or f64", "tensor")
     return np.ascontiguousarray(a)
@@ -485,37 +355,37 @@ def _random(kind):
 def cp_decompose(tensor, rank, max_iter=100, tol=1e-6, nonneg=False, factors=None):
     """(factors, weights) with tensor = sum over r of weights[r] times the outer product of the r-th columns, by alternating least squares; with `nonneg`
     by multiplicative updates. Ends when the relative error is below tol. factors: what to start from; default normal random numbers."""
-    kind = _kind([tensor])
-    given = None if factors is None else [_array(f, k) for k, f in enumerate(factors)]
+    kind = kind_of([tensor])
+    given = None if factors is None else [array_of(f, k) for k, f in enumerate(factors)]
     found, weights = _decompose.cp(_floating(tensor, "cp_decompose"), int(rank), max_iter, tol, nonneg, given, _random(kind))
-    return [_back(f, kind) for f in found], _back(weights, kind)
+    return [back(f, kind) for f in found], back(weights, kind)
 
 
 def cp_reconstruct(factors, weights=None):
     """The tensor of CP factors and weights, or of the pair of both that cp_decompose returns."""
     if weights is None:
         factors, weights = factors
-    return _back(_decompose.cp_tensor([_array(f, k) for k, f in enumerate(factors)], _array(weights, 0)), _kind(factors))
+    return back(_decompose.cp_tensor([array_of(f, k) for k, f in enumerate(factors)], array_of(weights, 0)), kind_of(factors))
 
 
 def tucker_decompose(tensor, ranks):
     """(core, factors), with orthonormal factors [extent, rank] of each dimension, by singular vectors (HOSVD)."""
-    kind = _kind([tensor])
+    kind = kind_of([tensor])
     core, factors = _decompose.tucker(_floating(tensor, "tucker_decompose"), tuple(ranks))
-    return _back(core, kind), [_back(f, kind) for f in factors]
+    return back(core, kind), [back(f, kind) for f in factors]
 
 
 def tucker_reconstruct(core, factors):
     """The tensor of a Tucker core and factors."""
-    return _back(_decompose.tucker_tensor(_array(core, 0), [_array(f, k) for k, f in enumerate(factors)]), _kind([core]))
+    return back(_decompose.tucker_tensor(array_of(core, 0), [array_of(f, k) for k, f in enumerate(factors)]), kind_of([core]))
 
 
 def tt_decompose(tensor, max_rank):
     """Cores [left rank, extent, right rank], ranks at most max_rank (TT-SVD)."""
-    kind = _kind([tensor])
-    return [_back(c, kind) for c in _decompose.tensor_train(_floating(tensor, "tt_decompose"), int(max_rank))]
+    kind = kind_of([tensor])
+    return [back(c, kind) for c in _decompose.tensor_train(_floating(tensor, "tt_decompose"), int(max_rank))]
 
 
 def tt_reconstruct(cores):
     """The tensor of a train."""
-    return _back(_decompose.tensor_of_train([_array(c, k) for k, c in enumerate(cores)]), _kind(cores))
+    return back(_decompose.tensor_of_train([array_of(c, k) for k, c in enumerate(cores)]), kind_of(cores))
