@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The python blocks of docs/python.md, docs/trntensor.md, docs/trnblas.md and docs/distributed.md, one after the other in one namespace for each page, and that of README. Those whose info string
+"""The python blocks of docs/python.md, docs/trntensor.md, docs/trnblas.md, docs/trnsolver.md and docs/distributed.md, one after the other in one namespace for each page, and that of README. Those whose info string
 ends in "needs PACKAGE" run where that is installed."""
 import importlib.util
 import os
@@ -34,6 +34,9 @@ class Docs(unittest.TestCase):
 
     def test_trnblas_md(self):
         self.run_blocks("docs/trnblas.md", 2)
+
+    def test_trnsolver_md(self):
+        self.run_blocks("docs/trnsolver.md", 2)
 
     def test_distributed_md(self):
         self.run_blocks("docs/distributed.md", 1)
