@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The python blocks of docs/python.md, docs/trntensor.md, docs/trnblas.md, docs/trnsolver.md, docs/trnfft.md and
-docs/distributed.md, one after the other in one namespace for each page, and that of README. Those whose info string
+"""The python blocks of docs/python.md, docs/trntensor.md, docs/trnblas.md, docs/trnsolver.md, docs/trnfft.md,
+docs/trnsparse.md and docs/distributed.md, one after the other in one namespace for each page, and that of README. Those whose info string
 ends in "needs PACKAGE" run where that is installed."""
 import importlib.util
 import os
@@ -41,6 +41,11 @@ class Docs(unittest.TestCase):
 
     def test_trnfft_md(self):
         self.run_blocks("docs/trnfft.md", 2)
+
+    def test_trnsparse_md(self):
+        self.run_blocks("docs/trnsparse.md", 3)
+        with self.assertRaisesRegex(ImportError, "docs/trnsparse.md"):
+            import tdsl.trnsparse  # noqa: F401
 
     def test_distributed_md(self):
         self.run_blocks("docs/distributed.md", 1)
