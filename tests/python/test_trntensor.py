@@ -52,6 +52,25 @@ class Names(unittest.TestCase):
             getattr(trntensor, name)
 
 
+    def test_modules(self):
+        import tdsl.trntensor.nki.dispatch as dispatch
+        from tdsl.trntensor.decompose import cp_decompose
+        from tdsl.trntensor.einsum import einsum
+        from tdsl.trntensor.nki import HAS_NKI, get_backend, set_backend
+        from tdsl.trntensor.plan import ContractionPlan, plan_contraction
+        from tdsl.trntensor.quantum import ao_to_mo_transform, mp2_energy
+        for made in (cp_decompose, einsum, ContractionPlan, plan_contraction, ao_to_mo_transform, mp2_energy):
+            self.assertIs(made, getattr(trntensor, made.__name__))
+        self.assertEqual((trntensor.__version__, HAS_NKI, dispatch.HAS_NKI), ("0.4.0", trntensor.HAS_NKI, trntensor.HAS_NKI))
+        self.assertEqual((dispatch._MIN_NKI_FLOPS, dispatch._MIN_NKI_FLOPS_PINNED, dispatch._REQUIRE_NKI), (2e9, 1e9, False))
+        set_backend("pytorch")
+        self.assertEqual((trntensor.get_backend(), get_backend(), dispatch.get_backend()), ("pytorch",) * 3)
+        set_backend("auto")
+        a, b = normal(3, 4, 5), normal(3, 5, 2)
+        np.testing.assert_allclose(dispatch.nki_batched_matmul(a, b), a @ b, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(dispatch.nki_matmul(a[0], b[0]), a[0] @ b[0], rtol=1e-4, atol=1e-5)
+
+
 class Einsum(unittest.TestCase):
     def setUp(self):
         np.random.seed(1)
@@ -99,6 +118,17 @@ class Einsum(unittest.TestCase):
         for named, error in (({"dtype": "foo"}, ValueError), ({"precision": "super"}, ValueError), ({"precision": "dd"}, NotImplementedError)):
             with self.subTest(named), self.assertRaises(error):
                 trntensor.einsum("ij,jk->ik", a, b, **named)
+        for message, call in (("2 operand terms, and there are 1", lambda: trntensor.einsum("ij,jk->ik", a)), ("operand 1 has shape", lambda: trntensor.einsum("ij,jkl->il", a, b)),
+                              ("index 'j' is 3 in operand 0 and 5 in operand 1", lambda: trntensor.plan_contraction("ij,kj->ik", a, b)),
+                              ("invalid characters: '1'", lambda: trntensor.einsum("i1,1k->ik", a, b)), ("unknown dtype", lambda: trntensor.einsum("ij->ji", a, dtype="foo")),
+                              ("precision must be", lambda: trntensor.plan_contraction("ij->ji", a, precision="x")), ("B must be 3D", lambda: trntensor.mp2_energy(a, a, a)),
+                              ("first two dims must match", lambda: trntensor.ao_to_mo_transform(normal(6, 7, 8), normal(6, 2), normal(6, 3))),
+                              ("warm-start", lambda: trntensor.cp_decompose(a, 2, factors=[normal(4, 3), normal(3, 3)]))):
+            with self.subTest(message), self.assertRaisesRegex(ValueError, message):
+                call()
+        for precision in ("dd", "sr"):
+            with self.assertRaisesRegex(NotImplementedError, "kahan"):
+                trntensor.einsum("ij,jk->ik", a, b, precision=precision)
         B, E, C = normal(3, 4, 5), normal(6, 6, 8), normal
         for call in (lambda: trntensor.mp2_energy(normal(3, 4), normal(3), normal(4)), lambda: trntensor.mp2_energy(B, normal(2), normal(4)),
                      lambda: trntensor.mp2_energy(B, normal(3), normal(5)), lambda: trntensor.ao_to_mo_transform(normal(6, 7, 8), C(6, 2), C(6, 3)),
@@ -210,14 +240,21 @@ class Plans(unittest.TestCase):
         trntensor.plan_contraction("ij,jk->ik", normal(2, 3), normal(3, 4))
         trntensor.plan_contraction("ij,jk->ik", normal(2, 3), normal(3, 4))
         self.assertEqual(trntensor.plan_cache_info(), {"size": 1})
+        a, b = normal(2, 3), normal(3, 4)
+        plan = trntensor.plan_contraction("ij,jk->ik", a, b)
+        self.assertIs(plan, trntensor.plan_contraction("ij,jk->ik", b[:2, :3] * 0, b))
+        other = trntensor.plan_contraction("ij,jk->ik", a, b, precision="kahan")
+        self.assertEqual((plan.precision, other.precision), ("fast", "kahan"))
+        self.assertEqual(trntensor.plan_cache_info(), {"size": 2})
 
     def test_backends(self):
         try:
             for backend in ("pytorch", "c", "auto"):
                 trntensor.set_backend(backend)
                 self.assertEqual(trntensor.get_backend(), backend)
-            with self.assertRaises(ValueError):
-                trntensor.set_backend("gpu")
+            for error in (ValueError, AssertionError):
+                with self.assertRaises(error):
+                    trntensor.set_backend("gpu")
             if not trntensor.HAS_NKI:
                 for call in (lambda: trntensor.set_backend("nki"), lambda: trntensor.to_xla(normal(2))):
                     with self.assertRaises(RuntimeError):

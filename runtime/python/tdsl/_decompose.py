@@ -4,7 +4,7 @@ import functools
 
 from ._einsum import einsum
 from ._errors import ShapeError
-from ._program import compile as compile_program
+from ._trnsci import program_of
 
 _LETTERS = "abcdefghijklmnopqrstuvw"
 
@@ -37,7 +37,7 @@ def _cp_text(order, kind):
 @functools.lru_cache(maxsize=64)
 def cp_program(order, kind):
     """The kernels for tensors of an order and a type, all extents open."""
-    return compile_program(_cp_text(order, kind))
+    return program_of(_cp_text(order, kind))
 
 
 def _scaled(factor):

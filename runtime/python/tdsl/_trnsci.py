@@ -24,6 +24,10 @@ class UnsupportedError(Error, NotImplementedError):
     """What a library of trnsci has, and this package has not."""
 
 
+class BackendError(ArgumentError, AssertionError):
+    """A backend that there is not: the libraries raise AssertionError."""
+
+
 @functools.lru_cache(maxsize=None)
 def _files():
     return tempfile.TemporaryDirectory(prefix="tdsl-nki-")
@@ -70,9 +74,9 @@ class Library:
     def set_backend(self, backend):
         """"auto", "pytorch" (compiled C; also "c"), or "nki", which raises RuntimeError where there is neither a device nor NAME_USE_SIMULATOR=1."""
         if backend not in BACKENDS:
-            raise ArgumentError(f"set_backend: {backend!r} is not one of {', '.join(BACKENDS)}", "backend")
+            raise BackendError(f"set_backend: {backend!r} is not one of {', '.join(BACKENDS)}", "backend")
         if backend == "nki" and not self.simulated() and not has_nki():
-            raise DeviceError(f"set_backend: there is no Neuron device here; {self._prefix}USE_SIMULATOR=1 takes the emulator")
+            raise DeviceError(f"set_backend: there is no Neuron device here, with or without neuronxcc; {self._prefix}USE_SIMULATOR=1 takes the emulator")
         self.backend = backend
 
     def get_backend(self):
@@ -153,7 +157,10 @@ def to_xla(tensor):
     """The tensor in device memory; what is there already is returned as it is. RuntimeError without a device."""
     if isinstance(tensor, DeviceTensor):
         return tensor
-    return DeviceTensor(array_of(tensor, 0), kind_of([tensor]))
+    try:
+        return DeviceTensor(array_of(tensor, 0), kind_of([tensor]))
+    except DeviceError as error:
+        raise DeviceError(f"to_xla: the NKI runtime cannot be used here: {error}") from None
 
 
 def from_xla(tensor):

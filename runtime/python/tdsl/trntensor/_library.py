@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of trntensor's functions."""
+from .._trnsci import Library
+
+library = Library("trntensor")
