@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the einsum tests of other packages with this one in their place, and this one's tests against those packages. Not in the gate.
+"""Runs the tests of other packages with this one in their place, and this one's tests against those packages. Not in the gate.
 
     python3 tests/python/others.py [numpy] [opt_einsum] [hooks]      # OTHERS_VERBOSE=1 shows each difference
+    python3 tests/python/others.py trntensor=CHECKOUT                # also trnblas, trnfft, trnsolver, trnsparse, cotengra, quimb, einops
 
-Each needs its package installed, and pytest. Printed are versions, and how many tests passed and differed; a difference that is not in the
-table below, or one there that is gone, is a failure (docs/python.md says the same to users).
+Each needs its package installed, and pytest; those whose tests are in no package need a checkout, and are skipped without. Printed are versions, and how
+many tests passed and differed; a difference that is not in the table below, or one there that is gone, is a failure (docs/python.md says the same to users).
+The libraries of trnsci are not imported: their names stand for tdsl's modules, once in C and once in the emulator, and tests of what is inside of them
+are skipped.
 """
 import collections
 import glob
+import importlib
 import importlib.metadata
 import os
+import pkgutil
 import subprocess
 import sys
+import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, "..", "..", "runtime", "python")
@@ -59,12 +65,93 @@ DIFFERENT = {
         "test_type_errors": "casting= is not looked at where nothing is converted",
         "test_bad_path_option": "CompileError, a ValueError, not KeyError, for a search that there is not",
     },
+    "trntensor": {
+        "TestPlan::test_complex_falls_to_torch": "the strategy is called \"einsum\"",
+        "TestPlanStrategy::test_backend_reports_nki_or_pytorch": "the backend is called \"c\"",
+    },
+    "trntensor emulated": {
+        "TestAoToMoTransformKTiling::test_oversize_raises": "no limit of extents",
+        "TestXlaResidency::": "the emulator has no device memory",
+    },
+    "trnblas": {},
+    "trnblas emulated": {
+        "TestAutotuner::": "no autotuner: kernels are compiled for their extents",
+        "test_nki_dispatches_without_fallback": "looks for a warning inside of the other package",
+        "TestTrsmDispatch::": "trsm has no form for the device, and says so",
+    },
+    "trnfft": {
+        "TestGradients::": "no derivatives",
+        "TestBF16Precision::": "no precision \"bf16\": the device multiplies f32",
+    },
+    "trnfft emulated": {
+        "TestNKIGradients::": "no derivatives",
+        "TestNKIFFT::test_kahan_": "\"kahan\" computes in f64, which the device has not",
+        "TestKahanCharacterization::": "\"kahan\" computes in f64, which the device has not",
+        "TestOzakiHQCharacterization::": "no precision \"ozaki_hq\": the device multiplies f32",
+    },
+    "trnsolver": {},
+    "trnsolver emulated": {},
 }
+
+
+LIBRARIES = "trntensor", "trnblas", "trnfft", "trnsolver", "trnsparse"
+CHECKOUTS = *LIBRARIES, "cotengra", "quimb", "einops"
+# What their tests import from inside of them: modules, and names in modules that are here.
+INSIDE = {
+    "trntensor": (["nki._kernels"], {"plan": ["_greedy_path_search", "_parse_subscripts", "_validate_subscripts"], "quantum": ["_cpu_mp2_energy"],
+                                     "nki.dispatch": ["_nki_mp2_energy", "_nki_ao_to_mo_transform"]}),
+    "trnblas": (["nki", "nki.dispatch", "level3"], {}),
+    "trnfft": (["fft_core", "stockham", "nki", "nki.multicore", "nki.dispatch", "nki.butterfly", "nki.stockham", "nki.autograd", "nn"], {}),
+    "trnsolver": (["nki", "nki.dispatch", "eigen", "factor"], {}),
+}
+
+
+class Inside(types.ModuleType):
+    """A module that is not here: tests that use something of it are skipped."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name == "HAS_NKI":
+            return False
+        return skipped(f"{self.__name__}.{name}")
+
+
+def skipped(name):
+    """A function in the place of one that is inside of another package."""
+    import pytest
+
+    def call(*_, **__):
+        pytest.skip(f"{name} is inside of the other package")
+    return call
+
+
+def stand_in(library):
+    """tdsl's module by the name of a library of trnsci, with all its modules."""
+    whole = importlib.import_module(f"tdsl.{library}")
+    sys.modules[library] = whole
+    for found in pkgutil.walk_packages(getattr(whole, "__path__", []), whole.__name__ + "."):
+        sys.modules[found.name[len("tdsl."):]] = importlib.import_module(found.name)
+    modules, names = INSIDE.get(library, ([], {}))
+    for name in modules:
+        made = sys.modules[f"{library}.{name}"] = Inside(f"{library}.{name}")
+        above, _, last = f"{library}.{name}".rpartition(".")
+        setattr(sys.modules[above], last, made)
+    for module, inside in names.items():
+        for name in inside:
+            setattr(sys.modules[f"{library}.{module}"], name, skipped(f"{library}.{module}.{name}"))
 
 
 def replace(what):
     """Puts our functions where the tests look for theirs."""
     import tdsl
+    library = what.partition(" ")[0]
+    if library in LIBRARIES:
+        if what.endswith("emulated"):
+            import tdsl._trnsci
+            tdsl._trnsci._present.append(True)
+        stand_in(library)
+        return
     if what == "numpy":
         import numpy
         numpy.einsum = tdsl.einsum
@@ -102,8 +189,11 @@ def child(what, folder):
     import pytest
     replace(what)
     results = Results()
+    chosen = ["--noconftest"]
+    if what.partition(" ")[0] in LIBRARIES:
+        chosen = ["-m", "neuron or nki_simulator" if what.endswith("emulated") else "not neuron and not nki_simulator"]
     shown = ["-q", "--tb=short", "-ra"] if os.environ.get("OTHERS_VERBOSE") else ["-p", "no:terminal"]
-    pytest.main(["-p", "no:cacheprovider", "-p", "no:warnings", "--noconftest", "-c", os.devnull, *shown, folder], plugins=[results])
+    pytest.main(["-p", "no:cacheprovider", "-p", "no:warnings", *chosen, "-c", os.devnull, "--rootdir", folder, *shown, folder], plugins=[results])
     wrong, met = [], collections.Counter()
     for name in results.failed:
         start = next((s for s in DIFFERENT[what] if name.startswith(s)), None)
@@ -127,15 +217,18 @@ def version(package):
         return None
 
 
-def run(arguments):
+def run(arguments, **variables):
     """A Python program of ours; True if it ended well."""
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([PACKAGE, *filter(None, [os.environ.get("PYTHONPATH")])]))
+    environment = dict(os.environ, **variables, PYTHONPATH=os.pathsep.join([PACKAGE, *filter(None, [os.environ.get("PYTHONPATH")])]))
     return subprocess.run([sys.executable, "-B", *arguments], env=environment, check=False).returncode in (0, 77)
 
 
 def main():
     import numpy
-    chosen = sys.argv[1:] or ["numpy", "opt_einsum", "hooks"]
+    chosen = sys.argv[1:] or ["numpy", "opt_einsum", "hooks", *CHECKOUTS]
+    unknown = [word for word in chosen if word.partition("=")[0] not in ("numpy", "opt_einsum", "hooks", *CHECKOUTS)]
+    if unknown:
+        sys.exit(f"{unknown[0]}: not numpy, opt_einsum, hooks, or one of {', '.join(CHECKOUTS)} with =CHECKOUT")
     good = True
     print("versions:", ", ".join(f"{name} {version(name) or 'not installed'}"
                                  for name in ("numpy", "opt_einsum", "cotengra", "torch", "jax", "pyscf", "ml_dtypes")), flush=True)
@@ -150,6 +243,20 @@ def main():
         for path in [os.path.join(HERE, f"test_{name}.py") for name in ("contract", "exchange", "trntensor")] + sorted(glob.glob(os.path.join(HERE, "test_hook_*.py"))):
             print(os.path.basename(path), flush=True)
             good &= run([path])
+    for word in chosen:
+        name, _, checkout = word.partition("=")
+        if name not in CHECKOUTS:
+            continue
+        folder = os.path.join(checkout, "tests")
+        if not checkout or not os.path.isdir(folder):
+            print(f"{name}: skipped: {name}=CHECKOUT names a folder with its tests")
+        elif name == "trnsparse":
+            print(f"{name}: not run: there is no tdsl.trnsparse (docs/trnsparse.md)")
+        elif name in LIBRARIES:
+            good &= run([__file__, "--child", name, folder])
+            good &= run([__file__, "--child", f"{name} emulated", folder], **{f"{name.upper()}_USE_SIMULATOR": "1"})
+        else:
+            good &= run([__file__, "--child", name, folder])
     return 0 if good else 1
 
 
