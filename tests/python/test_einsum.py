@@ -85,25 +85,6 @@ class Einsum(unittest.TestCase):
             self.both("ab,bc,c->a", array("f8", 2, n), array("f8", n, 3), array("f8", 3))
             self.both("ab,bc,c->a", array("f8", n, n), array("f8", n, 1), array("f8", 5))
 
-    def test_other_layouts_are_copied_with_one_warning(self):
-        a, b = array("f8", 6, 4), array("f8", 4, 4)
-        field = np.zeros(5, [("x", "i1"), ("y", "f8")])
-        field["y"] = 1, 2, 3, 4, 5
-        for view in a.T[::1], a[::2].T, a[::-1, :4].T, np.asfortranarray(a).T[:, :4].T.T, np.broadcast_to(a[0, :1], (4, 6)):
-            with self.subTest(strides=view.strides), warnings.catch_warnings(record=True) as told:
-                warnings.simplefilter("always")
-                view = view[:4, :4] if view.shape[0] > 4 or view.shape[1] > 4 else view
-                equation = "ij,i->j"
-                self.both(equation, view, b[0, : view.shape[0]])
-                copies = [w for w in told if w.category is tdsl.CopyWarning]
-                self.assertEqual(len(copies), 0 if view.flags.c_contiguous else 1)
-                self.assertTrue(all(w.filename == __file__ for w in copies))
-        with self.assertWarns(tdsl.CopyWarning):
-            self.both("i,i", field["y"], np.ones(5))
-        swapped = a.astype(">f8")
-        with self.assertWarnsRegex(tdsl.CopyWarning, "swapped bytes"):
-            self.same(tdsl.einsum("ij->i", swapped), np.einsum("ij->i", a))
-
     def test_what_is_read_may_be_read_only_and_the_same(self):
         a = array("f8", 4, 4)
         a.flags.writeable = False

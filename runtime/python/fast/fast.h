@@ -33,8 +33,9 @@ typedef struct run {
     tdsl_threads threads;
     bool releases; /* the GIL, as there is much to compute */
     int n_args;
-    char role
-        [MOST_ARGS]; /* r: read, w: updated in place, s: a number, n: a new result, o: a result that the caller gives */
+    /* r: read, w: updated in place, s: a number, n: a new result, o: a result that the caller gives; R, O: by the strides with
+     * which the call was prepared */
+    char role[MOST_ARGS];
     char dtype[MOST_ARGS]; /* tdsl_dtype */
     PyObject *results;     /* for each argument with role n the arguments of numpy.empty */
     PyObject *gather;      /* the type of several results, or None */
@@ -48,11 +49,14 @@ typedef struct given {
     PyObject *object[MOST_ARGS]; /* borrowed */
     Py_buffer view[MOST_ARGS];
     int n_views;
-    bool is_array[MOST_ARGS];
+    bool is_array[MOST_ARGS], in_order[MOST_ARGS];
     char dtype[MOST_ARGS];
+    void *first[MOST_ARGS];      /* the lowest address of an array */
+    Py_ssize_t bytes[MOST_ARGS]; /* from there to its end */
     int n_words;
     uint64_t hash;
-    int64_t words[MOST_WORDS]; /* threads, count, and for each array its type and shape */
+    int64_t words
+        [MOST_WORDS]; /* threads, count, and for each array its type, shape, and strides if it is not in C order */
 } given;
 
 /* Reads the objects of `g`, and `out` and `threads`, which may be None. False where they are not for this module. Views

@@ -55,7 +55,24 @@ static void add_word(given *g, int64_t word)
     g->hash ^= g->hash >> 32;
 }
 
-/* Arrays in C order and aligned, floats and ints: others are not for here. */
+/* Where the bytes of a view begin and how many there are to its last; whether it is in C order. */
+static bool read_layout(given *g, int k, const Py_buffer *view)
+{
+    int64_t below = 0, above = 0, step = view->itemsize;
+    bool in_order = true, empty = view->len == 0;
+    for (int axis = view->ndim - 1; axis >= 0; axis--) {
+        int64_t n = view->shape[axis], stride = view->strides[axis];
+        in_order = in_order && (n == 1 || stride == step);
+        step *= n;
+        below += stride < 0 ? (n - 1) * stride : 0;
+        above += stride > 0 ? (n - 1) * stride : 0;
+    }
+    g->first[k] = (char *)view->buf + (in_order || empty ? 0 : below);
+    g->bytes[k] = in_order || empty ? view->len : above - below + view->itemsize;
+    return in_order || empty;
+}
+
+/* Arrays that are aligned, floats and ints: others are not for here. */
 static bool read_object(given *g, int k)
 {
     PyObject *x = g->object[k];
@@ -73,19 +90,24 @@ static bool read_object(given *g, int k)
         return true;
     }
     Py_buffer *view = &g->view[g->n_views];
-    if (PyObject_GetBuffer(x, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) {
+    if (PyObject_GetBuffer(x, view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
         PyErr_Clear();
         return false;
     }
     g->n_views++;
     int dtype = dtype_of(view);
-    if (dtype == 0 || !is_aligned(view, dtype) || g->n_words + 1 + view->ndim > MOST_WORDS) {
+    if (dtype == 0 || !is_aligned(view, dtype) ||
+        g->n_words + 1 + 2 * view->ndim > MOST_WORDS) {
         return false;
     }
     g->dtype[k] = (char)dtype;
-    add_word(g, dtype | (int64_t)view->ndim << 8);
+    g->in_order[k] = read_layout(g, k, view);
+    add_word(g, dtype | (int64_t)view->ndim << 8 | (int64_t)!g->in_order[k] << 16);
     for (int axis = 0; axis < view->ndim; axis++) {
         add_word(g, view->shape[axis]);
+    }
+    for (int axis = 0; axis < view->ndim && !g->in_order[k]; axis++) {
+        add_word(g, view->strides[axis]);
     }
     return true;
 }

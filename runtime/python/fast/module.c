@@ -2,7 +2,7 @@
 /* The module tdsl._fast: its types, and what it takes from numpy. */
 #include "fast.h"
 
-enum { VERSION = 2 /* of what _calls.py expects here */ };
+enum { VERSION = 3 /* of what _calls.py expects here */ };
 
 PyObject *fast_ndarray, *fast_empty;
 

@@ -149,6 +149,16 @@ static bool store_number(PyObject *x, int dtype, number *to)
     }
 }
 
+static bool is_read(char role)
+{
+    return role == 'r' || role == 'R';
+}
+
+static bool is_out(char role)
+{
+    return role == 'o' || role == 'O';
+}
+
 typedef struct places {
     void *address[MOST_ARGS]; /* of each argument of the kernel */
     Py_ssize_t bytes[MOST_ARGS];
@@ -167,7 +177,8 @@ static bool place_given(const run *r, given *g, places *p)
         if (r->role[k] == 'n') {
             continue;
         }
-        int from = r->role[k] == 'o' ? g->n - 1 : next++;
+        bool out = is_out(r->role[k]);
+        int from = out ? g->n - 1 : next++;
         if (r->role[k] == 's') {
             if (!store_number(g->object[from], r->dtype[k], &p->numbers[k])) {
                 return false;
@@ -175,13 +186,13 @@ static bool place_given(const run *r, given *g, places *p)
             p->address[k] = &p->numbers[k];
             continue;
         }
-        const Py_buffer *view = &g->view[r->role[k] == 'o' ? g->n_views - 1 : next_view++];
-        if (r->role[k] != 'r' && view->readonly) {
+        const Py_buffer *view = &g->view[out ? g->n_views - 1 : next_view++];
+        if (!is_read(r->role[k]) && view->readonly) {
             return false;
         }
-        p->address[k] = view->buf;
-        p->bytes[k] = view->len;
-        p->result[k] = r->role[k] == 'o' ? g->object[from] : NULL;
+        p->address[k] = g->first[from];
+        p->bytes[k] = view->len != 0 ? g->bytes[from] : 0;
+        p->result[k] = out ? g->object[from] : NULL;
     }
     return true;
 }
@@ -190,7 +201,7 @@ static bool place_given(const run *r, given *g, places *p)
 static bool overlaps(const run *r, const places *p)
 {
     for (int k = 0; k < r->n_args; k++) {
-        if ((r->role[k] != 'w' && r->role[k] != 'o') || p->bytes[k] == 0) {
+        if ((r->role[k] != 'w' && !is_out(r->role[k])) || p->bytes[k] == 0) {
             continue;
         }
         uintptr_t first = (uintptr_t)p->address[k], end = first + (size_t)p->bytes[k];
@@ -228,7 +239,7 @@ static PyObject *gather_results(const run *r, places *p)
 {
     PyObject *all = r->gather != Py_None ? PyList_New(0) : NULL, *one = NULL;
     for (int k = 0; k < r->n_args; k++) {
-        if (r->role[k] != 'n' && r->role[k] != 'o') {
+        if (r->role[k] != 'n' && !is_out(r->role[k])) {
             continue;
         }
         PyObject *result = p->result[k];
@@ -318,9 +329,11 @@ bool fits(const run *r, const given *g)
         if (r->role[k] == 'n') {
             continue;
         }
-        int from = r->role[k] == 'o' ? g->n - 1 : next++;
+        int from = is_out(r->role[k]) ? g->n - 1 : next++;
         if (from >= g->n || g->is_array[from] == (r->role[k] == 's') ||
-            (g->is_array[from] && g->dtype[from] != r->dtype[k])) {
+            (g->is_array[from] &&
+             (g->dtype[from] != r->dtype[k] ||
+              g->in_order[from] != (r->role[k] != 'R' && r->role[k] != 'O')))) {
             return false;
         }
     }

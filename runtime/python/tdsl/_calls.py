@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_VERSION = 2
+_VERSION = 3
 
 
 def _places() -> Any:
@@ -81,7 +81,8 @@ _is_set_up = False
 def run_of(kernel, dims, threads, roles, results, gather, elements):
     """The call of a compiled kernel for `Calls._add`, or None where the module cannot take it.
 
-    roles: for each argument "r" read, "w" updated in place, "s" a number, "n" a new result, "o" a result that the caller gives;
+    roles: for each argument "r" read, "w" updated in place, "s" a number, "n" a new result, "o" a result that the caller gives, "R" and "O" of
+    arrays that are not in C order, for which the kernel was made;
     results: for each argument (shape, dtype) if its role is "n"; gather: the type of several results, or None; elements: of
     all arrays, for a guess whether the call is long enough to release the GIL.
     """

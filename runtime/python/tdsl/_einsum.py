@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 from . import _equation
 from ._arrays import Ready, as_array, dtype_of, is_plain, key_of, name_of, overlap, plain, scalar, to_dtype
 from ._calls import Calls, fast, run_of
-from ._errors import ArgumentError, CallError, DtypeError, ShapeError
+from ._errors import ArgumentError, CallError, CompileError, DtypeError, Error, ShapeError
 from ._locks import Lock
 from ._program import Source, bind, threads_of
 
 _MOST_CALLS = 4096
 _MOST_SHAPES = 2  # sets of extents that are compiled each for itself, before open ones are
+_MOST_STRIDES = 4  # sets of strides of a string that are compiled each for itself, before such views are copied
 _plans: dict[Any, _Plan] = {}  # by what einsum was called with
 _calls = Calls()  # the same, in the C module
 _calls._take((), _MOST_CALLS)
@@ -39,6 +40,12 @@ def _forget():
 
 
 _CASTINGS = "no", "equiv", "safe", "same_kind", "unsafe"
+
+
+def _keep_source(key, source):
+    _sources[key] = source
+    if len(_sources) > _MOST_CALLS:
+        _sources.pop(next(iter(_sources)))
 
 
 class Options(tuple):
@@ -85,9 +92,9 @@ class _Scaled:
 
 
 class _Plan:
-    """A string prepared for arrays of some shapes and one type."""
+    """A string prepared for arrays of some shapes and one type, or the text of a program that is the same."""
 
-    def __init__(self, equation, shapes, dtype, threads, optimize, scaled):
+    def __init__(self, equation, shapes, dtype, threads, optimize, scaled, text=None):
         self.dtype, self.scaled, self.shapes = dtype, scaled, shapes
         narrow = _NARROW.get(dtype.name)
         type_name = narrow or name_of(dtype)
@@ -100,7 +107,7 @@ class _Plan:
             self.dtype = self.compute  # which V2 is another name of
         threads = threads_of(threads)
         options = _search(optimize) if len(shapes) > 2 else ()
-        kernel = self._kernel(equation, shapes, type_name, threads, options, scaled)
+        kernel = self._kernel(equation, shapes, type_name, threads, options, scaled) if text is None else self._positions(text, options, threads)
         arrays = {arg.name: _Shape(s) for arg, s in zip(kernel.args, shapes)}
         dims = bind(kernel, arrays, None)
         size = dict(zip(kernel.dims, dims))
@@ -117,11 +124,9 @@ class _Plan:
             key = (equation, shapes, type_name, options, scaled)
             if key not in _sources:
                 if scaled:
-                    _sources[key] = Source(["-"], _Scaled(equation, shapes, type_name, options).text)
+                    _keep_source(key, Source(["-"], _Scaled(equation, shapes, type_name, options).text))
                 else:
-                    _sources[key] = Source([*options, *_equation.arguments(equation, shapes, planned), f"--dtype={type_name}"])
-                if len(_sources) > _MOST_CALLS:
-                    _sources.pop(next(iter(_sources)))
+                    _keep_source(key, Source([*options, *_equation.arguments(equation, shapes, planned), f"--dtype={type_name}"]))
             return _sources[key]
         seen = _seen.setdefault((equation, type_name, options, scaled, tuple(map(len, shapes))), set())
         if not scaled and shapes not in seen and len(seen) >= _MOST_SHAPES:
@@ -133,38 +138,45 @@ class _Plan:
         seen.add(shapes)
         return source(shapes, planned).kernels(threads)["einsum"]
 
+    @staticmethod
+    def _positions(text, options, threads):
+        if (text, options) not in _sources:
+            _keep_source((text, options), Source(["-", *options], text))
+        return _sources[text, options].kernels(threads)["einsum"]
+
     def __call__(self, arrays):
-        """A new array (a scalar of NumPy where it has no dimensions) from arrays of the plan's shapes and type."""
+        """A new array (a scalar of NumPy where it has no dimensions) from arrays of the plan's shapes and type; None where they are not in C order."""
         made = self.ready(arrays)
-        if made is None:
-            return self.call(arrays, None, None, None)
-        return made[0] if self.shape else made[0][()]
+        return made if made is None else made[0] if self.shape else made[0][()]
 
-    def remember(self, equation, arrays, out, threads, options):
-        """Prepares such calls in the C module, which does nothing with arrays that have to be converted."""
-        given = out is not None
-        if given not in self._runs:
-            self._runs[given] = einsum_run(*self._kernel_of_runs, self.shapes, self.shape, self.compute, given)
-        if self._runs[given] is not None:
-            _calls._add(equation, tuple(arrays), out, threads, options, self._runs[given])
+    def c_run(self, arrays, out):
+        """Such calls in the C module, which does nothing with arrays that have to be converted; or None."""
+        roles = "".join("r" if a.flags.c_contiguous else "R" for a in arrays) + ("n" if out is None else "o" if out.flags.c_contiguous else "O")
+        if roles not in self._runs:
+            self._runs[roles] = einsum_run(*self._kernel_of_runs, self.shapes, self.shape, self.compute, roles)
+        return self._runs[roles]
 
-    def _convert(self, arrays):
+    def _convert(self, arrays, views):
         ready = []
-        for a in arrays:
+        for k, a in enumerate(arrays):
             if self.type == "bf16" and name_of(a.dtype) == "bf16":
                 a = a.view(self.compute)
             elif self.dtype != self.compute and a.dtype.itemsize == self.compute.itemsize:
                 a = a.astype(self.dtype, copy=False).view(self.compute) if a.ndim else a.astype(self.compute)
             elif a.dtype.newbyteorder("=") != self.compute:
                 a = a.astype(self.compute, order="C")
-            ready.append(plain(a))
+            ready.append(a if views is not None and views.strided[k] else plain(a))
         return ready
 
-    def call(self, arrays, out, alpha, beta):
+    def call(self, arrays, out, alpha, beta, views=None):
         """With everything that einsum takes."""
         import numpy as np
-        ready = self._convert([as_array(a, k) for k, a in enumerate(arrays)])
-        direct = out is not None and is_plain(out) and out.dtype == self.compute and not any(overlap(out, a) for a in ready)
+        given = out
+        shares = overlap
+        if views is not None:
+            arrays, out, shares = views.memory(arrays), views.memory_of_out(out), np.may_share_memory
+        ready = self._convert([as_array(a, k) for k, a in enumerate(arrays)], views)
+        direct = out is not None and is_plain(out) and out.dtype == self.compute and not any(shares(out, a) for a in ready)
         if direct:
             place = out
         else:
@@ -182,14 +194,29 @@ class _Plan:
             return place if self.shape else place[()]
         if not direct:
             out[...] = place
-        return out
+        return given
 
 
-def einsum_run(kernel, dims, threads, shapes, shape, dtype, has_out):
+class _OfViews:
+    """What `_Plan` is, for arrays that are the views for which it was made."""
+
+    def __init__(self, plan, views):
+        self.plan, self.views = plan, views
+
+    def __call__(self, arrays):
+        import numpy as np
+        if not all(type(a) is np.ndarray and a.flags.aligned for a in arrays):
+            return None
+        place = np.empty(self.plan.shape, self.plan.compute)
+        self.plan.run((*self.views.memory(arrays), place))
+        return place if self.plan.shape else place[()]
+
+
+def einsum_run(kernel, dims, threads, shapes, shape, dtype, roles):
     """The call of an einsum's kernel in the C module, or None."""
     elements = sum(math.prod(s) for s in (*shapes, shape))
-    made = (None,) * len(shapes) + (None if has_out else (shape, dtype),)
-    return run_of(kernel, dims, threads, "r" * len(shapes) + ("o" if has_out else "n"), made, None, elements)
+    made = (None,) * len(shapes) + ((shape, dtype) if roles[-1] == "n" else None,)
+    return run_of(kernel, dims, threads, roles, made, None, elements)
 
 
 class _Shape:
@@ -238,27 +265,73 @@ def _slow(equation, arrays, out, alpha, beta, dtype, threads, optimize, casting)
     scaled = alpha is not None or beta is not None
     if beta is not None and out is None and beta != 0:
         raise ArgumentError("einsum: beta is for a result that there is: out=", "out")
-    shapes = tuple(a.shape for a in arrays)
-    order = optimize if isinstance(optimize, (str, bool, type(None), Options)) else tuple(map(str, _search(optimize)))
-    key = ("full", equation, shapes, common, threads, order, scaled)
-    plan = _plans.get(key)
-    if plan is None:
-        with _lock:
-            plan = _Plan(equation, shapes, common, threads, optimize, scaled)
-        _remember(key, plan)
+    plan, views = _plan_of(equation, arrays, out, common, threads, optimize, scaled)
     if out is not None:
         if not isinstance(out, np.ndarray):
             raise DtypeError(f"einsum: out is an array of NumPy, not {type(out).__name__}", "out")
-        if out.shape != plan.shape:
-            raise ShapeError(f"einsum: out has shape {out.shape}, the result {plan.shape}", "out")
+        wanted = plan.shape if views is None or views.out is None else out.shape
+        if out.shape != wanted:
+            raise ShapeError(f"einsum: out has shape {out.shape}, the result {wanted}", "out")
         place = out.view(plan.compute) if plan.type == name_of(out.dtype) == "bf16" else out
         if place is out and out.dtype != common and not np.can_cast(common, out.dtype, casting):
             raise DtypeError(f"einsum: out is {out.dtype}, to which casting={casting!r} does not bring {common}", "out")
         if not out.flags.writeable:
             raise ArgumentError("einsum: out is read-only", "out")
-        plan.call(arrays, place, alpha, beta)
-        return plan, out
-    return plan, plan.call(arrays, None, alpha, beta)
+        plan.call(arrays, place, alpha, beta, views)
+        return plan, views, out
+    return plan, views, plan.call(arrays, None, alpha, beta, views)
+
+
+def _plan_of(equation, arrays, out, common, threads, optimize, scaled):
+    """(plan, Views or None) for arrays of NumPy."""
+    found = _plan_of_views(equation, arrays, out, common, threads, optimize, scaled)
+    return found or (_found_plan(equation, tuple(a.shape for a in arrays), common, threads, optimize, scaled), None)
+
+
+def _found_plan(equation, shapes, common, threads, optimize, scaled, text=None):
+    order = optimize if isinstance(optimize, (str, bool, type(None), Options)) else tuple(map(str, _search(optimize)))
+    key = ("full", equation, shapes, common, threads, order, scaled, text)
+    plan = _plans.get(key)
+    if plan is None:
+        with _lock:
+            plan = _Plan(equation, shapes, common, threads, optimize, scaled, text)
+        _remember(key, plan)
+    return plan
+
+
+def _plan_of_views(equation, arrays, out, common, threads, optimize, scaled):
+    """(plan, Views) where some arrays are not in C order and kernels can read them so, or None."""
+    views = _views_of(equation, arrays, out, common, scaled or bool(_search(optimize)))
+    if views is None:
+        return None
+    try:
+        return _found_plan(views.equation, views.shapes, common, threads, optimize, scaled, views.text), views
+    except CompileError:
+        return None  # it is told better of what the caller wrote
+
+
+def _views_of(equation, arrays, out, common, strings_only):
+    """The Views of arrays of which some are not in C order, where kernels can read them so."""
+    import numpy as np
+    order = out if isinstance(out, np.ndarray) else None
+    if all(a.flags.c_contiguous for a in arrays) and (order is None or order.flags.c_contiguous):
+        return None
+    from ._views import views_of
+    narrow = _NARROW.get(common.name)
+    compute = narrow or name_of(common)
+    keeps = compute is not None and (narrow is None or dtype_of(narrow).itemsize == common.itemsize)
+    readable = [keeps and a.dtype == common and a.flags.aligned and a.dtype.isnative for a in arrays]
+    try:
+        views = views_of(equation, arrays, readable, order, compute)
+    except Error:
+        return None  # and the string, as it was given, is refused
+    if views is None or views.text is None:
+        return views
+    seen = _seen.setdefault(("views", equation, common, tuple(a.ndim for a in arrays)), set())
+    if strings_only or (views.text not in seen and len(seen) >= _MOST_STRIDES):
+        return None
+    seen.add(views.text)
+    return views
 
 
 def einsum(equation: Any, *arrays: Any, out: Any = None, alpha: Any = None, beta: Any = None, dtype: Any = None, threads: int | None = None,
@@ -284,9 +357,9 @@ def einsum(equation: Any, *arrays: Any, out: Any = None, alpha: Any = None, beta
             return result
     if not isinstance(equation, str):
         equation, arrays = _equation.interleaved((equation, *arrays))
-    plan, result = _slow(equation, arrays, out, alpha, beta, dtype, threads, optimize, casting)
-    if alpha is None and beta is None and all(hasattr(a, "dtype") and a.dtype == plan.compute for a in arrays):
-        _keep(equation, arrays, out, threads, options, plan)
+    plan, views, result = _slow(equation, arrays, out, alpha, beta, dtype, threads, optimize, casting)
+    if alpha is None and beta is None and all(hasattr(a, "flags") and a.dtype == plan.compute for a in arrays):
+        _keep(equation, arrays, out, threads, options, plan, views)
     return result
 
 
@@ -295,19 +368,37 @@ def _find_by_python(equation, arrays, out, threads, options):
     if out is not None or type(equation) is not str:
         return None
     try:
-        plan = _plans.get((equation, threads, options, *key_of(arrays)))
+        key = equation, threads, options, *key_of(arrays)
+        plan = _plans.get(key)
+        if plan is not None:
+            result = plan(arrays)
+            if result is not None:
+                return result
+        plan = _plans.get((*key, *[a.strides for a in arrays]))
     except (AttributeError, TypeError):
         return None
     return plan(arrays) if plan is not None else None
 
 
-def _keep(equation, arrays, out, threads, options, plan):
+def _keep(equation, arrays, out, threads, options, plan, views):
     """Prepares such calls."""
+    import numpy as np
+    if not all(type(a) is np.ndarray and (a.flags.c_contiguous or views is not None) for a in arrays):
+        return
     if fast is not None:
-        plan.remember(equation, arrays, out, threads, options)
+        if out is None or (type(out) is np.ndarray and (out.flags.c_contiguous or (views is not None and views.out is not None))):
+            run = plan.c_run(arrays, out)
+            if run is not None:
+                _calls._add(equation, tuple(arrays), out, threads, options, run)
+        return
+    if out is not None:
         return
     try:
-        _remember((equation, threads, options, *key_of(arrays)), plan)
+        key = equation, threads, options, *key_of(arrays)
+        if views is None:
+            _remember(key, plan)
+        else:
+            _remember((*key, *[a.strides for a in arrays]), _OfViews(plan, views))
     except TypeError:
         pass  # options that have no hash
 
@@ -356,6 +447,11 @@ class Expression(Calls):
         for k, a in enumerate(arrays):
             if name_of(a.dtype) != self.type:
                 raise DtypeError(f"operand {k} is {a.dtype}, the expression takes {self.type}", k)
+        _check_out(out)
+        if not all(a.flags.c_contiguous for a in arrays):
+            found = self._call_views(given, arrays, out)
+            if found is not None:
+                return found
         kernel = self._source.kernels(self._threads)["einsum"]
         names = [arg.name for arg in kernel.args]
         dims = bind(kernel, dict(zip(names, arrays)), None)
@@ -367,7 +463,6 @@ class Expression(Calls):
                 self._plans.clear()
                 self._ready.clear()
             self._plans[dims] = (run, shape)
-        _check_out(out)
         self._remember(kernel, dims, given, arrays, out, run, shape)
         ready = [plain(a) for a in arrays]
         if out is not None and (out.shape != shape or name_of(out.dtype) != self.type):
@@ -383,6 +478,30 @@ class Expression(Calls):
             out[...] = place
         return out
 
+    def _call_views(self, given, arrays, out):
+        """The result of arrays that are not in C order, where kernels can read them so, or None."""
+        import numpy as np
+        fits = all(len(a.shape) == len(shape) and all(n is None or n == m for n, m in zip(shape, a.shape)) for a, shape in zip(arrays, self.shapes))
+        if not fits or (out is not None and (name_of(out.dtype) != self.type or not out.flags.writeable)):
+            return None
+        key = *key_of(arrays), *[a.strides for a in arrays]
+        known = self._ready.get(key) if out is None else None
+        if known is not None:
+            return known(arrays)
+        found = _plan_of_views(self.equation, arrays, out, dtype_of(self.type), self._asked, self._optimize, False)
+        if found is None:
+            return None
+        plan, views = found
+        if out is not None and out.shape != (plan.shape if views.out is None else out.shape):
+            return None
+        if fast is None and out is None:
+            self._ready[key] = _OfViews(plan, views)
+        elif fast is not None and all(type(a) is np.ndarray and a.dtype == plan.compute for a in given) and (out is None or out.flags.c_contiguous or views.out is not None):
+            run = plan.c_run(arrays, out)
+            if run is not None:
+                self._add(None, given, out, None, None, run)
+        return plan.call(arrays, out, None, None, views)
+
     def _remember(self, kernel, dims, given, arrays, out, run, shape):
         """Prepares calls of arrays like these."""
         if not all(a.dtype == dtype_of(self.type) for a in arrays):
@@ -390,7 +509,7 @@ class Expression(Calls):
         if fast is None:
             self._ready[key_of(arrays)] = Ready(run, [(shape, dtype_of(self.type))])
             return
-        c_run = einsum_run(kernel, dims, self._threads, [a.shape for a in arrays], shape, dtype_of(self.type), out is not None)
+        c_run = einsum_run(kernel, dims, self._threads, [a.shape for a in arrays], shape, dtype_of(self.type), "r" * len(arrays) + ("n" if out is None else "o"))
         if c_run is not None:
             self._add(None, given, out, None, None, c_run)
 

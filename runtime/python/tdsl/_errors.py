@@ -85,7 +85,7 @@ class RankTimeoutError(Error, TimeoutError):
 
 
 class CopyWarning(UserWarning):
-    """An array was copied, as kernels take C order only."""
+    """An array was copied, as the kernel cannot read it where it lies."""
 
 
 class SlowWarning(UserWarning):

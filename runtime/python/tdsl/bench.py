@@ -95,6 +95,30 @@ def calls():
     }
 
 
+def _of_numpy(ours, numpys):
+    """(microseconds, NumPy's) of two calls, measured in turns."""
+    pairs = []
+    ours(), numpys()
+    for _ in range(1 if _is_quick else 7):
+        number = max(1, round(0.02 / max(timeit.timeit(numpys, number=1), 1e-6)))
+        pairs.append([timeit.timeit(call, number=number) / number * 1e6 for call in (ours, numpys)])
+    return min(p[0] for p in pairs), min(p[1] for p in pairs)
+
+
+def views():
+    """{what: (microseconds, NumPy's)} of einsums of views, which NumPy reads where they are."""
+    import numpy as np
+
+    import tdsl
+    n = 200 if _is_quick else 2000
+    a, x, small, wide = np.random.default_rng(1).random((n, n)), np.ones(n), np.ones((4, 4)).T, np.broadcast_to(np.ones(n), (n, n))
+    y = np.ones(4)
+    cases = {"ij,j->i of a transposed matrix": ("ij,j->i", a.T, x), "ij-> of a transposed matrix": ("ij->", a.T), "ij,j->i of every second row": ("ij,j->i", a[::2], x),
+             "ij,j->i of half of the columns": ("ij,j->i", a[:, : n // 2], x[: n // 2]), "ij,j->i of every second column": ("ij,j->i", a[:, ::2], x[::2]),
+             "ij,j->i of reversed rows": ("ij,j->i", a[::-1], x), "ij,ij->i with a broadcast factor": ("ij,ij->i", a, wide), "ij,j->i of a transposed 4x4": ("ij,j->i", small, y)}
+    return {what: _of_numpy(lambda c=case: tdsl.einsum(*c), lambda c=case: np.einsum(*c)) for what, case in cases.items()}
+
+
 def _process(*arguments, **environment):
     top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     path = os.pathsep.join([top, *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -114,12 +138,12 @@ def starts():
 
 
 def measure(wheel=None):
-    """All numbers: {"calls": ..., "calls_ctypes": ..., "starts": ..., "wheel_bytes": ...}."""
+    """All numbers: {"calls": ..., "calls_ctypes": ..., "starts": ..., "views": ..., "wheel_bytes": ...}."""
     import platform
 
     import numpy as np
     found = {"python": platform.python_version(), "numpy": np.__version__, "machine": platform.machine(), "calls": calls(),
-             "calls_ctypes": json.loads(_process("-m", "tdsl.bench", "--calls", *["--quick"] * _is_quick, TDSL_NO_MODULE="1")), "starts": starts()}
+             "calls_ctypes": json.loads(_process("-m", "tdsl.bench", "--calls", *["--quick"] * _is_quick, TDSL_NO_MODULE="1")), "starts": starts(), "views": views()}
     found["wheel_bytes"] = os.path.getsize(wheel) if wheel else None
     return found
 
@@ -144,6 +168,7 @@ def rows(found):
               ("import tdsl and its parts", "ms", start["import_parts"], 30, None),
               ("first einsum of a new string", "ms", start["first_einsum"], 1000, None),
               ("the same in a new process", "ms", start["first_einsum_again"], 60, None)]
+    table += [(f"{what}, of NumPy's time", "x", ours / numpys, 1.1, None) for what, (ours, numpys) in found["views"].items()]
     if found["wheel_bytes"]:
         table.append(("wheel", "MB", found["wheel_bytes"] / 1e6, 4, None))
     return table

@@ -50,7 +50,7 @@ _library.define("einsum(str equation, Tensor[] operands) -> Tensor")
 
 def _compute(equation, operands):
     import numpy as np
-    return from_numpy(np.asarray(_einsum(equation, *(to_numpy(x.contiguous()) for x in operands))))
+    return from_numpy(np.asarray(_einsum(equation, *(to_numpy(x) for x in operands))))
 
 
 def _same(first, second):
@@ -160,7 +160,7 @@ def einsum(equation, *operands):
     """`torch.einsum` of tensors in the host's memory and of one type: f64, f32, f16, bf16, c64, c128, i64, i32, bool.
 
     Differentiable, backward and forward, as often as wanted, under torch.func and vmap too; torch.compile and torch.export take it as one operation, `torch.ops.tdsl.einsum`.
-    The interleaved form is taken too. Copies what is not contiguous. Raises DtypeError for other tensors, ShapeError, ArgumentError, CompileError for strings.
+    The interleaved form is taken too. Raises DtypeError for other tensors, ShapeError, ArgumentError, CompileError for strings.
     """
     if not isinstance(equation, str):
         equation, operands = interleaved((equation, *operands))
