@@ -15,6 +15,7 @@ _PARTS = {
     "_path": ["Path", "path"],
     "_program": ["Kernel", "Program", "compile", "load"],
     "_ranks": ["Blocks", "gather", "scatter"],
+    "_warm": ["background", "warm"],
 }
 _PART_OF = {name: part for part, names in _PARTS.items() for name in names}
 __all__ = sorted(_PART_OF)
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ._path import Path as Path, path as path
     from ._program import Kernel as Kernel, Program as Program, compile as compile, load as load
     from ._ranks import Blocks as Blocks, gather as gather, scatter as scatter
+    from ._warm import background as background, warm as warm
 else:
     def __getattr__(name: str):
         from importlib import import_module

@@ -14,7 +14,7 @@ import shutil
 import stat
 import time
 
-from . import _process
+from . import _process, _progress
 from ._errors import CCompilerError, Error, SlowWarning, warn
 from ._locks import Lock
 
@@ -151,9 +151,10 @@ def _compile(command, text, aside):
     with open(os.path.join(aside, "kernel.c"), "w", encoding="utf-8") as f:
         f.write(text)
     path = os.path.join(aside, "kernel.so")
-    with tempfile.TemporaryDirectory(dir=aside) as own:  # the compiler's own files go with the folder, whatever ends it
+    # the compiler's own files go with the folder, whatever ends it
+    with tempfile.TemporaryDirectory(dir=aside) as own, _progress.Compiling() as tick:
         status, _, messages, _ = _process.run([*command, "-shared", "-fPIC", "-o", path, os.path.join(aside, "kernel.c"), "-lm"],
-                                              env={**os.environ, "TMPDIR": own})
+                                              env={**os.environ, "TMPDIR": own}, tick=tick)
     if status != 0:
         raise CCompilerError(f"{' '.join(command)}: exit status {status}\n{messages}".rstrip())
     os.chmod(path, 0o600)
@@ -315,6 +316,11 @@ def _make(command, text, top, name):
         shutil.rmtree(aside, ignore_errors=True)
     _evict(top, entry)
     return private
+
+
+def compiled():
+    """How many kernels' files this process has compiled."""
+    return _counts["compiled"]
 
 
 def cache_info() -> dict[str, int | str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ from . import _equation
 from ._arrays import Ready, as_array, dtype_of, is_plain, key_of, name_of, overlap, plain, scalar, to_dtype
 from ._calls import Calls, fast, run_of
 from ._errors import ArgumentError, CallError, CompileError, DtypeError, Error, ShapeError
-from ._locks import Lock
+from ._locks import Lock, Once
 from ._program import Source, bind, threads_of
 
 _MOST_CALLS = 4096
@@ -26,7 +27,9 @@ _calls = Calls()  # the same, in the C module
 _calls._take((), _MOST_CALLS)
 _sources: dict[Any, Source] = {}  # by what is compiled
 _seen: dict[Any, set[Any]] = {}  # sets of extents by string and types
+_chosen: dict[Any, Any] = {}  # which extents are open, and what is planned for, of what is compiled ahead
 _lock = Lock()
+_once = Once()
 
 # Types that the language does not have, and the one in which the same ring operations give the same bits.
 _NARROW = {"int8": "i32", "int16": "i32", "uint8": "i32", "uint16": "i32", "uint32": "i32", "uint64": "i64"}
@@ -34,7 +37,7 @@ _NARROW = {"int8": "i32", "int16": "i32", "uint8": "i32", "uint16": "i32", "uint
 
 def _forget():
     with _lock:
-        for table in (_plans, _sources, _seen):
+        for table in (_plans, _sources, _seen, _chosen):
             table.clear()
         _calls._forget()
 
@@ -46,6 +49,16 @@ def _keep_source(key, source):
     _sources[key] = source
     if len(_sources) > _MOST_CALLS:
         _sources.pop(next(iter(_sources)))
+
+
+_warm: Any = None  # the module, where NumPy is to compute while kernels are compiled
+_in_background = False
+
+
+def set_background(on):
+    global _warm, _in_background
+    from . import _warm as module
+    _warm, _in_background = module, bool(on)
 
 
 class Options(tuple):
@@ -91,6 +104,26 @@ class _Scaled:
         self.text = f'kernel einsum({head}) {{ R = alpha * einsum("{equation}", {names}) + beta * R; }}\n'
 
 
+def _choose(equation, shapes, type_name, options, scaled):
+    """(shapes, in which None is open; shapes to plan open ones for, or None)."""
+    with _lock:
+        seen = _seen.setdefault((equation, type_name, options, scaled, tuple(map(len, shapes))), set())
+        planned = None
+        if not scaled and shapes not in seen and len(seen) >= _MOST_SHAPES:
+            given, shapes = shapes, _equation.open_shapes(equation, shapes)
+            known = [other for other in seen if not any(n is None for shape in other for n in shape)]
+            planned = _equation.planned_shapes(shapes, [*known, given])
+        seen.add(shapes)
+        return shapes, planned
+
+
+def choose(equation, shapes, dtype, scaled, optimize):
+    """Says now what is compiled for these shapes, though it is compiled later, side by side with others."""
+    type_name = _NARROW.get(dtype.name) or name_of(dtype)
+    options = _search(optimize) if len(shapes) > 2 else ()
+    _chosen[equation, shapes, type_name, options, scaled] = _choose(equation, shapes, type_name, options, scaled)
+
+
 class _Plan:
     """A string prepared for arrays of some shapes and one type, or the text of a program that is the same."""
 
@@ -120,29 +153,25 @@ class _Plan:
 
     @staticmethod
     def _kernel(equation, shapes, type_name, threads, options, scaled):
-        def source(shapes, planned=None):
-            key = (equation, shapes, type_name, options, scaled)
+        asked = equation, shapes, type_name, options, scaled
+        shapes, planned = _chosen.get(asked) or _choose(*asked)
+        key = equation, shapes, type_name, options, scaled
+        with _once.of(key):
             if key not in _sources:
                 if scaled:
                     _keep_source(key, Source(["-"], _Scaled(equation, shapes, type_name, options).text))
                 else:
                     _keep_source(key, Source([*options, *_equation.arguments(equation, shapes, planned), f"--dtype={type_name}"]))
-            return _sources[key]
-        seen = _seen.setdefault((equation, type_name, options, scaled, tuple(map(len, shapes))), set())
-        if not scaled and shapes not in seen and len(seen) >= _MOST_SHAPES:
-            given, shapes = shapes, _equation.open_shapes(equation, shapes)
-            known = [other for other in seen if not any(n is None for shape in other for n in shape)]
-            planned = _equation.planned_shapes(shapes, [*known, given])
-        else:
-            planned = None
-        seen.add(shapes)
-        return source(shapes, planned).kernels(threads)["einsum"]
+            source = _sources[key]
+        return source.kernels(threads)["einsum"]
 
     @staticmethod
     def _positions(text, options, threads):
-        if (text, options) not in _sources:
-            _keep_source((text, options), Source(["-", *options], text))
-        return _sources[text, options].kernels(threads)["einsum"]
+        with _once.of((text, options)):
+            if (text, options) not in _sources:
+                _keep_source((text, options), Source(["-", *options], text))
+            source = _sources[text, options]
+        return source.kernels(threads)["einsum"]
 
     def __call__(self, arrays):
         """A new array (a scalar of NumPy where it has no dimensions) from arrays of the plan's shapes and type; None where they are not in C order."""
@@ -265,6 +294,10 @@ def _slow(equation, arrays, out, alpha, beta, dtype, threads, optimize, casting)
     scaled = alpha is not None or beta is not None
     if beta is not None and out is None and beta != 0:
         raise ArgumentError("einsum: beta is for a result that there is: out=", "out")
+    if _in_background and not scaled and (out is None or isinstance(out, np.ndarray)):
+        made = _warm.numpys(equation, arrays, common, out, threads, optimize)
+        if made is not None:
+            return None, None, made
     plan, views = _plan_of(equation, arrays, out, common, threads, optimize, scaled)
     if out is not None:
         if not isinstance(out, np.ndarray):
@@ -293,9 +326,11 @@ def _found_plan(equation, shapes, common, threads, optimize, scaled, text=None):
     key = ("full", equation, shapes, common, threads, order, scaled, text)
     plan = _plans.get(key)
     if plan is None:
-        with _lock:
-            plan = _Plan(equation, shapes, common, threads, optimize, scaled, text)
-        _remember(key, plan)
+        with _once.of(key):
+            plan = _plans.get(key)
+            if plan is None:
+                plan = _Plan(equation, shapes, common, threads, optimize, scaled, text)
+                _remember(key, plan)
     return plan
 
 
@@ -358,7 +393,7 @@ def einsum(equation: Any, *arrays: Any, out: Any = None, alpha: Any = None, beta
     if not isinstance(equation, str):
         equation, arrays = _equation.interleaved((equation, *arrays))
     plan, views, result = _slow(equation, arrays, out, alpha, beta, dtype, threads, optimize, casting)
-    if alpha is None and beta is None and all(hasattr(a, "flags") and a.dtype == plan.compute for a in arrays):
+    if plan is not None and alpha is None and beta is None and all(hasattr(a, "flags") and a.dtype == plan.compute for a in arrays):
         _keep(equation, arrays, out, threads, options, plan, views)
     return result
 
@@ -403,6 +438,8 @@ def _keep(equation, arrays, out, threads, options, plan, views):
         pass  # options that have no hash
 
 
+if os.environ.get("TDSL_BACKGROUND", "0") not in ("", "0"):
+    set_background(True)
 _find = _calls._find if fast is not None else _find_by_python
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Locks that are free in the child of a fork, whichever thread of the parent held them: that thread is not in the child, and never releases them."""
+import contextlib
 import os
 import threading
 import weakref
@@ -30,3 +31,24 @@ def _renew():
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)
+
+
+class Once:
+    """Work by key: `with once.of(key):` waits for another thread that does the same."""
+
+    def __init__(self):
+        self._guard, self._users = Lock(), {}
+
+    @contextlib.contextmanager
+    def of(self, key):
+        with self._guard:
+            entry = self._users.setdefault(key, [Lock(), 0])
+            entry[1] += 1
+        try:
+            with entry[0]:
+                yield
+        finally:
+            with self._guard:
+                entry[1] -= 1
+                if entry[1] == 0:
+                    self._users.pop(key, None)

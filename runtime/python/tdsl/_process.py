@@ -25,8 +25,24 @@ def _end(process):
             pipe.close()
 
 
-def run(command, text=None, env=None, keeps_best=False):
-    """(exit status, standard output, standard error as text, whether the user interrupted).
+_TICK = 0.5  # seconds
+
+
+def _wait(process, given, tick):
+    """What the program prints; `tick` is called now and then."""
+    import subprocess
+    if tick is None:
+        return process.communicate(given)
+    while True:
+        try:
+            return process.communicate(given, timeout=_TICK)
+        except subprocess.TimeoutExpired:
+            given = None
+            tick()
+
+
+def run(command, text=None, env=None, keeps_best=False, tick=None):
+    """(exit status, standard output, standard error as text, whether the user interrupted). tick: what is called while it runs, now and then.
 
     The program has a session of its own, so a Ctrl-C reaches this process alone. It ends the program, and KeyboardInterrupt goes on;
     with `keeps_best` the program is told once, and gives the best that it has so far.
@@ -43,7 +59,7 @@ def run(command, text=None, env=None, keeps_best=False):
     interrupted = False
     try:
         try:
-            out, err = process.communicate(given)
+            out, err = _wait(process, given, tick)
         except KeyboardInterrupt:
             if not keeps_best:
                 raise

@@ -34,6 +34,17 @@ imported = time.perf_counter()
 tdsl.einsum("ij,jk->ik", A, B)
 print(imported - begin, time.perf_counter() - begin)
 """
+_SEVERAL = """import time
+import numpy as np
+import tdsl
+work = [(s, (20, 20, 20), (20, 20)) for s in "abc,cd->abd abc,cd->bad abc,db->acd abc,bd->acd abc,bd->adc abc,ad->bcd abc,ab->c abc,bc->a".split()]
+begin = time.perf_counter()
+if WARM:
+    tdsl.warm(work)
+for equation, *shapes in work:
+    tdsl.einsum(equation, *map(np.ones, shapes))
+print(time.perf_counter() - begin)
+"""
 _IMPORT = """import time
 begin = time.perf_counter()
 import tdsl
@@ -134,7 +145,11 @@ def starts():
         with tempfile.TemporaryDirectory() as folder:
             first.append(float(_process("-c", _FIRST, TDSL_CACHE_DIR=folder).split()[1]))
             again += [float(_process("-c", _FIRST, TDSL_CACHE_DIR=folder).split()[1]) for _ in range(3)]
-    return {"import": min(i[0] for i in imports) * 1e3, "import_parts": min(i[1] for i in imports) * 1e3, "first_einsum": min(first) * 1e3, "first_einsum_again": min(again) * 1e3}
+    several = []
+    for warm in "WARM = False\n", "WARM = True\n":
+        with tempfile.TemporaryDirectory() as folder:
+            several.append(float(_process("-c", warm + _SEVERAL, TDSL_CACHE_DIR=folder)) * 1e3)
+    return {"several": several[0], "several_warmed": several[1], "import": min(i[0] for i in imports) * 1e3, "import_parts": min(i[1] for i in imports) * 1e3, "first_einsum": min(first) * 1e3, "first_einsum_again": min(again) * 1e3}
 
 
 def measure(wheel=None):
@@ -167,7 +182,9 @@ def rows(found):
               ("NumPy's A @ B", "us", fast["numpy_matmul"] - fast["lambda"], None, None), ("import tdsl", "ms", start["import"], 30, None),
               ("import tdsl and its parts", "ms", start["import_parts"], 30, None),
               ("first einsum of a new string", "ms", start["first_einsum"], 1000, None),
-              ("the same in a new process", "ms", start["first_einsum_again"], 60, None)]
+              ("the same in a new process", "ms", start["first_einsum_again"], 60, None),
+              ("first einsums of eight strings, one after the other", "ms", start["several"], 8000, None),
+              ("the same by tdsl.warm", "ms", start["several_warmed"], 8000, None)]
     table += [(f"{what}, of NumPy's time", "x", ours / numpys, 1.1, None) for what, (ours, numpys) in found["views"].items()]
     if found["wheel_bytes"]:
         table.append(("wheel", "MB", found["wheel_bytes"] / 1e6, 4, None))
