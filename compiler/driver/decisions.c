@@ -258,7 +258,8 @@ static bool bound_dims(ToolRun *t, const Head *h, int64_t **bound)
     for (uint32_t d = 0; d < h->dims->list.n; d++) {
         (*bound)[d] = -1;
         for (uint32_t k = 0; k < n; k++) {
-            bool match = strcmp(defines[k].name, h->dims->list.at[d].name->text) == 0;
+            bool match = !defines[k].planned &&
+                         strcmp(defines[k].name, h->dims->list.at[d].name->text) == 0;
             (*bound)[d] = match ? defines[k].value : (*bound)[d];
         }
     }

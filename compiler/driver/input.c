@@ -87,12 +87,14 @@ bool input_defines(Ctx *ctx, Arena *arena, const Options *o, FrontDefine **out, 
     Map by_name;
     map_init(&by_name, arena);
     for (uint32_t k = 0; k < v->at.n; k++) {
-        const char *equals = strchr(v->at.at[k], '=');
+        const char *equals = strpbrk(v->at.at[k], "=~");
+        defines[k].planned = equals != NULL && *equals == '~';
         if (equals == NULL || equals == v->at.at[k] ||
-            !parse_i64(equals + 1, &defines[k].value) || defines[k].value < 0 ||
-            defines[k].value > SIZE_LIMIT) {
+            !parse_i64(equals + 1, &defines[k].value) ||
+            defines[k].value < (defines[k].planned ? 1 : 0) || defines[k].value > SIZE_LIMIT) {
             diag_error(&ctx->diags, E_EXTENT_RANGE, (Span){0},
-                       "'-D %s': DIM=N with N from 0 to 2^62 is expected", v->at.at[k]);
+                       "'-D %s': DIM=N with N from 0 to 2^62, or DIM~N, is expected",
+                       v->at.at[k]);
             return false;
         }
         Str name = {v->at.at[k], (size_t)(equals - v->at.at[k])};

@@ -145,7 +145,7 @@ static bool unknown(Tool tool, Usage *usage, const char *given, Str name)
 static bool check_define(const char *value, const char *next, Usage *usage)
 {
     int64_t n = 0;
-    if (strchr(value, '=') != NULL) {
+    if (strpbrk(value, "=~") != NULL) {
         return true;
     }
     (void)usage_error(usage, "'-D %s': DIM=N is expected", value);

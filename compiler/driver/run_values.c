@@ -329,9 +329,10 @@ static bool bind_defines(const Input *in, const Head *h, int64_t *dims, const ch
         return false;
     }
     for (uint32_t k = 0; k < n; k++) {
-        bool found = in->program != NULL;
+        bool found = in->program != NULL || defines[k].planned;
         for (uint32_t d = 0; d < dims_given(h->dims); d++) {
-            if (strcmp(defines[k].name, h->dims->list.at[d].name->text) == 0) {
+            if (!defines[k].planned &&
+                strcmp(defines[k].name, h->dims->list.at[d].name->text) == 0) {
                 dims[d] = defines[k].value;
                 from[d] = "-D";
                 found = true;

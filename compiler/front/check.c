@@ -19,8 +19,9 @@ static void warn_defines(Check *c)
                 later || strcmp(c->options->defines[e].name, c->options->defines[d].name) == 0;
         }
         if (!c->define_used[d] && !later) {
-            diag_warning(&c->ctx->diags, W_DEFINE, (Span){0}, "-D %s: there is no such dim",
-                         c->options->defines[d].name);
+            diag_warning(&c->ctx->diags, W_DEFINE, (Span){0}, "-D %s: there is no such %sdim",
+                         c->options->defines[d].name,
+                         c->options->defines[d].planned ? "open " : "");
         }
     }
 }

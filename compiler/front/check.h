@@ -198,10 +198,11 @@ typedef struct Program {
     DimTable dims; /* declared, open, and used by some kernel */
 } Program;
 
-/* `-D name=value` */
+/* `-D name=value`, `-D name~value` */
 typedef struct FrontDefine {
     const char *name;
     int64_t value;
+    bool planned; /* ~: the dim stays open, and is planned for that value */
 } FrontDefine;
 
 typedef enum IncludeStatus {

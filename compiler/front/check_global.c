@@ -71,8 +71,11 @@ static void evaluate_dim(Check *c, uint32_t global)
         ok = extent_check(c, bound, n.at);
     }
     Global *g = &c->globals.at[global];
-    g->typical = n.op == OP_COPY && number > 0 ? number : DIM_TYPICAL_DEFAULT;
     g->dim = n.op == OP_CONST ? dim_fixed(number) : is_bound ? dim_fixed(bound) : dim_open(0);
+    g->typical = n.op == OP_COPY && number > 0 ? number : DIM_TYPICAL_DEFAULT;
+    if (g->dim.sym >= 0) {
+        g->typical = define_typical(c, n.name, g->typical);
+    }
     g->poison = !ok;
 }
 

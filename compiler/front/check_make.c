@@ -29,16 +29,28 @@ bool extent_check(Check *c, int64_t n, Span at)
     return n >= 0 && n <= SIZE_LIMIT;
 }
 
-bool define_find(Check *c, Sym name, int64_t *value)
+static bool find_define(Check *c, Sym name, bool planned, int64_t *value)
 {
     for (uint32_t d = c->options->n_defines; d-- > 0;) { /* the last one counts */
-        if (strcmp(c->options->defines[d].name, name->text) == 0) {
+        if (strcmp(c->options->defines[d].name, name->text) == 0 &&
+            c->options->defines[d].planned == planned) {
             c->define_used[d] = true;
             *value = c->options->defines[d].value;
             return true;
         }
     }
     return false;
+}
+
+bool define_find(Check *c, Sym name, int64_t *value)
+{
+    return find_define(c, name, false, value);
+}
+
+int64_t define_typical(Check *c, Sym name, int64_t otherwise)
+{
+    int64_t typical = 0;
+    return find_define(c, name, true, &typical) ? typical : otherwise;
 }
 
 CheckedExpr *expr_new(Kern *k, CheckedKind kind, AstId ast, Span span)

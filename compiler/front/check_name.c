@@ -71,7 +71,8 @@ Dim dim_named(Kern *k, Sym name, Span at, bool *ok)
         d = dim_fixed(bound);
         *ok = extent_check(k->c, bound, at);
     } else {
-        d = k->k != NULL ? dim_open_new(k, name, DIM_TYPICAL_DEFAULT, at) : dim_open(0);
+        int64_t typical = define_typical(k->c, name, DIM_TYPICAL_DEFAULT);
+        d = k->k != NULL ? dim_open_new(k, name, typical, at) : dim_open(0);
     }
     if (k->k != NULL) {
         map_put(&k->dim_by_name, name->id, k->dims.n);

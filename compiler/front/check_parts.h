@@ -257,6 +257,8 @@ void extent_mismatch(Kern *k, const Label *l, Dim d, Span at, uint32_t of, Dim o
 void note_shape(Kern *k, Diagnostic *d, uint32_t value);
 /* What -D says of a dim. */
 bool define_find(Check *c, Sym name, int64_t *value);
+/* What -D says to plan an open dim for. */
+int64_t define_typical(Check *c, Sym name, int64_t otherwise);
 /* Is an extent within its bounds? */
 bool extent_check(Check *c, int64_t n, Span at);
 /* Marks the other party; the text is for a line of its own only. */

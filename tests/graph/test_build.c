@@ -131,7 +131,7 @@ static void einsum_strings_and_whole_tensors_mix(void **state)
 static void dims_are_bound_by_defines_and_includes(void **state)
 {
     (void)state;
-    const FrontDefine d[] = {{"v", 7}, {"q", 3}};
+    const FrontDefine d[] = {{"v", 7, false}, {"q", 3, false}};
     golden("dims", d, 2);
 }
 

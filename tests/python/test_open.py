@@ -31,6 +31,22 @@ class Open(unittest.TestCase):
                 np.testing.assert_array_equal(kernel(*arrays), np.einsum(equation, *arrays, optimize=True), f"{equation} {size}")
 
 
+    def test_sizes_that_a_call_has_are_planned_for(self):
+        p = tdsl.compile("""dim m ~ 30; kernel f(A: f64[m, k], B: f64[k, n]) -> (C: f64[m, n]) { C[i,j] = A[i,p] * B[p,j]; }
+                            kernel g(A: f64[n, n]) -> (E: f64) { E = sum[i,j](A[i,j]); }""")
+        f = tdsl.expression("ij,jk->ik", (None, 3), (3, None))
+        for m, k, n in (5, 3, 7), (3000, 3, 20), (300, 3, 2), (5, 3, 20000), (40, 3, 60):
+            a, b = np.ones((m, k)), np.arange(k * n).reshape(k, n).astype(float)
+            for call in p.f, f:
+                np.testing.assert_array_equal(call(a, b), a @ b)
+        typical = p.f._planned._typical
+        self.assertEqual(typical["m"], 30)  # as the program says
+        self.assertEqual(typical["n"], 16384)
+        self.assertEqual(f._planned._typical, {(0, 0): 4, (1, 1): 16384})
+        self.assertEqual(p.g(np.ones((300, 300))), 90000)
+        self.assertEqual(p.g._planned._typical, {"n": 256})
+
+
 if __name__ == "__main__":
     import warnings
     warnings.simplefilter("ignore", tdsl.CompileWarning)

@@ -18,6 +18,7 @@ from ._calls import Calls, fast, run_of
 from ._errors import ArgumentError, CallError, CompileError, DtypeError, Error, ShapeError
 from ._locks import Lock, Once
 from ._program import Source, bind, threads_of
+from ._typical import UNSAID, Planned
 
 _MOST_CALLS = 4096
 _MOST_SHAPES = 2  # sets of extents that are compiled each for itself, before open ones are
@@ -457,7 +458,12 @@ class Expression(Calls):
         self.equation, self.shapes, self.type, self._threads = equation, shapes, type_name, threads_of(threads)
         self._asked, self._optimize = threads, optimize  # as another process is told
         options = _search(optimize) if len(shapes) > 2 else ()
-        self._source = Source([*options, *_equation.arguments(equation, shapes), f"--dtype={type_name}"])
+        source = lambda planned: Source([*options, *_equation.arguments(equation, shapes, planned), f"--dtype={type_name}"])
+        self._source = source(None)
+        axes = [(k, d) for k, shape in enumerate(shapes) for d, n in enumerate(shape) if n is None]
+        sizes_of = lambda sizes: [[sizes.get((k, d), n) for d, n in enumerate(shape)] for k, shape in enumerate(shapes)]
+        self._planned = Planned(self._source, ((axis, UNSAID) for axis in axes), lambda sizes: source(sizes_of(sizes)))
+        self._axes = axes
         self._plans: dict[Any, Any] = {}
         self._ready: dict[Any, Ready] = {}
 
@@ -489,7 +495,8 @@ class Expression(Calls):
             found = self._call_views(given, arrays, out)
             if found is not None:
                 return found
-        kernel = self._source.kernels(self._threads)["einsum"]
+        sizes = {(k, d): arrays[k].shape[d] for k, d in self._axes if d < arrays[k].ndim}
+        kernel = self._planned.source_for(sizes, sum(a.size for a in arrays)).kernels(self._threads)["einsum"]
         names = [arg.name for arg in kernel.args]
         dims = bind(kernel, dict(zip(names, arrays)), None)
         run, shape = self._plans.get(dims, (None, None))

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Einsum strings, as far as Python has to read them: tdslc does all else, messages included."""
-import math
-
 from ._errors import ArgumentError, CallError
+from ._typical import near
 
 
 def symbol(number):
@@ -58,7 +57,7 @@ def planned_shapes(shapes, seen):
     """For what to plan the extents that shapes leave open (None): the power of two nearest to the largest extent there in `seen`."""
     def planned(place, axis):
         largest = max(other[place][axis] or 1 for other in seen)
-        return 1 << max(0, round(math.log2(max(largest, 1))))
+        return near(largest)
     return tuple(tuple(planned(k, d) if n is None else n for d, n in enumerate(shape)) for k, shape in enumerate(shapes))
 
 

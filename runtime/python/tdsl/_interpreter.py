@@ -10,8 +10,8 @@ from ._table import Argument
 
 
 class Head(tuple):
-    """(name, signature, dims, arguments) of a kernel. `computed`: all extents that it computes."""
-    computed = ()
+    """(name, signature, dims, arguments) of a kernel. `computed`: all extents that it computes; `typical`: what its dims are planned for."""
+    computed = typical = ()
 
 
 def heads(described):
@@ -33,6 +33,7 @@ def heads(described):
                 args.append(Argument(r["name"], "out", node["dtype"], shape(node["shape"])))
         found.append(Head((k["name"], k["signature"], [d["name"] for d in k["dims"]], args)))
         found[-1].computed = list(known.values())
+        found[-1].typical = [d["typical"] for d in k["dims"]]
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import math
 import os
 import re
 
@@ -19,6 +20,7 @@ from ._extents import complete, sizes
 from ._interpreter import InterpretedKernel, heads
 from ._locks import Lock
 from ._table import kernels_of
+from ._typical import Planned
 
 _LIST = re.compile(r"^const tdsl_kernel_info \*const (\w+)\[\] = ", re.M)
 
@@ -194,10 +196,19 @@ class Kernel(Calls):
         self._tuple = result_type(self.__name__, tuple(a.name for a in self._out)) if len(self._out) > 1 else None
         names = {a.name for a in self._in}
         self._renamed = {option: option + "_" for option in _OPTIONS if option in names}
+        self.computed, self._planned = getattr(head, "computed", None), None
+        typical = getattr(head, "typical", ())
+        if typical:
+            self._planned = Planned(source, zip(self.dims, typical), self._source_of)
         self._prepared, self._ready = {}, {}
         self._reads_arrays = all(a.role != "scalar" and a.shape for a in self._in)
         self._updated = tuple(k for k, a in enumerate(self._in) if a.role == "inout")
         self._take(tuple(a.name for a in self._in), 256)
+
+    def _source_of(self, sizes):
+        """This kernel planned for other sizes."""
+        arguments, text = self._source.made_of
+        return Source([f"--kernel={self.name}", *[f"-D{name}~{n}" for name, n in sizes.items()], *arguments], text)
 
     @property
     def name(self) -> str:
@@ -318,8 +329,7 @@ class Kernel(Calls):
         values, arrays = self._arguments(given, named)
         outputs = self._outputs(out)
         asked, threads = threads, threads_of(threads)
-        kernel = self._source.kernels(threads)[self.name]
-        extents = bind(kernel, {**arrays, **outputs}, dims)
+        kernel, extents = self._compiled({**arrays, **outputs}, dims, threads)
         size = sizes(kernel, extents)
         places, back = [], []
         for arg in kernel.args:
@@ -346,6 +356,16 @@ class Kernel(Calls):
         results = [outputs.get(arg.name, place if arg.shape else place[()])
                    for arg, place in zip(kernel.args, places) if arg.role == "out"]
         return None if not results else results[0] if self._tuple is None else self._tuple(*results)
+
+    def _compiled(self, arrays, dims, threads):
+        """The kernel that is compiled for a call, and its extents."""
+        if self._planned is None:
+            kernel = self._source.kernels(threads)[self.name]
+            return kernel, bind(kernel, arrays, dims)
+        extents = bind(self, arrays, dims)
+        size = sizes(self, extents)
+        elements = sum(math.prod(size.get(e, e) for e in arg.shape) for arg in self.args)
+        return self._planned.source_for(dict(zip(self.dims, extents)), elements).kernels(threads)[self.name], extents
 
     def _remember(self, kernel, extents, asked, threads, given, out, places):
         """Prepares calls of arguments like these in the C module, which looks at their types itself."""
