@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """tdsl.jax beside jax.numpy. Exits 77 without jax."""
+import importlib.util
+import os
+import subprocess
 import sys
+import tempfile
 import unittest
 
 try:
@@ -65,6 +69,50 @@ class Jax(unittest.TestCase):
         value, grad = step(a)
         np.testing.assert_allclose(value, ((a @ b) ** 2).sum(), rtol=1e-4)
         np.testing.assert_allclose(grad, 2 * (a @ b) @ b.T, rtol=1e-3, atol=1e-2)
+
+    def test_compiled_code_calls_no_python(self):
+        for dtype, target in (np.float32, True), (np.float16, True), (jnp.bfloat16, True), (np.int8, False), (bool, True):
+            a = jnp.asarray(np.arange(12).reshape(3, 4) % 3, dtype)
+            f = jax.jit(lambda x: tdsl.jax.einsum("ij,kj->ik", x, x))
+            text = f.lower(a).as_text()
+            self.assertEqual(("@tdsl_einsum" in text, "python" in text and "callback" in text), (target, not target))
+            self.assertEqual(f(a).dtype, dtype)
+            wanted = np.asarray(a, float) @ np.asarray(a, float).T
+            np.testing.assert_array_equal(f(a).astype(float), wanted > 0 if dtype is bool else wanted)
+        donated = jax.jit(lambda x: tdsl.jax.einsum("ij,jk->ik", x, x), donate_argnums=0)
+        np.testing.assert_array_equal(donated(jnp.ones((5, 5))), np.full((5, 5), 5.0))
+        big = jnp.ones((300, 300))  # with a workspace
+        np.testing.assert_array_equal(jax.jit(lambda x: tdsl.jax.einsum("ij,jk,kl->il", x, x, x))(big), np.full((300, 300), 90000.0))
+        self.assertEqual(jax.jit(lambda x: tdsl.jax.einsum("ij,jk->ik", x, x.T))(jnp.ones((3, 0))).tolist(), [[0.0] * 3] * 3)
+
+    def test_without_a_c_compiler_it_is_a_callback(self):
+        text = """
+import warnings, jax, numpy as np, tdsl, tdsl.jax
+warnings.simplefilter("ignore", tdsl.SlowWarning)
+f = jax.jit(lambda x: tdsl.jax.einsum("ij,kj->ik", x, x))
+a = np.arange(6, dtype="f4").reshape(2, 3)
+assert "@tdsl_einsum" not in f.lower(a).as_text() and (f(a) == a @ a.T).all()
+"""
+        done = subprocess.run([sys.executable, "-B", "-c", text], env={**os.environ, "TDSL_CC": "no-such-compiler"}, capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_export(self):
+        f = jax.jit(jax.grad(lambda x, y: (tdsl.jax.einsum("ij,jk->ik", x, y) ** 2).sum()))
+        a, b = operands([(3, 4), (4, 5)], np.float32)
+        exported = jax.export.export(f, disabled_checks=tdsl.jax.export_checks())(a, b)
+        np.testing.assert_allclose(exported.call(a, b), f(a, b))
+        if importlib.util.find_spec("flatbuffers") is None:
+            return  # which serialize() needs
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(exported.serialize())
+            file.flush()
+            text = """
+import sys, jax, jax.export, numpy as np, tdsl.jax
+f = jax.export.deserialize(bytearray(open(sys.argv[1], "rb").read()))
+print(np.asarray(f.call(np.ones((3, 4), "f4"), np.ones((4, 5), "f4"))).tolist())
+"""
+            done = subprocess.run([sys.executable, "-B", "-c", text, file.name], capture_output=True, text=True, check=True)
+        self.assertEqual(done.stdout, f"{[[40.0] * 4] * 3}\n")
 
     def test_kernels_have_derivatives(self):
         program = tdsl.compile("""

@@ -2,6 +2,7 @@
 """tdsl.torch, and what trntensor's pages show, with tensors of torch. Exits 77 without torch."""
 import sys
 import unittest
+import warnings
 
 try:
     import torch
@@ -112,6 +113,49 @@ class Torch(unittest.TestCase):
         torch.testing.assert_close(grad(lambda y: vmap(product)(y).sum())(a), b.sum(1).expand(5, 3, 4))
         with self.assertRaises(tdsl.Error):
             grad(lambda y: torch.ops.tdsl.einsum("i,i->", [y, y]))(x)
+
+    def test_kernels_under_the_transforms_of_torch_func(self):
+        """Derivatives forward and of second order are kernels that vjp makes of what it made."""
+        ours = tdsl.torch.function(tdsl.compile("""
+kernel loss(W: f64[v, e], x: f64[n, e], t: i64[n]) -> (E: f64, z: f64[n, v], t2: i64[n]) {
+    z[n,v] = x[n,e] * W[v,e];
+    E = sum[n](logsumexp[v](z[n,v]) - z[n,t[n]]);
+    t2[n] = 2*t[n];
+}""").loss)
+        W, x = (torch.randn(k, 3, dtype=torch.float64) for k in (7, 5))
+        t = torch.tensor([0, 6, 6, 1, 2])
+        first = lambda W, x, t: ours(W, x, t)[0]
+        wanted = lambda W, x, t: torch.nn.functional.cross_entropy(x @ W.T, t, reduction="sum")
+        two = torch.stack([x, 2 * x])
+        f = torch.func
+        for transform in (lambda l: f.grad(l, argnums=(0, 1))(W, x, t), lambda l: f.vmap(l, in_dims=(None, 0, None))(W, two, t), lambda l: f.jacrev(l)(W, x, t),
+                          lambda l: f.vmap(f.grad(l), in_dims=(None, 0, 0))(W, two, torch.stack([t, t])), lambda l: f.jvp(lambda *v: l(*v, t), (W, x), (W + 1, x))[1],
+                          lambda l: f.jacfwd(l)(W, x, t), lambda l: f.hessian(l)(W, x, t), lambda l: f.grad(lambda v: (f.grad(l)(v, x, t) ** 2).sum())(W)):
+            torch.testing.assert_close(transform(first), transform(wanted))
+        v = W.clone().requires_grad_()
+        self.assertTrue(torch.autograd.gradgradcheck(lambda w: ours(w, x, t)[:2], v))
+        self.assertTrue(torch.autograd.gradcheck(lambda w: ours(w, x, t)[:2], v, check_forward_ad=True))
+        self.assertEqual(ours(W, x, t)[2].tolist(), [0, 12, 12, 2, 4])
+
+    def test_autocast(self):
+        a, d = torch.randn(4, 6), torch.randn(4, 6, dtype=torch.float64)
+        for dtype in torch.bfloat16, torch.float16:
+            with torch.autocast("cpu", dtype=dtype):
+                for e in einsum, torch.einsum:
+                    self.assertEqual(e("ij,kj->ik", a, a.to(dtype)).dtype, dtype)
+                    self.assertEqual(e("ij,kj->ik", d, d).dtype, torch.float64)
+                torch.testing.assert_close(einsum("ij,kj->ik", a, a), torch.einsum("ij,kj->ik", a, a), rtol=0.02, atol=0.05)
+                x = a.clone().requires_grad_()
+                einsum("ij,kj->ik", x, a).sum().backward()
+            self.assertEqual(x.grad.dtype, torch.float32)
+            self.assertEqual(einsum("ij,kj->ik", a, a).dtype, torch.float32)
+
+    def test_views_are_not_copied(self):
+        a = torch.arange(12.0).reshape(3, 4)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", tdsl.CopyWarning)
+            for x in a.T, a[:, ::2], a[1].expand(5, 4), a.half().T, a.half()[:, ::2], a.bfloat16()[:, ::2]:
+                torch.testing.assert_close(einsum("ij,kj->ik", x, x), torch.einsum("ij,kj->ik", x, x))
 
     def test_the_interleaved_form(self):
         a, b = torch.randn(2, 3), torch.randn(3, 4)

@@ -130,6 +130,41 @@ def views():
     return {what: _of_numpy(lambda c=case: tdsl.einsum(*c), lambda c=case: np.einsum(*c)) for what, case in cases.items()}
 
 
+def _of_torch():
+    import torch
+
+    import tdsl.torch
+    a, b = torch.ones(4, 4), torch.ones(4, 4)
+    x, y = a.clone().requires_grad_(), b.clone().requires_grad_()
+
+    def back(einsum):
+        def run():
+            x.grad = y.grad = None
+            einsum("ij,jk->ik", x, y).backward(a)
+        return run
+    forward = lambda einsum: lambda: einsum("ij,jk->ik", a, b)
+    return {"tdsl.torch.einsum of 4x4": _of_numpy(forward(tdsl.torch.einsum), forward(torch.einsum)), "the same and backward()": _of_numpy(back(tdsl.torch.einsum), back(torch.einsum))}
+
+
+def _of_jax():
+    import jax
+    import jax.numpy as jnp
+
+    import tdsl.jax
+    made = {}
+    for n in 4, 64:
+        x = jnp.ones((n, n))
+        ours, theirs = (jax.jit(lambda a, e=e: e("ij,jk->ik", a, a)) for e in (tdsl.jax.einsum, jnp.einsum))
+        made[f"tdsl.jax.einsum of {n}x{n} in jit"] = _of_numpy(lambda f=ours, x=x: f(x).block_until_ready(), lambda f=theirs, x=x: f(x).block_until_ready())
+    return made
+
+
+def hooks():
+    """{package: {what: (microseconds, the package's own)}} of torch and jax, where they are installed."""
+    from importlib.util import find_spec
+    return {name: measured() for name, measured in (("torch", _of_torch), ("jax", _of_jax)) if find_spec(name)}
+
+
 def _process(*arguments, **environment):
     top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     path = os.pathsep.join([top, *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -153,12 +188,12 @@ def starts():
 
 
 def measure(wheel=None):
-    """All numbers: {"calls": ..., "calls_ctypes": ..., "starts": ..., "views": ..., "wheel_bytes": ...}."""
+    """All numbers: {"calls": ..., "calls_ctypes": ..., "starts": ..., "views": ..., "hooks": ..., "wheel_bytes": ...}."""
     import platform
 
     import numpy as np
     found = {"python": platform.python_version(), "numpy": np.__version__, "machine": platform.machine(), "calls": calls(),
-             "calls_ctypes": json.loads(_process("-m", "tdsl.bench", "--calls", *["--quick"] * _is_quick, TDSL_NO_MODULE="1")), "starts": starts(), "views": views()}
+             "calls_ctypes": json.loads(_process("-m", "tdsl.bench", "--calls", *["--quick"] * _is_quick, TDSL_NO_MODULE="1")), "starts": starts(), "views": views(), "hooks": hooks()}
     found["wheel_bytes"] = os.path.getsize(wheel) if wheel else None
     return found
 
@@ -186,6 +221,7 @@ def rows(found):
               ("first einsums of eight strings, one after the other", "ms", start["several"], 8000, None),
               ("the same by tdsl.warm", "ms", start["several_warmed"], 8000, None)]
     table += [(f"{what}, of NumPy's time", "x", ours / numpys, 1.1, None) for what, (ours, numpys) in found["views"].items()]
+    table += [(f"{what}, of {package}'s time", "x", ours / theirs, 1.2, None) for package, measured in found["hooks"].items() for what, (ours, theirs) in measured.items()]
     if found["wheel_bytes"]:
         table.append(("wheel", "MB", found["wheel_bytes"] / 1e6, 4, None))
     return table

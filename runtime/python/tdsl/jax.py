@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""einsum on arrays of jax in the host's memory, by a callback: with derivatives of any order, under jit and vmap.
+"""einsum on arrays of jax in the host's memory, as a target of XLA: with derivatives of any order, under jit and vmap.
 
     import tdsl.jax
     C = jax.jit(lambda A, B: tdsl.jax.einsum("ij,jk->ik", A, B))(A, B)
@@ -7,18 +7,19 @@
 import functools
 
 import jax
+import jax.export
 import jax.numpy as jnp
 from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from . import _derivative as derivatives
+from . import _derivative as derivatives, _xla
 from ._einsum import einsum as _einsum
 from ._equation import interleaved
 from ._errors import ArgumentError
 from ._explicit import batched, explicit, gradient_string, shape_of, split
 
-__all__ = ["einsum", "function"]
+__all__ = ["einsum", "export_checks", "function"]
 
 # einsum is linear in each operand: its derivative is a sum of einsums, and so is the transpose of that, which reverse mode wants.
 _einsum_p = Primitive("tdsl_einsum")
@@ -36,6 +37,24 @@ def _on_host(equation, *operands):
 def _call(*operands, equation):
     result = jax.ShapeDtypeStruct(_shape(equation, operands), operands[0].dtype)
     return jax.pure_callback(functools.partial(_on_host, equation), result, *operands, vmap_method="sequential")
+
+
+_by_callback = mlir.lower_fun(_call, multiple_results=False)
+_is_target = functools.cache(_xla.register)
+
+
+def _lowered(context, *operands, equation):
+    """On the CPU: a target of XLA where a kernel computes in the operands' type, else a callback."""
+    avals = (*context.avals_in, *context.avals_out)
+    direct = all(a.dtype.name in _xla.NAMES and a.dtype == avals[0].dtype for a in avals) and sum(2 + a.ndim for a in avals) < 500 and len(avals) < 64
+    if direct and all(isinstance(n, int) for a in avals for n in a.shape) and _is_target():
+        return jax.ffi.ffi_lowering(_xla.TARGET)(context, *operands, equation=equation)
+    return _by_callback(context, *operands, equation=equation)
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiled(equation):
+    return jax.jit(lambda *operands: _einsum_p.bind(*operands, equation=equation))
 
 
 def _derivative(primals, tangents, *, equation):
@@ -71,9 +90,10 @@ def _batched(operands, dims, *, equation):
     return _einsum_p.bind(*moved, equation=batched(equation, [d is not None for d in dims])), 0
 
 
-_einsum_p.def_impl(_call)
+_einsum_p.def_impl(lambda *operands, equation: _compiled(equation)(*operands))
 _einsum_p.def_abstract_eval(lambda *operands, equation: ShapedArray(_shape(equation, operands), operands[0].dtype))
-mlir.register_lowering(_einsum_p, mlir.lower_fun(_call, multiple_results=False))
+mlir.register_lowering(_einsum_p, _by_callback)
+mlir.register_lowering(_einsum_p, _lowered, platform="cpu")
 ad.primitive_jvps[_einsum_p] = _derivative
 ad.primitive_transposes[_einsum_p] = _transposed
 batching.primitive_batchers[_einsum_p] = _batched
@@ -82,7 +102,7 @@ batching.primitive_batchers[_einsum_p] = _batched
 def einsum(equation, *operands, out=None, optimize="auto", precision=None, preferred_element_type=None):
     """`jax.numpy.einsum` of arrays in the host's memory; other types are promoted to the common one.
 
-    Under jit it is a callback to the host; jvp, grad and vmap work, of any order. The interleaved form is taken too. preferred_element_type: of the result, and computed
+    Compiled code calls the kernel as a target of XLA, `tdsl_einsum`, or where there is no C compiler by a callback; jvp, grad and vmap work, of any order. The interleaved form is taken too. preferred_element_type: of the result, and computed
     in where it is the wider one. optimize and precision change nothing: the order is always searched for, and sums are those of full precision. out: None, as in jax.
     Raises ShapeError, while tracing too, ArgumentError, CompileError for strings.
     """
@@ -100,6 +120,12 @@ def einsum(equation, *operands, out=None, optimize="auto", precision=None, prefe
     ones = tuple(tuple(n for n, size in enumerate(x.shape) if size == 1) for x in operands)
     text, drop = explicit(equation, tuple(x.ndim for x in operands), ones)
     return _einsum_p.bind(*(jnp.squeeze(x, gone).astype(dtype) for x, gone in zip(operands, drop)), equation=text).astype(result)
+
+
+def export_checks():
+    """`jax.export.export(f, disabled_checks=tdsl.jax.export_checks())`: einsum is not among the targets that jax knows itself. Where what was exported is called,
+    `tdsl.jax` has to be imported."""
+    return [jax.export.DisabledSafetyCheck.custom_call(_xla.TARGET)]
 
 
 def _kernel_on_host(kernel, types, *given):

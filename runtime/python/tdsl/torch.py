@@ -6,6 +6,7 @@
 """
 import functools
 
+import numpy as np
 import torch
 from torch.autograd import forward_ad
 
@@ -38,7 +39,6 @@ def has_derivative(tensor):
 
 def from_numpy(array):
     """The tensor that shares an array's memory; of bf16 too."""
-    import numpy as np
     if array.dtype == dtype_of("bf16"):
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)
@@ -48,9 +48,34 @@ _library = torch.library.Library("tdsl", "DEF")
 _library.define("einsum(str equation, Tensor[] operands) -> Tensor")
 
 
+_PLAIN = {torch.float64, torch.float32, torch.float16, torch.complex64, torch.complex128, torch.int64, torch.int32, torch.bool}  # NumPy's, of the same name
+_ANY_STRIDES = _PLAIN - {torch.float16, torch.bool}  # in which kernels read any view
+
+
 def _compute(equation, operands):
-    import numpy as np
-    return from_numpy(np.asarray(_einsum(equation, *(to_numpy(x) for x in operands))))
+    return from_numpy(np.asarray(_einsum(equation, *[to_numpy(x if x.dtype in _ANY_STRIDES else x.contiguous()) for x in operands])))
+
+
+_TENSORS = torch.Tensor, torch.nn.Parameter
+_transforms = torch._C._functorch.peek_interpreter_stack
+_modes = torch._C._len_torch_dispatch_stack
+
+
+def _is_bare():
+    """Does no transform of torch.func, dual number, mode or compiler look at operations?"""
+    return _transforms() is None and forward_ad._current_level < 0 and _modes() == 0 and not torch.compiler.is_compiling()
+
+
+def _direct(equation, operands):
+    """The result where nothing but the numbers counts, or None."""
+    arrays = []
+    for x in operands:
+        if type(x) not in _TENSORS or x.dtype not in _PLAIN or x.is_conj() or x.is_neg() or x.device.type != "cpu" or x.layout is not torch.strided:
+            return None
+        if x.dtype not in _ANY_STRIDES:
+            x = x.contiguous()
+        arrays.append(x.detach().numpy() if x.requires_grad else x.numpy())
+    return torch.from_numpy(np.asarray(_einsum(equation, *arrays)))
 
 
 def _same(first, second):
@@ -65,16 +90,16 @@ def _fake(equation, operands):
 def _gradient(equation, k, grad, operands):
     """That of operand k: an einsum of the result's gradient and the other operands. Labels of k that nothing else has are stretched to, those that it has
     twice are put on a diagonal."""
-    terms, _ = split(equation)
-    others = [n for n in range(len(terms)) if n != k]
-    string, once, known = gradient_string(equation, k)
-    result = _apply(string, [grad, *(operands[n].conj().resolve_conj() for n in others)])
+    string, term, once, known, others = _gradient_plan(equation, k)
+    result = _apply(string, [grad, *[operands[n].conj().resolve_conj() if operands[n].is_complex() else operands[n] for n in others]])
+    if once == term and known.issuperset(once):
+        return result
     for place, label in enumerate(once):
         if label not in known:
             result = result.unsqueeze(place)
-    sizes = dict(zip(terms[k], operands[k].shape))
+    sizes = dict(zip(term, operands[k].shape))
     result = result.expand([sizes[label] for label in once])
-    return result if once == terms[k] else _spread(result, once, terms[k])
+    return result if once == term else _spread(result, once, term)
 
 
 def _spread(result, once, term):
@@ -90,6 +115,37 @@ def _spread(result, once, term):
     for label in term:
         order.append(next(n for n, name in enumerate(labels) if name == label and n not in order))
     return result.permute(order)
+
+
+@functools.lru_cache(maxsize=4096)
+def _gradient_plan(equation, k):
+    """(string, term of k, its labels once each, those that the string gives, the other operands)."""
+    terms, _ = split(equation)
+    string, once, known = gradient_string(equation, k)
+    return string, terms[k], once, known, [n for n in range(len(terms)) if n != k]
+
+
+class _Bare(torch.autograd.Function):
+    """The operation with a backward derivative alone: what torch does around `_Einsum` takes as long as a small contraction."""
+
+    @staticmethod
+    def forward(ctx, equation, *operands):
+        ctx.equation = equation
+        ctx.save_for_backward(*operands)
+        made = _direct(equation, operands)
+        if made is not None:
+            return made
+        with torch._C._AutoDispatchBelowAutograd():
+            return torch.ops.tdsl.einsum(equation, operands)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return _backward(ctx, grad)
+
+
+def _backward(ctx, grad):
+    operands = ctx.saved_tensors
+    return None, *[_gradient(ctx.equation, k, grad, operands) if ctx.needs_input_grad[k + 1] else None for k in range(len(operands))]
 
 
 class _Einsum(torch.autograd.Function):
@@ -112,8 +168,7 @@ class _Einsum(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad):
-        operands = ctx.saved_tensors
-        return None, *[_gradient(ctx.equation, k, grad, operands) if ctx.needs_input_grad[k + 1] else None for k in range(len(operands))]
+        return _backward(ctx, grad)
 
     @staticmethod
     def jvp(ctx, _, *tangents):
@@ -136,6 +191,12 @@ def _in_batches(equation, operands, dims):
 def _apply(equation, operands):
     if torch.compiler.is_compiling():
         return torch.ops.tdsl.einsum(equation, operands)
+    if _is_bare():
+        if torch.is_grad_enabled() and any([x.requires_grad for x in operands]):
+            return _Bare.apply(equation, *operands)
+        made = _direct(equation, operands)
+        if made is not None:
+            return made
     return _Einsum.apply(equation, *operands)
 
 
@@ -153,7 +214,19 @@ torch.library.register_fake("tdsl::einsum", _fake, lib=_library)
 torch.library.register_vmap("tdsl::einsum", lambda info, dims, equation, operands: (torch.ops.tdsl.einsum(*_in_batches(equation, operands, dims[1])), 0), lib=_library)
 
 
-_explicit_kept = functools.lru_cache(maxsize=4096)(explicit)
+def _rewritten(equation, *shapes):
+    """(string without ellipses, for each operand the dimensions to drop, nothing where there are none)."""
+    text, drop = explicit(equation, [len(shape) for shape in shapes], [[n for n, size in enumerate(shape) if size == 1] for shape in shapes])
+    return text, drop if any(drop) else ()
+
+
+_rewritten_kept = functools.lru_cache(maxsize=4096)(_rewritten)
+
+
+def _autocast(operands):
+    """Floats in the type of torch.autocast, f64 aside, as torch does for products of matrices."""
+    dtype = torch.get_autocast_dtype("cpu")
+    return [x.to(dtype) if x.is_floating_point() and x.dtype != torch.float64 else x for x in operands]
 
 
 def einsum(equation, *operands):
@@ -168,20 +241,19 @@ def einsum(equation, *operands):
         operands = operands[0]
     if not operands:
         raise ArgumentError("einsum: no operands")
+    if torch.is_autocast_enabled("cpu"):
+        operands = _autocast(operands)
     for k, x in enumerate(operands):
         if x.dtype != operands[0].dtype:
             raise DtypeError(f"einsum: operand {k} is {x.dtype}, the first {operands[0].dtype}", k)
         if x.device.type not in ("cpu", "meta"):
             raise DtypeError(f"einsum: operand {k} is on {x.device}; kernels take tensors in the host's memory", k)
-    ones = tuple(tuple(n for n, size in enumerate(x.shape) if size == 1) for x in operands)
-    rewrite = explicit if torch.compiler.is_compiling() else _explicit_kept
-    text, drop = rewrite(equation, tuple(x.dim() for x in operands), ones)
-    tensors = [x.squeeze(gone) if gone else x for x, gone in zip(operands, drop)]
-    return _apply(text, tensors)
+    rewrite = _rewritten if torch.compiler.is_compiling() else _rewritten_kept
+    text, drop = rewrite(equation, *[x.shape for x in operands])
+    return _apply(text, [x.squeeze(gone) if gone else x for x, gone in zip(operands, drop)] if drop else operands)
 
 
 def _results_of(kernel, tensors):
-    import numpy as np
     made = _derivative.results_of(kernel, (to_numpy(x.contiguous()) if x.dim() else x for x in tensors))
     return tuple(from_numpy(np.asarray(a)) for a in made)
 
@@ -190,27 +262,53 @@ class _Function(torch.autograd.Function):
     """A kernel, and the kernel of its derivatives."""
 
     @staticmethod
-    def forward(ctx, kernel, *given):
-        outs = _results_of(kernel, given)
-        ctx.kernel = kernel
-        ctx.save_for_backward(*given)
-        ctx.mark_non_differentiable(*(x for x in outs if not (x.is_floating_point() or x.is_complex())))
-        return outs
+    def forward(kernel, *given):
+        return _results_of(kernel, given)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    def setup_context(ctx, inputs, output):
+        ctx.kernel, *given = inputs
+        ctx.save_for_backward(*given)
+        ctx.save_for_forward(*given)
+        ctx.mark_non_differentiable(*(x for x in output if not (x.is_floating_point() or x.is_complex())))
+
+    @staticmethod
+    def vmap(info, dims, kernel, *given):
+        """One call for each element of the batch."""
+        made = []
+        for n in range(info.batch_size):
+            made.append(_Function.apply(kernel, *(x if d is None else x.select(d, n) for x, d in zip(given, dims[1:]))))
+        return tuple(torch.stack(parts) for parts in zip(*made)), (0,) * len(made[0])
+
+    @staticmethod
     def backward(ctx, *grads):
         kernel, given = ctx.kernel, ctx.saved_tensors
-        names = [arg.name for arg in _derivative.parameters(kernel)]
-        wanted = [name for name, needed in zip(names, ctx.needs_input_grad[1:]) if needed]
+        wanted = [arg.name for arg, needed in zip(_derivative.parameters(kernel), ctx.needs_input_grad[1:]) if needed]
         counts = [g for g, arg in zip(grads, _derivative.results(kernel)) if arg.type in _derivative.FLOATS]
-        made = iter(_results_of(_derivative.backward(kernel, wanted), (*given, *counts)))
-        return None, *(next(made) if name in wanted else None for name in names)
+        made = iter(_Function.apply(_derivative.backward(kernel, wanted), *given, *counts))
+        return None, *(next(made) if arg.name in wanted else None for arg in _derivative.parameters(kernel))
+
+    @staticmethod
+    def jvp(ctx, _, *tangents):
+        """What the kernel of `vjp` gives is linear in what it is given for the results; its own `vjp` by that is the derivative forward."""
+        kernel, given = ctx.kernel, ctx.saved_tensors
+        along = [(arg.name, t) for arg, t in zip(_derivative.parameters(kernel), tangents) if t is not None]
+        back = _derivative.backward(kernel, [name for name, _ in along])
+        counted = [arg.name for arg in _derivative.parameters(back)[len(given):]]
+        results = [arg for arg in _derivative.results(kernel) if arg.type in _derivative.FLOATS]
+        shapes = dict(zip((arg.name for arg in _derivative.results(kernel)), _derivative.result_shapes(kernel, [x.shape for x in given])))
+        zeros = [torch.zeros(shapes[arg.name], dtype=_torch_type(arg)) for arg in results]
+        made = iter(_Function.apply(_derivative.backward(back, counted), *given, *zeros, *(t for _, t in along)))
+        return tuple(next(made) if arg.type in _derivative.FLOATS else None for arg in _derivative.results(kernel))
+
+
+def _torch_type(arg):
+    return from_numpy(np.empty(0, dtype_of(arg.type))).dtype
 
 
 def function(kernel):
-    """A kernel of `tdsl.compile` or `tdsl.load` as a function of tensors in the host's memory, with derivatives backward by the kernel that `vjp` makes of it, which is
-    compiled when it is first wanted. Numbers may be given for scalars. Returns a tensor, or a tuple of them. Derivatives of derivatives are not there.
+    """A kernel of `tdsl.compile` or `tdsl.load` as a function of tensors in the host's memory, with derivatives backward by the kernel that `vjp` makes of it, forward and of
+    second order by those that it makes of that one; they are compiled when they are first wanted. Numbers may be given for scalars. Returns a tensor, or a tuple of them.
 
     Raises DtypeError for what is no kernel, ArgumentError for one that changes a parameter.
     """
@@ -225,8 +323,7 @@ def function(kernel):
         for name, dtype in zip(names, types):
             x = values[name]
             if not isinstance(x, torch.Tensor):
-                import numpy as np
-                x = torch.tensor(x) if dtype == dtype_of("bf16") else from_numpy(np.asarray(x, dtype))
+                            x = torch.tensor(x) if dtype == dtype_of("bf16") else from_numpy(np.asarray(x, dtype))
             tensors.append(x)
         made = _Function.apply(kernel, *tensors)
         return made[0] if len(made) == 1 else made
