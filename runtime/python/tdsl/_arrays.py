@@ -69,6 +69,9 @@ def as_array(x, argument):
         return to_numpy(x)
     if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
         return np.from_dlpack(x)
+    if not isinstance(x, np.ndarray):
+        from . import _foreign
+        _foreign.refuse(x, argument)
     try:
         return np.asarray(x)
     except (TypeError, ValueError) as error:

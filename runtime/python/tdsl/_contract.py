@@ -2,7 +2,7 @@
 """`contract` with opt_einsum's signature, and what its `backend="tdsl"` calls: `tensordot`, `transpose`."""
 import functools
 
-from . import _equation
+from . import _equation, _foreign
 from ._arrays import as_array
 from ._einsum import Options, einsum, path_options
 from ._errors import ArgumentError, CallError, ShapeError
@@ -57,14 +57,18 @@ def contract(subscripts, *operands, out=None, use_blas=True, optimize=True, memo
 
     subscripts, operands: a string and arrays, or arrays and their labels in turn. out: an array for the result. optimize: True, None, False
     or "auto" for the default search, a search's name there or here, a path, or an optimizer of opt_einsum. memory_limit: the most
-    elements of a tensor, or "max_input"; what does not fit is sliced. use_blas is ignored. backend: "auto", "numpy" or "tdsl". kwargs: as of
+    elements of a tensor, or "max_input"; what does not fit is sliced. use_blas is ignored. backend: "auto", "numpy" or "tdsl", or the package of arrays to which
+    einsum defers. kwargs: as of
     `tdsl.einsum`. Returns and raises what `tdsl.einsum` does.
     """
     del use_blas
-    if backend not in (None, "auto", "numpy", "tdsl"):
+    foreign = [type(a).__module__.partition(".")[0] for a in operands if _foreign.defers(a)]
+    if backend not in (None, "auto", "numpy", "tdsl", *foreign):
         raise ArgumentError(f"contract: backend={backend!r}: arrays are NumPy's here; opt_einsum has others", "backend")
     if not isinstance(subscripts, str):
         subscripts, operands = _string((subscripts, *operands))
+    if foreign and out is None:
+        return einsum(subscripts, *operands, **kwargs)
     arrays = [as_array(a, k) for k, a in enumerate(operands)]
     if callable(optimize) and not hasattr(optimize, "options"):  # a PathOptimizer
         import opt_einsum

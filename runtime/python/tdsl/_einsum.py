@@ -393,6 +393,10 @@ def einsum(equation: Any, *arrays: Any, out: Any = None, alpha: Any = None, beta
             return result
     if not isinstance(equation, str):
         equation, arrays = _equation.interleaved((equation, *arrays))
+    if out is None and alpha is None and beta is None and not all(hasattr(a, "flags") for a in arrays):
+        from . import _foreign
+        if any(_foreign.defers(a) for a in arrays):
+            return _foreign.einsum(equation, arrays, dtype, optimize, casting)
     plan, views, result = _slow(equation, arrays, out, alpha, beta, dtype, threads, optimize, casting)
     if plan is not None and alpha is None and beta is None and all(hasattr(a, "flags") and a.dtype == plan.compute for a in arrays):
         _keep(equation, arrays, out, threads, options, plan, views)
