@@ -32,6 +32,21 @@ except KeyboardInterrupt:
 """
 
 
+RUN = """
+import time, numpy as np, tdsl
+a = np.ones((9000, 9000), "f4")
+f = tdsl.expression("ij,jk->ik", a, a, threads=1)
+p = tdsl.compile("kernel f(A: f32[m, k], B: f32[k, n]) -> (C: f32[m, n]) { C[i,j] = A[i,p] * B[p,j]; }")
+tdsl.warm([f, p.f], threads=1)
+print("begin", flush=True)
+try:
+    CALL
+    print("done")
+except KeyboardInterrupt:
+    print("interrupted", (tdsl.einsum("ij,jk->ik", np.ones((3, 4)), np.ones((4, 2)), threads=1) == 4).all(), flush=True)
+"""
+
+
 def processes_with(word, variable):
     """Numbers of processes whose environment says so."""
     found = []
@@ -71,6 +86,16 @@ class Interrupts(unittest.TestCase):
     def test_a_search_gives_the_best_so_far(self):
         for whole_group in False, True:  # a notebook's interrupt, and a terminal's
             self.assertEqual(self.interrupt(SEARCH, whole_group), ["True True True"])
+
+    def test_a_long_kernel_is_left(self):
+        for call in "f(a, a)", "p.f(a, a, threads=1)":
+            began = time.time()
+            self.assertEqual(self.interrupt(RUN.replace("CALL", call), True, wait=1.5), ["interrupted True"])
+            self.assertLess(time.time() - began, 30)
+
+    def test_what_others_have_is_written_to_its_end(self):
+        text = RUN.replace("9000", "3000").replace("CALL", "out = np.zeros_like(a); f(a, a, out=out)").replace('print("interrupted"', 'print("interrupted", (out == 3000).all()')
+        self.assertIn(self.interrupt(text, True, wait=0.3), (["interrupted True True"], ["done"]))
 
     def test_a_c_compiler_that_is_ended_leaves_nothing(self):
         slow = os.path.join(self.folder, "slow-cc")

@@ -144,7 +144,7 @@ class Ready:
             if not arrays[k].flags.writeable or any(i != k and overlap(arrays[k], a) for i, a in enumerate(arrays)):
                 return None
         made = [np.empty(shape, dtype) for shape, dtype in self.results]
-        self.run((*arrays, *made))
+        self.run((*arrays, *made), not self.updated)
         return made
 
 

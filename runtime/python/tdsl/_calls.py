@@ -12,6 +12,7 @@ import os
 import sys
 
 from . import _tools
+from ._table import LONG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,10 +85,10 @@ def run_of(kernel, dims, threads, roles, results, gather, elements):
     roles: for each argument "r" read, "w" updated in place, "s" a number, "n" a new result, "o" a result that the caller gives, "R" and "O" of
     arrays that are not in C order, for which the kernel was made;
     results: for each argument (shape, dtype) if its role is "n"; gather: the type of several results, or None; elements: of
-    all arrays, for a guess whether the call is long enough to release the GIL.
+    all arrays, for a guess whether the call is long enough to release the GIL. Calls that a Ctrl-C may leave stay in Python.
     """
     global _is_set_up
-    if fast is None or not hasattr(kernel, "address_of_call") or len(roles) >= 32:
+    if fast is None or not hasattr(kernel, "address_of_call") or len(roles) >= 32 or kernel.multiply_adds(dims) > LONG:
         return None
     if not _is_set_up:
         import numpy as np

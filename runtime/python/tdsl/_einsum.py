@@ -217,7 +217,7 @@ class _Plan:
             self.run((*ready, place, scalar(1 if alpha is None else alpha, self.type, "alpha"),
                       scalar(0 if beta is None else beta, self.type, "beta")))
         else:
-            self.run((*ready, place))
+            self.run((*ready, place), not direct)
         if not direct and self.compute != self.dtype:
             place = place.astype(self.dtype)
         if out is None:
@@ -238,7 +238,7 @@ class _OfViews:
         if not all(type(a) is np.ndarray and a.flags.aligned for a in arrays):
             return None
         place = np.empty(self.plan.shape, self.plan.compute)
-        self.plan.run((*self.views.memory(arrays), place))
+        self.plan.run((*self.views.memory(arrays), place), True)
         return place if self.plan.shape else place[()]
 
 
@@ -519,7 +519,7 @@ class Expression(Calls):
             raise ArgumentError("out is read-only", "out")
         direct = out is not None and is_plain(out) and not any(overlap(out, a) for a in ready)
         place = out if direct else np.empty(shape, dtype_of(self.type))
-        run((*ready, place))
+        run((*ready, place), not direct)
         if out is None:
             return place if shape else place[()]
         if not direct:

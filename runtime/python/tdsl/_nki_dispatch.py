@@ -258,7 +258,8 @@ class Dispatch:
                 c_run = kernel.prepare(tuple(size[name] for name in kernel.dims), threads)
             c_run(places)
 
-        def run(places):
+        def run(places, fresh=False):
+            del fresh
             self._last.report = report
             if device is None:
                 return in_c(places)

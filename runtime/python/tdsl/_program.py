@@ -346,7 +346,7 @@ class Kernel(Calls):
                 back.append((a, places[-1]))
         self._check_overlap(kernel, places)
         run = self._run(kernel, extents, threads)
-        run(places)
+        run(places, not outputs and not self._updated)
         if key is not None and all(type(x) is np.ndarray for x in given):
             self._keep(self._ready, key, Ready(run, [(p.shape, p.dtype) for p in places[len(given):]], self._updated))
         if fast is not None and dims is None and (out is None or len(self._out) == 1):

@@ -66,6 +66,32 @@ _OUTSIDE = ctypes.CFUNCTYPE(_c_int32, _c_pointer, _c_pointer, _c_pointer)
 _COUNT = ctypes.CFUNCTYPE(ctypes.c_uint64, _c_pointer)
 
 
+LONG = 2_000_000_000  # multiply-adds of calls that a Ctrl-C leaves: some tenths of a second
+
+
+def _aside(compute, fresh):
+    """Computes in another thread, so that this one hears of a Ctrl-C. With `fresh` results, which nobody else has, KeyboardInterrupt comes at once, and the kernel
+    goes on by itself to its end; else it comes when the kernel has ended."""
+    failed, ended = [], threading.Event()  # Thread.join takes a thread for ended where an interrupt came
+
+    def work():
+        try:
+            compute()
+        except BaseException as error:  # noqa: BLE001  (told below)
+            failed.append(error)
+        ended.set()
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        while not ended.wait(0.1):
+            pass
+    except KeyboardInterrupt:
+        if not fresh:
+            ended.wait()
+        raise
+    if failed:
+        raise failed[0]
+
+
 class Argument:
     """An argument of a kernel: its role ("in", "out", "inout", "scalar"), the language's name of its type, and its extents,
     each a number, the name of an open dim, or arithmetic with open dims as a text."""
@@ -151,8 +177,9 @@ class NativeKernel:
         return size
 
     def prepare(self, dims, threads):
-        """A function of arrays in C order, one for each argument, for these open extents."""
+        """A function of arrays in C order, one for each argument, for these open extents; and of whether all that is written is new, and may be left."""
         import numpy as np
+        is_long = self.multiply_adds(dims) > LONG
         c_dims, size = _dims(dims), self.workspace(dims, threads)
         pointers, call, name = _c_pointer * len(self.args), self._call, self.name
         c_threads = ctypes.byref(_Threads(threads, 0, None, None)) if threads > 1 else None
@@ -160,7 +187,13 @@ class NativeKernel:
         _arrays.pointer(np.empty(0))  # which then is the fast one
         pointer = _arrays.pointer
 
-        def run(arrays):
+        def run(arrays, fresh=False):
+            if is_long and threading.current_thread() is threading.main_thread():
+                _aside(lambda: compute(arrays), fresh)
+            else:
+                compute(arrays)
+
+        def compute(arrays):
             addresses = pointers(*[pointer(a) for a in arrays])
             if size == 0:
                 status = call(c_dims, addresses, None, 0, None if _forked else c_threads)
