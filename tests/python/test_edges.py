@@ -2,8 +2,12 @@
 """Names that meet those of the package, what goes to other processes, and arguments that are none: every error is a tdsl.Error."""
 import os
 import pickle
+import re
 import runpy
+import subprocess
 import sys
+import tarfile
+import tempfile
 import types
 import unittest
 import warnings
@@ -75,19 +79,51 @@ class Pickled(unittest.TestCase):
         self.assertEqual(self.again(p).path, p.path)
 
 
+class Paths(unittest.TestCase):
+    def test_what_numpy_takes(self):
+        arrays = np.ones((10, 20)), np.ones((20, 5)), np.ones((5, 8))
+        for optimize in True, None, "auto", "greedy", "optimal", ("greedy", 10), ["optimal", 1000]:
+            path, report = tdsl.einsum_path("ij,jk,kl->il", *arrays, optimize=optimize)
+            self.assertEqual(path[0], "einsum_path")
+            self.assertIn("Complete contraction:  ij,jk,kl->il", report)
+            for einsum in tdsl.einsum, np.einsum:
+                np.testing.assert_array_equal(einsum("ij,jk,kl->il", *arrays, optimize=path), np.full((10, 8), 100.0))
+        for wrong in [(0, 1)], 3, "nothing":
+            with self.assertRaises(tdsl.Error):
+                tdsl.einsum_path("ij,jk,kl->il", *arrays, optimize=wrong)
+
+    def test_reports(self):
+        for path in tdsl.path("ij,jk,kl->il", (10, 20), (20, 5), (5, 8)), tdsl.path("ab,bc,cd,da->", *[(30, 30)] * 4, memory_limit=300):
+            self.assertIn(f"{path.largest} elements", path.report())
+            self.assertIn("<pre>    Complete contraction", path._repr_html_())
+
+
 class Packages(unittest.TestCase):
-    def test_there_is_no_source_distribution_and_it_says_so(self):
-        """The backend of pyproject.toml, with a stand-in for scikit-build-core."""
+    def test_a_source_distribution_has_what_a_wheel_is_built_of(self):
+        """The backend of pyproject.toml, with a stand-in for scikit-build-core. Of what it packs, CMake configures a build."""
         stand_in = types.ModuleType("scikit_build_core.build")
         stand_in.__all__, stand_in.build_wheel = ["build_wheel"], lambda *_: "a wheel"
         folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "runtime", "python")
         with mock.patch.dict(sys.modules, {"scikit_build_core": types.ModuleType("scikit_build_core"), "scikit_build_core.build": stand_in}):
             backend = runpy.run_path(os.path.join(folder, "_build.py"))
         self.assertEqual(backend["build_wheel"](folder), "a wheel")
-        with self.assertRaisesRegex(SystemExit, "no source distribution"):
-            backend["build_sdist"](folder)
-        with open(os.path.join(folder, "pyproject.toml"), encoding="utf-8") as f:
-            self.assertIn('build-backend = "_build"', f.read())
+        with tempfile.TemporaryDirectory() as made, tempfile.TemporaryDirectory() as again:
+            name = backend["build_sdist"](made)
+            self.assertEqual(name, f"tdsl-{tdsl.__version__}.tar.gz")
+            backend["build_sdist"](again)
+            with open(os.path.join(made, name), "rb") as first, open(os.path.join(again, name), "rb") as second:
+                self.assertEqual(first.read(), second.read())
+            with tarfile.open(os.path.join(made, name)) as archive:
+                archive.extractall(made)
+            top = os.path.join(made, name[:-7])
+            with open(os.path.join(top, "PKG-INFO"), encoding="utf-8") as f:
+                self.assertIn("Classifier: Typing :: Typed\n", f.read())
+            with open(os.path.join(top, "pyproject.toml"), encoding="utf-8") as f:
+                places = re.findall(r'"(\.|runtime/python[^"]*)"', f.read())
+            self.assertEqual(places, ["runtime/python", "runtime/python/README.md", ".", "runtime/python/tdsl"])
+            self.assertTrue(all(os.path.exists(os.path.join(top, place)) for place in places))
+            done = subprocess.run(["cmake", "-S", top, "-B", os.path.join(made, "build"), "-DTDSL_TESTS=OFF", "-DTDSL_PYTHON_MODULE=OFF"], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 class Arguments(unittest.TestCase):

@@ -25,6 +25,9 @@ k: tdsl.Kernel = p.k
 y = k(a, out=None, dims={"n": 3}, threads=1)
 text: str = p.dump("nest") + p.c + k.name + k.signature
 path: tdsl.Path = tdsl.path("ij,jk", (3, 4), a, memory_limit=100, effort=1)
+words: str = path.report() + tdsl.einsum_path("ij,jk", a, (4, 5), optimize=("greedy", 1000))[1]
+compiled: int = tdsl.warm([("ij->i", (3, 4)), ("ij->j", a)], jobs=2)
+tdsl.background(False)
 n: int = path.multiply_adds + sum(step[0] for step in path)
 try:
     tdsl.cache_clear()

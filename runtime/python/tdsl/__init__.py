@@ -12,7 +12,7 @@ _PARTS = {
     "_einsum": ["Expression", "einsum", "expression"],
     "_errors": ["ArgumentError", "CCompilerError", "CallError", "CompileError", "CompileWarning", "CopyWarning", "DtypeError", "Error",
                 "FileError", "OverlapError", "PeerError", "PositionError", "RankTimeoutError", "ShapeError", "SlowWarning", "WorkspaceError"],
-    "_path": ["Path", "path"],
+    "_path": ["Path", "einsum_path", "path"],
     "_program": ["Kernel", "Program", "compile", "load"],
     "_ranks": ["Blocks", "gather", "scatter"],
     "_warm": ["background", "warm"],
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
                           CompileWarning as CompileWarning, CopyWarning as CopyWarning, DtypeError as DtypeError, Error as Error,
                           FileError as FileError, OverlapError as OverlapError, PeerError as PeerError, PositionError as PositionError,
                           RankTimeoutError as RankTimeoutError, ShapeError as ShapeError, SlowWarning as SlowWarning, WorkspaceError as WorkspaceError)
-    from ._path import Path as Path, path as path
+    from ._path import Path as Path, einsum_path as einsum_path, path as path
     from ._program import Kernel as Kernel, Program as Program, compile as compile, load as load
     from ._ranks import Blocks as Blocks, gather as gather, scatter as scatter
     from ._warm import background as background, warm as warm

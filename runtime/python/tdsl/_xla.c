@@ -7,11 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ARGS = 64, MOST_WORDS = 512, BUCKETS = 1024, KEPT_SPACE = 1 << 26, MESSAGE_SIZE = 1024 };
+enum {
+    MOST_ARGS = 64,
+    MOST_WORDS = 512,
+    BUCKETS = 1024,
+    KEPT_SPACE = 1 << 26,
+    MESSAGE_SIZE = 1024
+};
 
 /* As _xla.py has them. */
 typedef struct prepared {
-    int32_t (*call)(const int64_t *dims, void *const *args, void *workspace, size_t bytes, const void *threads);
+    int32_t (*call)(const int64_t *dims, void *const *args, void *workspace, size_t bytes,
+                    const void *threads);
     const int64_t *dims;
     size_t workspace;
     const void *threads;
@@ -20,8 +27,9 @@ typedef struct prepared {
 typedef struct request {
     const char *text;
     int64_t length;
-    const int64_t *words; /* how many arguments; of each, the result the last: XLA's number of its type, its rank, its extents */
-    char *message;        /* of MESSAGE_SIZE bytes, for what is wrong */
+    const int64_t *
+        words; /* how many arguments; of each, the result the last: XLA's number of its type, its rank, its extents */
+    char *message; /* of MESSAGE_SIZE bytes, for what is wrong */
 } request;
 
 typedef const prepared *(*question)(const request *r);
@@ -79,8 +87,10 @@ static int add_buffer(key *k, const XLA_FFI_Buffer *b)
 
 static const entry *find(const key *k)
 {
-    for (const entry *e = __atomic_load_n(&bucket[k->hash % BUCKETS], __ATOMIC_ACQUIRE); e != NULL; e = e->next) {
-        if (e->hash == k->hash && e->n_words == k->n_words && e->length == k->length && memcmp(e->text, k->text, k->length) == 0 &&
+    for (const entry *e = __atomic_load_n(&bucket[k->hash % BUCKETS], __ATOMIC_ACQUIRE);
+         e != NULL; e = e->next) {
+        if (e->hash == k->hash && e->n_words == k->n_words && e->length == k->length &&
+            memcmp(e->text, k->text, k->length) == 0 &&
             memcmp(e->words, k->words, (size_t)k->n_words * sizeof k->words[0]) == 0) {
             return e;
         }
@@ -109,9 +119,11 @@ static void keep(const key *k, const prepared *p)
     pthread_mutex_unlock(&lock);
 }
 
-static XLA_FFI_Error *error_of(const XLA_FFI_CallFrame *frame, XLA_FFI_Error_Code code, const char *message)
+static XLA_FFI_Error *error_of(const XLA_FFI_CallFrame *frame, XLA_FFI_Error_Code code,
+                               const char *message)
 {
-    XLA_FFI_Error_Create_Args args = {.struct_size = XLA_FFI_Error_Create_Args_STRUCT_SIZE, .message = message, .errc = code};
+    XLA_FFI_Error_Create_Args args = {
+        .struct_size = XLA_FFI_Error_Create_Args_STRUCT_SIZE, .message = message, .errc = code};
     return frame->api->XLA_FFI_Error_Create(&args);
 }
 
@@ -120,13 +132,15 @@ static _Thread_local struct {
     size_t size;
 } kept;
 
-static XLA_FFI_Error *run(const XLA_FFI_CallFrame *frame, const prepared *p, void *const *address)
+static XLA_FFI_Error *run(const XLA_FFI_CallFrame *frame, const prepared *p,
+                          void *const *address)
 {
     char *temporary = NULL, *space = kept.bytes;
     if (p->workspace > kept.size) {
         space = malloc(p->workspace);
         if (space == NULL) {
-            return error_of(frame, XLA_FFI_Error_Code_RESOURCE_EXHAUSTED, "tdsl: no memory for the workspace of a kernel");
+            return error_of(frame, XLA_FFI_Error_Code_RESOURCE_EXHAUSTED,
+                            "tdsl: no memory for the workspace of a kernel");
         }
         if (p->workspace > (size_t)KEPT_SPACE) {
             temporary = space;
@@ -136,7 +150,8 @@ static XLA_FFI_Error *run(const XLA_FFI_CallFrame *frame, const prepared *p, voi
             kept.size = p->workspace;
         }
     }
-    int32_t status = p->call(p->dims, address, p->workspace == 0 ? NULL : space, p->workspace, p->threads);
+    int32_t status =
+        p->call(p->dims, address, p->workspace == 0 ? NULL : space, p->workspace, p->threads);
     free(temporary);
     if (status == 0) {
         return NULL;
@@ -148,7 +163,8 @@ static XLA_FFI_Error *run(const XLA_FFI_CallFrame *frame, const prepared *p, voi
 
 XLA_FFI_Error *tdsl_xla_call(XLA_FFI_CallFrame *frame)
 {
-    if (frame->extension_start != NULL && frame->extension_start->type == XLA_FFI_Extension_Metadata) {
+    if (frame->extension_start != NULL &&
+        frame->extension_start->type == XLA_FFI_Extension_Metadata) {
         XLA_FFI_Metadata *m = ((XLA_FFI_Metadata_Extension *)frame->extension_start)->metadata;
         m->api_version.major_version = XLA_FFI_API_MAJOR;
         m->api_version.minor_version = XLA_FFI_API_MINOR;
@@ -158,8 +174,10 @@ XLA_FFI_Error *tdsl_xla_call(XLA_FFI_CallFrame *frame)
         return NULL;
     }
     int64_t n = frame->args.size;
-    if (n + 1 > MOST_ARGS || frame->rets.size != 1 || frame->attrs.size != 1 || frame->attrs.types[0] != XLA_FFI_AttrType_STRING) {
-        return error_of(frame, XLA_FFI_Error_Code_INVALID_ARGUMENT, "tdsl: an einsum has operands, one result and its string");
+    if (n + 1 > MOST_ARGS || frame->rets.size != 1 || frame->attrs.size != 1 ||
+        frame->attrs.types[0] != XLA_FFI_AttrType_STRING) {
+        return error_of(frame, XLA_FFI_Error_Code_INVALID_ARGUMENT,
+                        "tdsl: an einsum has operands, one result and its string");
     }
     key k;
     k.n_words = 0;
@@ -178,7 +196,8 @@ XLA_FFI_Error *tdsl_xla_call(XLA_FFI_CallFrame *frame)
         address[a] = b->data;
     }
     if (!fits) {
-        return error_of(frame, XLA_FFI_Error_Code_INVALID_ARGUMENT, "tdsl: an einsum of too many dimensions for XLA");
+        return error_of(frame, XLA_FFI_Error_Code_INVALID_ARGUMENT,
+                        "tdsl: an einsum of too many dimensions for XLA");
     }
     const entry *e = find(&k);
     if (e != NULL) {
