@@ -13,7 +13,8 @@ from scikit_build_core.build import __all__  # noqa: F401
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _TOP = os.path.normpath(os.path.join(_HERE, "..", ".."))
 _PARTS = "CMakeLists.txt", "LICENSE", "README.md", "compiler", "grammar", "runtime"
-_LEFT_OUT = {"__pycache__", "build", "dist", ".mypy_cache", ".ruff_cache"}
+_LEFT_OUT = {"__pycache__", ".mypy_cache", ".ruff_cache"}
+_MADE_HERE = {"build", "dist"}  # by pip and build
 
 
 def _files():
@@ -23,7 +24,7 @@ def _files():
         if os.path.isfile(path):
             yield part
         for folder, folders, names in os.walk(path):
-            folders[:] = sorted(f for f in folders if f not in _LEFT_OUT and not f.endswith(".egg-info"))
+            folders[:] = sorted(f for f in folders if f not in _LEFT_OUT and not f.endswith(".egg-info") and not (folder == _HERE and f in _MADE_HERE))
             for name in sorted(names):
                 if not name.endswith((".pyc", ".so", "~")):
                     yield os.path.relpath(os.path.join(folder, name), _TOP)

@@ -53,6 +53,33 @@ class Cache(unittest.TestCase):
                 self.assertEqual(json.load(f)["sha256"], digest)
         return names
 
+    def test_caches_that_are_only_read(self):
+        self.assertEqual(self.call(), "0 1 1")
+        with tempfile.TemporaryDirectory() as own:
+            shared = os.pathsep.join(["/no/such/folder", self.folder])
+            names, entry = os.listdir(self.entries), self.entry()
+            used = os.stat(entry).st_mtime_ns
+            for _ in range(2):
+                self.assertEqual(self.call(TDSL_CACHE_DIR=own, TDSL_CACHE_PATH=shared), "1 0 0")
+                self.assertEqual(self.told, "")
+            self.assertEqual((os.listdir(self.entries), os.stat(entry).st_mtime_ns), (names, used))
+            # what others could change is told of and compiled
+            for path in os.path.join(entry, "kernel.so"), entry, self.entries, self.folder:
+                with self.subTest(path), tempfile.TemporaryDirectory() as other:
+                    mode = os.stat(path).st_mode
+                    os.chmod(path, mode | 0o020)
+                    self.assertEqual(self.call(TDSL_CACHE_DIR=other, TDSL_CACHE_PATH=shared), "0 1 1")
+                    self.assertIn(f"{path} can be written by others", self.told)
+                    os.chmod(path, mode)
+            link = os.path.join(own, "link")
+            os.symlink(self.folder, link)
+            with tempfile.TemporaryDirectory() as other:
+                self.assertEqual(self.call(TDSL_CACHE_DIR=other, TDSL_CACHE_PATH=link), "0 1 1")
+                self.assertIn("is a link", self.told)
+            with open(os.path.join(entry, "kernel.so"), "r+b") as f:
+                f.write(b"damaged")
+            self.assertEqual(self.call(TDSL_CACHE_DIR=own, TDSL_CACHE_PATH=shared), "0 1 1")
+
     def test_the_next_process_finds_what_this_one_compiled(self):
         self.assertEqual(self.call(), "0 1 1")
         self.assertEqual(self.call(), "1 0 1")
