@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operands that are views: transposed, sliced, reversed, broadcast, windows. What is read where it lies, what is copied, and with which warning."""
+import ctypes
+import mmap
 import random
+import sys
 import unittest
 import warnings
 
@@ -74,13 +77,25 @@ class Views(unittest.TestCase):
         self.same("ij,j->i", windows, exact(self.rng, 3))
         self.same("ii->", a[:4, :4])
 
-    def test_after_some_sets_of_strides_views_are_copied(self):
-        a = exact(self.rng, (12, 10))
+    def test_after_some_sets_of_strides_extents_are_open(self):
+        a, b = exact(self.rng, (12, 10)), exact(self.rng, (9, 12, 10))
+        compiled = set()
+        for n in range(1, 9):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", tdsl.CopyWarning)
+                np.testing.assert_array_equal(tdsl.einsum("ij->i", a[:, :n]), a[:, :n].sum(1))
+                np.testing.assert_array_equal(tdsl.einsum("ij->i", a[:n].T), a[:n].sum(0))
+                np.testing.assert_array_equal(tdsl.einsum("ij,jk->ik", a[:n, :n], a[-n:, 3:]), a[:n, :n] @ a[-n:, 3:])
+                np.testing.assert_array_equal(tdsl.einsum("ijk,jk->i", b[::-1, :n, 1:n + 2], a[:n, 1:n + 2]), np.einsum("ijk,jk->i", b[::-1, :n, 1:n + 2], a[:n, 1:n + 2]))
+            compiled.add(len(tdsl._einsum._sources))
+        self.assertLess(len(compiled), 8)
+
+    def test_views_without_a_last_axis_in_order_are_copied_then(self):
+        a = exact(self.rng, (12, 20))
         for n in range(1, 9):
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always")
-                np.testing.assert_array_equal(tdsl.einsum("ij->i", a[:, :n]), a[:, :n].sum(1))
-                np.testing.assert_array_equal(tdsl.einsum("ij->i", a[:n].T), a[:n].sum(0))
+                np.testing.assert_array_equal(tdsl.einsum("ij->i", a[:, : 2 * n + 2: 2]), a[:, : 2 * n + 2: 2].sum(1))
             self.assertEqual(len(told), 1 if n > tdsl._einsum._MOST_STRIDES else 0)
 
     def test_what_is_copied_is_told_of(self):
@@ -153,6 +168,33 @@ class Views(unittest.TestCase):
                 np.testing.assert_array_equal(tdsl.einsum("ij,jk->ki", view, view), (view @ view).T)
         self.assertLessEqual(_calls._count() - before, 6)
 
+    @unittest.skipUnless(sys.platform == "linux", "mprotect of Linux")
+    def test_nothing_is_read_beyond_a_view(self):
+        """The last element lies before a page that cannot be read, the first behind one."""
+        page, libc = mmap.PAGESIZE, ctypes.CDLL(None)
+        libc.mprotect.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+        for columns, first in ((37, 20), (130, 33)):
+            for most in 0, 4:  # with open extents, and with numbers
+                tdsl._einsum._forget()
+                tdsl._einsum._MOST_STRIDES = most
+                self.addCleanup(setattr, tdsl._einsum, "_MOST_STRIDES", 4)
+                need = (23 * columns + first) * 8
+                inner = -(-need // page) * page
+                memory = mmap.mmap(-1, inner + 2 * page)
+                start = np.frombuffer(memory, "u1").ctypes.data
+                for guard in start, start + page + inner:
+                    self.assertEqual(libc.mprotect(guard, page, 0), 0)
+                for offset in page, page + inner - need:
+                    flat = np.frombuffer(memory, "f8", need // 8, offset)
+                    flat[...] = np.arange(need // 8) % 7
+                    view = np.lib.stride_tricks.as_strided(flat, (24, first), (8 * columns, 8))
+                    for x in view, view.T, view[::-1], view[:, ::-1], view[::2, ::3]:
+                        with warnings.catch_warnings():
+                            warnings.simplefilter("ignore", tdsl.CopyWarning)
+                            np.testing.assert_array_equal(tdsl.einsum("ij->i", x), x.sum(1))
+                            np.testing.assert_array_equal(tdsl.einsum("ij,kj->ik", x, x), x @ x.T)
+                            np.testing.assert_array_equal(tdsl.einsum("ij->ji", x), x.T)
+
     def test_any_views(self):
         pick = random.Random(7)
         strings = ["ij,jk->ik", "ij,ij->j", "ijk,kj->i", "ij->ij", "iji->j", "ij,kj,k->i", "...i,...i->...", "ij,jk", "abc->bca", "i,j->ij", "ijk->", "ij,i,i->j"]
@@ -164,6 +206,11 @@ class Views(unittest.TestCase):
                 sizes = {label: pick.choice([1, 2, 3, 4]) for label in "abcijk"}
                 shapes = [tuple(sizes[label] for label in term.replace("...", "ab")) for term in equation.split("->")[0].split(",")]
                 arrays = [random_view(pick, self.rng, shape, pick.choice(["f8", "f8", "f4", "i4"])) for shape in shapes]
+                if n % 2:  # with open extents
+                    tdsl._einsum._MOST_STRIDES = 0
+                    self.addCleanup(setattr, tdsl._einsum, "_MOST_STRIDES", 4)
+                else:
+                    tdsl._einsum._MOST_STRIDES = 4
                 for _ in range(2):
                     with self.subTest(n, equation=equation, strides=[a.strides for a in arrays], shapes=shapes):
                         np.testing.assert_array_equal(tdsl.einsum(equation, *arrays), np.einsum(equation, *arrays))

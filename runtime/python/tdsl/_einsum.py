@@ -18,11 +18,11 @@ from ._calls import Calls, fast, run_of
 from ._errors import ArgumentError, CallError, CompileError, DtypeError, Error, ShapeError
 from ._locks import Lock, Once
 from ._program import Source, bind, threads_of
-from ._typical import UNSAID, Planned
+from ._typical import UNSAID, Planned, near
 
 _MOST_CALLS = 4096
 _MOST_SHAPES = 2  # sets of extents that are compiled each for itself, before open ones are
-_MOST_STRIDES = 4  # sets of strides of a string that are compiled each for itself, before such views are copied
+_MOST_STRIDES = 4  # sets of strides of a string that are compiled each for itself, before open ones are, or such views are copied
 _plans: dict[Any, _Plan] = {}  # by what einsum was called with
 _calls = Calls()  # the same, in the C module
 _calls._take((), _MOST_CALLS)
@@ -128,7 +128,7 @@ def choose(equation, shapes, dtype, scaled, optimize):
 class _Plan:
     """A string prepared for arrays of some shapes and one type, or the text of a program that is the same."""
 
-    def __init__(self, equation, shapes, dtype, threads, optimize, scaled, text=None):
+    def __init__(self, equation, shapes, dtype, threads, optimize, scaled, text=None, sizes=()):
         self.dtype, self.scaled, self.shapes = dtype, scaled, shapes
         narrow = _NARROW.get(dtype.name)
         type_name = narrow or name_of(dtype)
@@ -141,9 +141,9 @@ class _Plan:
             self.dtype = self.compute  # which V2 is another name of
         threads = threads_of(threads)
         options = _search(optimize) if len(shapes) > 2 else ()
-        kernel = self._kernel(equation, shapes, type_name, threads, options, scaled) if text is None else self._positions(text, options, threads)
+        kernel = self._kernel(equation, shapes, type_name, threads, options, scaled) if text is None else self._positions(text, sizes, threads)
         arrays = {arg.name: _Shape(s) for arg, s in zip(kernel.args, shapes)}
-        dims = bind(kernel, arrays, None)
+        dims = bind(kernel, arrays, dict(sizes))
         size = dict(zip(kernel.dims, dims))
         result = next(arg for arg in kernel.args if arg.role in ("out", "inout"))
         self.shape = tuple(size.get(n, n) for n in result.shape)
@@ -167,11 +167,11 @@ class _Plan:
         return source.kernels(threads)["einsum"]
 
     @staticmethod
-    def _positions(text, options, threads):
-        with _once.of((text, options)):
-            if (text, options) not in _sources:
-                _keep_source((text, options), Source(["-", *options], text))
-            source = _sources[text, options]
+    def _positions(text, sizes, threads):
+        with _once.of(text):
+            if text not in _sources:
+                _keep_source(text, Source(["-", *(f"-D{name}~{near(n)}" for name, n in sizes)], text))
+            source = _sources[text]
         return source.kernels(threads)["einsum"]
 
     def __call__(self, arrays):
@@ -322,15 +322,15 @@ def _plan_of(equation, arrays, out, common, threads, optimize, scaled):
     return found or (_found_plan(equation, tuple(a.shape for a in arrays), common, threads, optimize, scaled), None)
 
 
-def _found_plan(equation, shapes, common, threads, optimize, scaled, text=None):
+def _found_plan(equation, shapes, common, threads, optimize, scaled, text=None, sizes=()):
     order = optimize if isinstance(optimize, (str, bool, type(None), Options)) else tuple(map(str, _search(optimize)))
-    key = ("full", equation, shapes, common, threads, order, scaled, text)
+    key = ("full", equation, shapes, common, threads, order, scaled, text, sizes)
     plan = _plans.get(key)
     if plan is None:
         with _once.of(key):
             plan = _plans.get(key)
             if plan is None:
-                plan = _Plan(equation, shapes, common, threads, optimize, scaled, text)
+                plan = _Plan(equation, shapes, common, threads, optimize, scaled, text, sizes)
                 _remember(key, plan)
     return plan
 
@@ -341,7 +341,7 @@ def _plan_of_views(equation, arrays, out, common, threads, optimize, scaled):
     if views is None:
         return None
     try:
-        return _found_plan(views.equation, views.shapes, common, threads, optimize, scaled, views.text), views
+        return _found_plan(views.equation, views.shapes, common, threads, optimize, scaled, views.text, views.dims), views
     except CompileError:
         return None  # it is told better of what the caller wrote
 
@@ -364,8 +364,10 @@ def _views_of(equation, arrays, out, common, strings_only):
     if views is None or views.text is None:
         return views
     seen = _seen.setdefault(("views", equation, common, tuple(a.ndim for a in arrays)), set())
-    if strings_only or (views.text not in seen and len(seen) >= _MOST_STRIDES):
+    if strings_only:
         return None
+    if views.text not in seen and len(seen) >= _MOST_STRIDES:
+        return views.opened()
     seen.add(views.text)
     return views
 

@@ -15,11 +15,12 @@ class Views:
     """An einsum of arrays as one of their memory: `equation` and `shapes` for operands in C order, or the `text` of a program.
 
     layouts: for each operand None, or (index, order of axes), which make the array in memory; out: the same of the result; strided: of
-    each operand, whether what is in memory is not in C order.
+    each operand, whether what is in memory is not in C order; dims: extents that the text leaves open, by name.
     """
 
-    def __init__(self, equation, shapes, layouts, strided, out, text=None):
-        self.equation, self.shapes, self.layouts, self.strided, self.out, self.text = equation, shapes, layouts, strided, out, text
+    def __init__(self, equation, shapes, layouts, strided, out, text=None, dims=()):
+        self.equation, self.shapes, self.layouts, self.strided, self.out, self.text, self.dims = equation, shapes, layouts, strided, out, text, dims
+        self.opened = None  # makes the same with open extents, or None where that cannot be
 
     def memory(self, arrays):
         """Arrays that begin where the kernel is to read."""
@@ -58,6 +59,15 @@ class _Memory:
     def length(self):
         """Elements from the first to the last in memory."""
         return 1 + sum((n - 1) * abs(s) for n, s in zip(self.shape, self.strides))
+
+    def rows(self):
+        """The extents of the array of which it is the first elements of each row, the last axis without gaps; None where there is none."""
+        steps = [abs(s) for n, s in zip(self.shape, self.strides) if n > 1]
+        if len(steps) != len(self.shape) or len(set(self.labels)) < len(self.labels) or steps[-1] != 1:
+            return None
+        extents = [self.shape[0], *(outer // inner for outer, inner in zip(steps, steps[1:]))]
+        whole = all(outer % inner == 0 for outer, inner in zip(steps, steps[1:]))
+        return extents if whole and all(n <= extent for n, extent in zip(self.shape, extents)) else None
 
     def position(self, names):
         """The position of an element in what begins at the lowest address, given the names of indices."""
@@ -103,22 +113,39 @@ def views_of(equation, arrays, readable, out, type_name):
 
 
 def _program(labels, shapes, memories, sizes, result, type_name, layouts, place):
+    """The Views of a program with positions: with numbers, and with `opened` for extents and strides that are open."""
     names = {label: f"i{k}" for k, label in enumerate(sizes)}
-    head, factors = [], []
-    for k, (term, m) in enumerate(zip(labels, memories)):
-        if m is None or m.dense:
-            extents, at = shapes[k], ", ".join(names[label] for label in term)
-        else:
-            shapes[k] = extents = (m.length,)
-            at = m.position(names)
-        head.append(f"a{k}: {type_name}[{', '.join(map(str, extents))}]" if extents else f"a{k}: {type_name}")
-        factors.append(f"a{k}[{at}]" if extents else f"a{k}")
-    ranges = lambda some: ", ".join(f"{names[label]} < {sizes[label]}" for label in some)
-    shape = f"[{', '.join(str(sizes[label]) for label in result)}]" if result else ""
-    summed = [label for label in sizes if label not in result]
-    product = " * ".join(factors)
-    if summed:
-        product = f"sum[{ranges(summed)}]({product})"
-    text = f"kernel einsum({', '.join(head)}) -> (R: {type_name}{shape}) {{ R{'[' + ranges(result) + ']' if result else ''} = {product}; }}\n"
     strided = [m is not None and not m.dense for m in memories]
-    return Views(None, tuple(shapes), layouts, strided, place and place.layout, text)
+
+    def views(shapes, heads, positions, extent, dims):
+        head = [f"a{k}: {type_name}[{', '.join(map(str, h))}]" if h else f"a{k}: {type_name}" for k, h in enumerate(heads)]
+        product = " * ".join(f"a{k}[{at}]" if at else f"a{k}" for k, at in enumerate(positions))
+        ranges = lambda some: ", ".join(f"{names[label]} < {extent(label)}" for label in some)
+        summed = [label for label in sizes if label not in result]
+        value = f"sum[{ranges(summed)}]({product})" if summed else product
+        shape, left = (f"[{', '.join(str(extent(label)) for label in result)}]", f"[{ranges(result)}]") if result else ("", "")
+        text = f"kernel einsum({', '.join(head)}) -> (R: {type_name}{shape}) {{ R{left} = {value}; }}\n"
+        return Views(None, tuple(map(tuple, shapes)), layouts, strided, place and place.layout, text, dims)
+
+    plain = [", ".join(names[label] for label in term) for term in labels]
+    flat = [(m.length,) if is_strided else shape for m, is_strided, shape in zip(memories, strided, shapes)]
+    made = views(flat, flat, [m.position(names) if is_strided else at for m, is_strided, at in zip(memories, strided, plain)], sizes.get, ())
+
+    def opened():
+        rows = [m.rows() if is_strided else shape for m, is_strided, shape in zip(memories, strided, shapes)]
+        if any(r is None for r in rows):
+            return None
+        size = {label: f"n{k}" for k, label in enumerate(sizes)}
+        dims = {size[label]: n for label, n in sizes.items()}
+        heads, positions = [], []
+        for k, (term, m, is_strided) in enumerate(zip(labels, memories, strided)):
+            heads.append([size[label] for label in term])
+            if is_strided:
+                inner = {f"q{k}_{n}": extent for n, extent in enumerate(rows[k]) if n > 0}
+                dims.update(inner)
+                heads[-1][1:] = inner
+            turned = [stride < 0 for stride in m.strides] if is_strided else [False] * len(term)
+            positions.append(", ".join(f"{size[label]} - 1 - {names[label]}" if back else names[label] for label, back in zip(term, turned)))
+        return views(rows, heads, positions, size.get, tuple(dims.items()))
+    made.opened = opened
+    return made
