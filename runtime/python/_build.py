@@ -12,7 +12,7 @@ from scikit_build_core.build import __all__  # noqa: F401
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _TOP = os.path.normpath(os.path.join(_HERE, "..", ".."))
-_PARTS = "CMakeLists.txt", "LICENSE", "README.md", "compiler", "grammar", "runtime"
+_PARTS = "CMakeLists.txt", "LICENSE", "README.md", "compiler", "docs", "grammar", "runtime"
 _LEFT_OUT = {"__pycache__", ".mypy_cache", ".ruff_cache"}
 _MADE_HERE = {"build", "dist"}  # by pip and build
 

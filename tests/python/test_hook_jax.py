@@ -132,6 +132,14 @@ kernel complexes(z: c64[n], w: c64[n]) -> (y: c64[n], s: c64) { y[i] = exp(z[i])
         count = lambda f: jax.grad(lambda *v: jnp.real(f(*v)[0].sum() * (1 + 2j) + f(*v)[1] * 3j), argnums=(0, 1))(z, w)
         for got, wanted in zip(count(tdsl.jax.function(program.complexes)), count(lambda z, w: (jnp.exp(z) * jnp.conj(w), (z * w).sum()))):
             np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+        self.assertIn("@tdsl_kernel", jax.jit(ours).lower(W, x, t).as_text())
+        for transform in (lambda l: jax.vmap(jax.grad(l), in_axes=(None, 0, None))(W, jnp.stack([x, 2 * x]), t), lambda l: jax.jacrev(jax.grad(l))(W, x, t),
+                          lambda l: jax.grad(lambda v: (jax.grad(l)(v, x, t) ** 2).sum())(W)):
+            np.testing.assert_allclose(transform(ours), transform(theirs), rtol=1e-3, atol=1e-4)
+        exported = jax.export.export(jax.jit(jax.grad(ours)), disabled_checks=tdsl.jax.export_checks())(W, x, t)
+        np.testing.assert_allclose(exported.call(W, x, t), jax.grad(theirs)(W, x, t), rtol=1e-3, atol=1e-4)
+        with self.assertRaisesRegex(Exception, "has 7 positions, and t.n. is 9 at n = 4"):
+            jax.block_until_ready(jax.jit(ours)(W, x, t + jnp.asarray([0, 0, 0, 0, 7], jnp.int32)))
         with self.assertRaises(tdsl.ShapeError):
             jax.eval_shape(ours, W, jnp.ones((5, 4), jnp.float32), t)
 

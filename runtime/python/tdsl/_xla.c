@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What XLA calls for an einsum: its typed foreign function interface, in C. _xla.py puts the #include of jaxlib's header before this text and compiles it
- * once. A call is looked up by its string, types and extents; the first of its kind asks Python, which compiles the kernel. */
+/* What XLA calls for an einsum, and for a kernel of a program: its typed foreign function interface, in C. _xla.py puts the #include of jaxlib's header before this text and compiles it
+ * once. A call is looked up by its string or program, types and extents; the first of its kind asks Python, which compiles the kernel. */
 #include <stdint.h>
-#include <stdio.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,17 +27,23 @@ typedef struct request {
     const char *text;
     int64_t length;
     const int64_t *
-        words; /* how many arguments; of each, the result the last: XLA's number of its type, its rank, its extents */
+        words; /* how many arguments; of each, results the last: XLA's number of its type, its rank, its extents */
     char *message; /* of MESSAGE_SIZE bytes, for what is wrong */
 } request;
 
 typedef const prepared *(*question)(const request *r);
 
-static question ask_python;
+/* What a status of a kernel means, into `message`. */
+typedef void (*explanation)(const prepared *p, int32_t status, void *const *args,
+                            char *message);
 
-void tdsl_xla_begin(question ask)
+static question ask_python;
+static explanation explain_by_python;
+
+void tdsl_xla_begin(question ask, explanation explain)
 {
     ask_python = ask;
+    explain_by_python = explain;
 }
 
 typedef struct entry {
@@ -156,8 +161,8 @@ static XLA_FFI_Error *run(const XLA_FFI_CallFrame *frame, const prepared *p,
     if (status == 0) {
         return NULL;
     }
-    char message[64];
-    snprintf(message, sizeof message, "tdsl: a kernel ended with status %d", (int)status);
+    char message[MESSAGE_SIZE] = "tdsl: a kernel failed";
+    explain_by_python(p, status, address, message);
     return error_of(frame, XLA_FFI_Error_Code_INTERNAL, message);
 }
 
@@ -174,10 +179,11 @@ XLA_FFI_Error *tdsl_xla_call(XLA_FFI_CallFrame *frame)
         return NULL;
     }
     int64_t n = frame->args.size;
-    if (n + 1 > MOST_ARGS || frame->rets.size != 1 || frame->attrs.size != 1 ||
+    int64_t all = n + frame->rets.size;
+    if (all > MOST_ARGS || frame->attrs.size != 1 ||
         frame->attrs.types[0] != XLA_FFI_AttrType_STRING) {
         return error_of(frame, XLA_FFI_Error_Code_INVALID_ARGUMENT,
-                        "tdsl: an einsum has operands, one result and its string");
+                        "tdsl: a call has at most 64 arrays, and one attribute");
     }
     key k;
     k.n_words = 0;
@@ -189,15 +195,15 @@ XLA_FFI_Error *tdsl_xla_call(XLA_FFI_CallFrame *frame)
         k.hash = (k.hash ^ (unsigned char)k.text[at]) * UINT64_C(0x100000001B3);
     }
     void *address[MOST_ARGS];
-    int fits = add_word(&k, n + 1);
-    for (int64_t a = 0; a <= n; a++) {
-        const XLA_FFI_Buffer *b = a < n ? frame->args.args[a] : frame->rets.rets[0];
+    int fits = add_word(&k, all);
+    for (int64_t a = 0; a < all; a++) {
+        const XLA_FFI_Buffer *b = a < n ? frame->args.args[a] : frame->rets.rets[a - n];
         fits = fits && add_buffer(&k, b);
         address[a] = b->data;
     }
     if (!fits) {
         return error_of(frame, XLA_FFI_Error_Code_INVALID_ARGUMENT,
-                        "tdsl: an einsum of too many dimensions for XLA");
+                        "tdsl: too many dimensions for a call by XLA");
     }
     const entry *e = find(&k);
     if (e != NULL) {

@@ -43,12 +43,17 @@ _by_callback = mlir.lower_fun(_call, multiple_results=False)
 _is_target = functools.cache(_xla.register)
 
 
+def _is_small(avals):
+    """As many arrays and dimensions as the target takes."""
+    return sum(2 + a.ndim for a in avals) < 500 and len(avals) < 64
+
+
 def _lowered(context, *operands, equation):
     """On the CPU: a target of XLA where a kernel computes in the operands' type, else a callback."""
     avals = (*context.avals_in, *context.avals_out)
-    direct = all(a.dtype.name in _xla.NAMES and a.dtype == avals[0].dtype for a in avals) and sum(2 + a.ndim for a in avals) < 500 and len(avals) < 64
-    if direct and all(isinstance(n, int) for a in avals for n in a.shape) and _is_target():
-        return jax.ffi.ffi_lowering(_xla.TARGET)(context, *operands, equation=equation)
+    direct = all(a.dtype.name in _xla.OF_EINSUM and a.dtype == avals[0].dtype for a in avals)
+    if direct and all(isinstance(n, int) for a in avals for n in a.shape) and _is_small(avals) and _is_target():
+        return jax.ffi.ffi_lowering(_xla.EINSUM)(context, *operands, equation=equation)
     return _by_callback(context, *operands, equation=equation)
 
 
@@ -123,9 +128,9 @@ def einsum(equation, *operands, out=None, optimize="auto", precision=None, prefe
 
 
 def export_checks():
-    """`jax.export.export(f, disabled_checks=tdsl.jax.export_checks())`: einsum is not among the targets that jax knows itself. Where what was exported is called,
-    `tdsl.jax` has to be imported."""
-    return [jax.export.DisabledSafetyCheck.custom_call(_xla.TARGET)]
+    """`jax.export.export(f, disabled_checks=tdsl.jax.export_checks())`: einsum and kernels are not among the targets that jax knows itself. Where what was exported is called,
+    `tdsl.jax` has to be imported, and what a kernel's file includes has to be there."""
+    return [jax.export.DisabledSafetyCheck.custom_call(target) for target in (_xla.EINSUM, _xla.KERNEL)]
 
 
 def _kernel_on_host(kernel, types, *given):
@@ -134,39 +139,89 @@ def _kernel_on_host(kernel, types, *given):
     return tuple(np.asarray(a, t) for a, t in zip(derivatives.results_of(kernel, arrays), types))
 
 
-def _kernel_call(kernel, shapes, given):
+_kernel_p = Primitive("tdsl_kernel")
+_kernel_p.multiple_results = True
+
+
+def _results(given, kernel):
     """Types of 64 bits are those of 32 where jax has no others (jax_enable_x64)."""
-    types = [jax.dtypes.canonicalize_dtype(arg.dtype) for arg in derivatives.results(kernel)]
-    made = tuple(jax.ShapeDtypeStruct(shape, t) for shape, t in zip(shapes, types))
-    return jax.pure_callback(functools.partial(_kernel_on_host, kernel, types), made, *given, vmap_method="sequential")
+    shapes = derivatives.result_shapes(kernel, [x.shape for x in given])
+    return [ShapedArray(shape, jax.dtypes.canonicalize_dtype(arg.dtype)) for shape, arg in zip(shapes, derivatives.results(kernel))]
 
 
-def function(kernel):
-    """A kernel of `tdsl.compile` or `tdsl.load` as a function of arrays in the host's memory, by a callback under jit, with derivatives in reverse mode by the kernel that
-    `vjp` makes of it, which is compiled when it is first wanted. Returns an array, or a tuple of them. Derivatives of derivatives and forward mode are not there.
+def _call_kernel(*given, kernel):
+    made = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in _results(given, kernel)]
+    return jax.pure_callback(functools.partial(_kernel_on_host, kernel, [a.dtype for a in made]), tuple(made), *given, vmap_method="sequential")
 
-    Raises DtypeError for what is no kernel, ArgumentError for one that changes a parameter.
-    """
+
+_kernel_by_callback = mlir.lower_fun(_call_kernel, multiple_results=True)
+
+
+def _lowered_kernel(context, *operands, kernel):
+    avals = (*context.avals_in, *context.avals_out)
+    direct = all(a.dtype == arg.dtype and arg.type in _xla.TYPES.values() for a, arg in zip(avals, kernel.args))
+    if direct and all(isinstance(n, int) for a in avals for n in a.shape) and _is_small(avals) and _is_target():
+        return jax.ffi.ffi_lowering(_xla.KERNEL)(context, *operands, program=_xla.program_of(kernel))
+    return _kernel_by_callback(context, *operands, kernel=kernel)
+
+
+def _batched_kernel(operands, dims, *, kernel):
+    """One call for each element of the batch."""
+    moved = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(operands, dims)]
+
+    def one(parts):
+        parts = iter(parts)
+        return _kernel_p.bind(*[x if d is None else next(parts) for x, d in zip(moved, dims)], kernel=kernel)
+    made = jax.lax.map(one, [x for x, d in zip(moved, dims) if d is not None])
+    return made, [0] * len(made)
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled_kernel(kernel):
+    return jax.jit(lambda *operands: _kernel_p.bind(*operands, kernel=kernel))
+
+
+_kernel_p.def_impl(lambda *operands, kernel: _compiled_kernel(kernel)(*operands))
+_kernel_p.def_abstract_eval(lambda *operands, kernel: _results(operands, kernel))
+mlir.register_lowering(_kernel_p, _kernel_by_callback)
+mlir.register_lowering(_kernel_p, _lowered_kernel, platform="cpu")
+batching.primitive_batchers[_kernel_p] = _batched_kernel
+
+
+@functools.lru_cache(maxsize=256)
+def _differentiable(kernel):
+    """The kernel with derivatives in reverse mode, those of them too."""
     import numpy as np
-    derivatives.check(kernel)
     parameters, results = derivatives.parameters(kernel), derivatives.results(kernel)
     differ = [k for k, arg in enumerate(parameters) if arg.type in derivatives.FLOATS]
     counted = [k for k, arg in enumerate(results) if arg.type in derivatives.FLOATS]
 
     @jax.custom_vjp
     def apply(*given):
-        return _kernel_call(kernel, derivatives.result_shapes(kernel, [x.shape for x in given]), given)
+        return tuple(_kernel_p.bind(*given, kernel=kernel))
 
     def forward(*given):
         return apply(*given), given
 
     def backward(given, counts):
-        back = derivatives.backward(kernel, [parameters[k].name for k in differ])
+        back = _differentiable(derivatives.backward(kernel, [parameters[k].name for k in differ]))
         # jax's derivative of a complex number is the conjugate of ours
-        made = iter(_kernel_call(back, [given[k].shape for k in differ], (*given, *(jnp.conj(counts[k]) for k in counted))))
+        made = iter(back(*given, *(jnp.conj(counts[k]) for k in counted)))
         return tuple(jnp.conj(next(made)) if k in differ else np.zeros(x.shape, jax.dtypes.float0) for k, x in enumerate(given))
 
     apply.defvjp(forward, backward)
+    return apply
+
+
+def function(kernel):
+    """A kernel of `tdsl.compile` or `tdsl.load` as a function of arrays in the host's memory, a target of XLA as einsum is, with derivatives in reverse mode by the kernels that
+    `vjp` makes of it, up to the third order, which are compiled when they are first wanted. Returns an array, or a tuple of them. Forward mode is not there.
+
+    Raises DtypeError for what is no kernel, ArgumentError for one that changes a parameter.
+    """
+    derivatives.check(kernel)
+    parameters = derivatives.parameters(kernel)
+    apply = _differentiable(kernel)
 
     @functools.wraps(kernel, updated=())
     def call(*given, **named):
