@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses other roles for a contraction's labels where those of the nest make for short runs in HBM: which operand has the rows, and the
- * order of rows, columns and sums. Or no matmul at all, but products on the Vector engine, which suit small batches. The nest chooses by
- * traffic and by what it packs, and does not know what a short run costs. Another choice is taken if its DMAs and engines (shape.c) need
- * much less time. */
+ * order of the sums. Or no matmul at all, but products on the Vector engine, which suit small batches. The nest chooses by traffic and by
+ * what it packs, and does not know what a short run costs. Another choice is taken if its DMAs and engines (price.h) need much less time. */
 #include "backend/nki/roles.h"
 #include "backend/nki/statement.h"
 
@@ -10,7 +9,6 @@
 #define MATVEC   0.75  /* the same of a matrix times a vector, whose rows fill partitions */
 #define VECTOR   0.75  /* the same of the Vector engine, which takes fewer instructions */
 #define TURNED   0.3   /* of the time, where blocks on chip are turned for it */
-#define ORDERS   4     /* of the labels of one role that are tried */
 #define TOGETHER 65536 /* bytes of a partition */
 
 static Labels reversed(Labels x)
@@ -20,11 +18,6 @@ static Labels reversed(Labels x)
         out.at[out.n++] = x.at[i];
     }
     return out;
-}
-
-static Labels with_first(Labels x, uint32_t label)
-{
-    return labels_join(labels_one(label), x);
 }
 
 static const uint32_t *as_list(Lower *l, Labels x)
@@ -198,85 +191,34 @@ static const Schedule *schedule_of(const Contraction *c, const Labels *label)
     return b;
 }
 
-typedef struct Search {
-    Lower *l;
-    const Stmt *s, *epilogue;
-    const Schedule *best; /* or null */
-    double least;         /* ns that it takes */
-} Search;
-
-static void try_way(Search *w, const Labels *label)
+/* The schedule of other roles that takes least, less than *ns, or null: either operand stationary, and sums in either order. */
+static const Schedule *other_roles(const Contraction *c, const Stmt *epilogue, double *ns)
 {
-    Stmt as = *w->s;
-    Contraction c = {.l = w->l, .s = &as, .reader = w->epilogue, .overwrite = as.begins};
-    if (!contract_begin(&c)) {
-        return;
-    }
-    if (!labels_have(c.m, label[ROLE_M].at[0])) {
-        contract_swap(&c);
-    }
-    for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
-        c.tile[r] = r == ROLE_N ? w->l->target->machine->tile.line / dtype_bytes(DTYPE_F32)
-                                : w->l->target->machine->tile.rows;
-    }
-    as.schedule = schedule_of(&c, label);
-    contract_shape(&c);
-    double ns = contract_price(&c, 0);
-    if (ns < w->least) {
-        w->least = ns;
-        w->best = as.schedule;
-    }
-}
-
-/* Orders of the labels of a role: as given, and each with another label in front. */
-static uint32_t orders_of(Labels x, const Box *full, Labels *out)
-{
-    uint32_t n = 0;
-    out[n++] = x;
-    for (uint32_t i = 1; i < x.n && n < ORDERS; i++) {
-        if (full->n[x.at[i]] > 1) {
-            out[n++] = with_first(x, x.at[i]);
-        }
-    }
-    return n;
-}
-
-/* The same, and the second place for each where the first one lies contiguous in the result. */
-static uint32_t column_orders(Labels x, const Box *full, Labels *out)
-{
-    uint32_t n = 0;
-    out[n++] = x;
-    for (uint32_t i = 2; i < x.n && n < ORDERS; i++) {
-        if (full->n[x.at[i]] > 1) {
-            out[n++] = with_first(with_first(x, x.at[i]), x.at[0]);
-        }
-    }
-    return n;
-}
-
-static void try_all(Search *w, const Contraction *c)
-{
-    const Box *full = &w->l->now.full;
-    for (uint32_t swap = 0; swap < 2; swap++) {
-        Labels m = reversed(swap ? c->n : c->m), n = reversed(swap ? c->m : c->n);
-        Labels rows[ORDERS], columns[ORDERS], sums[ORDERS];
-        if (m.n == 0) {
+    const Schedule *best = NULL;
+    const ContractionTiles *t = &c->l->target->machine->tile;
+    for (uint32_t way = 0; way < 4; way++) {
+        Stmt as = *c->s;
+        Contraction o = {.l = c->l, .s = &as, .reader = epilogue, .overwrite = as.begins};
+        const Labels label[ROLE_COUNT] = {[ROLE_M] = reversed(way < 2 ? c->m : c->n),
+                                          [ROLE_N] = reversed(way < 2 ? c->n : c->m),
+                                          [ROLE_K] = way % 2 == 0 ? c->k : reversed(c->k),
+                                          [ROLE_BATCH] = reversed(c->batch)};
+        if (label[ROLE_M].n == 0 || !contract_begin(&o)) {
             continue;
         }
-        uint32_t n_rows = orders_of(m, full, rows), n_columns = column_orders(n, full, columns),
-                 n_sums = orders_of(c->k, full, sums);
-        for (uint32_t i = 0; i < n_rows; i++) {
-            for (uint32_t j = 0; j < n_columns; j++) {
-                for (uint32_t k = 0; k < n_sums; k++) {
-                    Labels way[ROLE_COUNT] = {[ROLE_M] = rows[i],
-                                              [ROLE_N] = columns[j],
-                                              [ROLE_K] = sums[k],
-                                              [ROLE_BATCH] = reversed(c->batch)};
-                    try_way(w, way);
-                }
-            }
+        if (!labels_have(o.m, label[ROLE_M].at[0])) {
+            contract_swap(&o);
         }
+        for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
+            o.tile[r] = r == ROLE_N ? t->line / dtype_bytes(DTYPE_F32) : t->rows;
+        }
+        as.schedule = schedule_of(&o, label);
+        contract_shape(&o);
+        double takes = contract_price(&o, 0);
+        best = takes < *ns ? as.schedule : best;
+        *ns = takes < *ns ? takes : *ns;
     }
+    return best;
 }
 
 /* Is it in HBM, or a block on chip with the same label on partitions, or one that is turned? */
@@ -334,10 +276,9 @@ const Stmt *lower_roles(Lower *l, const Stmt *s, const Stmt *epilogue, uint32_t 
     bool memory = in_memory(&c);
     double now = contract_price(&c, 0), vector = 0;
     bool matvec = c.m.n == 0 || c.n.n == 0;
-    Search w = {l, s, epilogue, NULL, (matvec ? MATVEC : MUCH) * now};
-    if (memory) { /* how a block lies was chosen for the roles that it has */
-        try_all(&w, &c);
-    }
+    double roles = (matvec ? MATVEC : MUCH) * now;
+    /* how a block lies was chosen for the roles that it has */
+    const Schedule *other = memory ? other_roles(&c, epilogue, &roles) : NULL;
     Place dst = lower_target(l, s);
     Shape shape = statement_shape(l, &dst, s->value, l->now.n_labels);
     vector = lower_map_ns(l, s);
@@ -347,9 +288,9 @@ const Stmt *lower_roles(Lower *l, const Stmt *s, const Stmt *epilogue, uint32_t 
                     lies_so(l, &c.moving, &shape, &turns);
     straight &= !turns || vector < TURNED * now;
     Stmt *as = arena_copy(l->arena, s, sizeof *s);
-    double most = w.best == NULL ? VECTOR * now : w.least;
+    double most = other == NULL ? VECTOR * now : roles;
     straight &= vector < most;
-    double least = straight ? vector : w.least;
+    double least = straight ? vector : roles;
     *staged = memory && epilogue == NULL ? stage_row(l, s, &least) : LABELS;
     if (*staged < LABELS) {
         return s;
@@ -358,9 +299,9 @@ const Stmt *lower_roles(Lower *l, const Stmt *s, const Stmt *epilogue, uint32_t 
         as->schedule = ARENA_NEW(l->arena, Schedule);
         return as;
     }
-    if (w.best == NULL && s->schedule == NULL && memory && !matvec) {
+    if (other == NULL && s->schedule == NULL && memory && !matvec) {
         return with_levels(&c); /* loops have levels */
     }
-    as->schedule = w.best;
-    return w.best == NULL ? s : as;
+    as->schedule = other;
+    return other == NULL ? s : as;
 }
