@@ -212,8 +212,8 @@ static double term_price(const NestFacts *f, NodeRef node)
 int64_t contraction_group(const NestFacts *f, const Machine *machine, NodeRef node)
 {
     const Use *use = f->uses[node].list.at;
-    bool dots = machine->kind == MACHINE_CACHES && machine->time.dot > 0 &&
-                uses_count(&f->uses[node]) == 2 && nest_term_ops(f->g, f->residence, node) == 0;
+    bool dots = machine->time.dot > 0 && uses_count(&f->uses[node]) == 2 &&
+                nest_term_ops(f->g, f->residence, node) == 0;
     return !dots ? 1
                  : dtype_dot_group(graph_node(f->g, use[0].node)->dtype,
                                    graph_node(f->g, use[1].node)->dtype,
@@ -305,12 +305,10 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     const ScheduleLevel *rows = schedule_innermost(b, ROLE_M),
                         *columns = schedule_innermost(b, ROLE_N),
                         *k = schedule_outermost(b, ROLE_K);
-    bool engine =
-        machine->kind == MACHINE_SYSTOLIC; /* adds up in tiles, and takes columns as they are */
-    RoleExtents x = extents_of(b, extent, engine);
+    RoleExtents x = extents_of(b, extent, false);
     double high_of = x.all[ROLE_M], wide_of = x.all[ROLE_N], deep = x.all[ROLE_K];
-    double k_times = engine || k == NULL ? 1.0 : boxes_of(&x, k);
-    if (!engine && !is_packed(b, ROLE_M)) { /* further labels run around */
+    double k_times = k == NULL ? 1.0 : boxes_of(&x, k);
+    if (!is_packed(b, ROLE_M)) { /* further labels run around */
         k_times = deep / extent[b->label[ROLE_K][0]];
         k_times *= k == NULL ? 1.0 : trips(extent[b->label[ROLE_K][0]], k->tile);
     }
@@ -319,15 +317,14 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     double mr = (double)rows->tile, nr = (double)columns->tile;
     double row_tiles = tiles_of(&x, ROLE_M), column_tiles = tiles_of(&x, ROLE_N);
     double high = row_tiles * mr;
-    /* A tile with few rows waits for its operands: no less than half of the tile's time. Of C's half suffice. */
-    double most = (double)(machine->tile.bytes / machine->tile.line) * (engine ? 1.0 : 0.5);
+    /* A tile with few rows waits for its operands; half of those that fit suffice. */
+    double most = 0.5 * (double)(machine->tile.bytes / machine->tile.line);
     double products = products_of(f, node);
     most /= products;
     high = high_of < mr ? high_of : high;
     high = mr < most ? 0.5 * (high + row_tiles * most) : high;
     int64_t widest = machine->tile.line / dtype_bytes(n->acc);
-    double padded =
-        engine ? wide_of : column_tiles * nr * contraction_width_price(columns->tile, widest);
+    double padded = column_tiles * nr * contraction_width_price(columns->tile, widest);
     double edge = 1.0;
     edge -= (double)((int64_t)wide_of / columns->tile * columns->tile) / wide_of;
     bool packed = is_packed(b, ROLE_M) && is_packed(b, ROLE_N);
@@ -337,7 +334,7 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     double b_pack = pack_seconds(t, f->g, n, of_columns, b, ROLE_N, extent, nr, group);
     double join = (is_last_kept(n, col) ? t->join : t->join + t->pack_line) +
                   t->row / (extent[col] < nr ? extent[col] : nr) / words + edge * t->join_edge;
-    join += !engine && gathers(&x) ? t->pack : 0.0;
+    join += gathers(&x) ? t->pack : 0.0;
     double tiles = all * row_tiles * column_tiles / depth;
     double a_times = reads_of(b, ROLE_M, &x), b_times = reads_of(b, ROLE_N, &x);
     a_pack = is_packed(b, ROLE_M) ? positions(a, n, extent) * a_times * a_pack : 0.0;
@@ -356,13 +353,17 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
                  b_pack + positions(NULL, n, extent) * k_times * join);
     bool columns_ahead = asks_ahead(f, b, ROLE_N, of_columns, row_tiles, k_times),
          rows_ahead = asks_ahead(f, b, ROLE_M, of_rows, column_tiles, k_times);
-    out->ahead = engine          ? NEST_NONE
-                 : columns_ahead ? of_columns->node
-                 : rows_ahead    ? of_rows->node
-                                 : NEST_NONE;
+    out->ahead = columns_ahead ? of_columns->node : rows_ahead ? of_rows->node : NEST_NONE;
     out->a_times = swapped ? b_times : a_times;
     out->b_times = swapped ? a_times : b_times;
     out->c_times = k_times;
+}
+
+void contraction_reads(const Schedule *b, const double *extent, double times[ROLE_K])
+{
+    RoleExtents x = extents_of(b, extent, true);
+    times[ROLE_M] = reads_of(b, ROLE_M, &x);
+    times[ROLE_N] = reads_of(b, ROLE_N, &x);
 }
 
 /* ---- other statements ---- */

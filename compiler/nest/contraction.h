@@ -32,6 +32,8 @@ int64_t contraction_group(const NestFacts *f, const Machine *machine, NodeRef no
 void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
                        const Schedule *b, const double *extent, const double runs[2],
                        ContractionPrice *out);
+/* How often an engine that adds up in tiles, of which all labels of a role share one, reads the operand with each role. */
+void contraction_reads(const Schedule *b, const double *extent, double times[ROLE_K]);
 /* Positions of the label that are packed together, of its extents in one execution: the steps of the level that packs, of
  * K those of its outermost level; of what is not packed all of the first label of a role and one of the others. */
 double contraction_together(const Schedule *b, int32_t label, const double *extent);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A contraction as the files see it that choose its schedule: schedule.c finds which labels are rows, columns and sum,
- * goto.c and systolic.c how they are cut, for either kind of machine. */
+ * goto.c and systolic.c how they are cut, for either kind of machine (kinds.h). */
 #ifndef NEST_LEVELS_H
 #define NEST_LEVELS_H
 
@@ -36,10 +36,5 @@ ScheduleRole product_role(const Product *p, uint32_t label);
 bool result_dominates(const Product *p, const Use *own);
 /* ---- goto.c: levels for caches, from the labels by role ---- */
 void goto_levels(const Product *p, Schedule *b);
-
-/* ---- systolic.c: for an engine for matrices ---- */
-/* Which operand has the rows; false: the engine does not do such a product. */
-bool systolic_sides(Product *p);
-void systolic_levels(const Product *p, Schedule *b);
 
 #endif

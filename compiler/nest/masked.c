@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops for restricted sums. `sum[j <= i](A[i,j] * x[j])` stands in no loop of its own accord: there is nothing to fuse. In tiles of
  * both indices half of them are left out. */
+#include "nest/kinds.h"
 #include "nest/masks.h"
-#include "nest/parts.h"
 
 /* Tiles that are tried: of the other index, of the one that is folded. */
 static const int64_t tiles[][2] = {{32, 256}, {64, 256}, {128, 512}, {16, 128}};
@@ -17,7 +17,7 @@ static bool is_alone(const Nest *nest, uint32_t k)
 Nest *nest_with_masks(Arena *arena, const Machine *machine, Nest *nest, Tree *tree,
                       NestOfTree *make, const void *with)
 {
-    for (uint32_t k = 0; machine->kind == MACHINE_CACHES && k < tree->list.n; k++) {
+    for (uint32_t k = 0; machine_rules(machine)->masked && k < tree->list.n; k++) {
         int32_t folded = -1, other = -1;
         if (!is_alone(nest, k) ||
             !nest_mask_labels(arena, nest->graph, nest->items[k].node, &folded, &other)) {

@@ -4,7 +4,7 @@
  * shared, and what is best, the price says (nest/threads.c). */
 #include <math.h>
 
-#include "nest/price_leaf.h"
+#include "nest/kinds.h"
 #include "nest/leaves.h"
 
 /* Elements of a sum that each iteration may have a part of; of larger ones all parts together. */
@@ -199,7 +199,9 @@ Nest *nest_with_loops(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest
         tried += loops[k].n > 0 ? 1 : 0;
         for (uint32_t i = 0; i < loops[k].n && !taken; i++) {
             const Node *node = graph_node(nest->graph, tree->list.at[k + added].node);
-            double most = op_info(node->op)->kind == OPKIND_CONTRACT ? NEST_EVEN : RUNS;
+            double most = op_info(node->op)->kind == OPKIND_CONTRACT
+                              ? machine_rules(machine)->weights.even
+                              : RUNS;
             const LeafLoop *loop = &loops[k].at[i];
             Tree looped =
                 tree_around(arena, nest->graph, tree, k + added, 1, &loop->label, &loop->tile);

@@ -161,9 +161,6 @@ void nest_set_pairs(Arena *arena, const NestFacts *f, const Machine *machine, Ne
  * takes. */
 const Generator *nest_mirror(const Node *n, int32_t a, int32_t b);
 
-/* No tree may take longer than no fusion does, by one thread, by more than the model can tell. */
-#define NEST_EVEN 1.02
-
 /* search.c: nest_choose, in `most` steps at most. */
 Nest *nest_choose_within(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
                          uint32_t effort, uint64_t most);

@@ -26,16 +26,9 @@
 
 #include "nest/contraction.h"
 #include "nest/greedy.h"
-#include "nest/levels.h"
+#include "nest/kinds.h"
 #include "nest/masks.h"
-#include "nest/price_leaf.h"
 #include "nest/leaves.h"
-
-/* A part of a level that one operand may fill and still find itself there the next time. */
-#define KEPT 0.5
-/* What bytes of memory that need not move cost beside their time, if all were such: they are counted exactly where time is a
- * guess, and threads share the memory. */
-#define NEEDLESS 0.4
 
 static double typical(const Graph *g, Dim d)
 {
@@ -102,7 +95,7 @@ void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Price
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         masked |= graph_node(g, n)->op == OP_INDEX;
     }
-    *p = (Pricer){f, machine, ops, scalar, dims, inlined, masked};
+    *p = (Pricer){f, machine, machine_rules(machine), ops, scalar, dims, inlined, masked};
 }
 
 /* ---- one leaf ---- */
@@ -248,8 +241,7 @@ static void add_touch(LeafPrice *l, NodeRef of, const Access *a, bool written)
                  .lines = 1.0};
     t->adds = written && graph_node(l->nest->graph, of)->onto;
     const Node *made = graph_node(l->nest->graph, value);
-    if (l->p->machine->kind == MACHINE_SYSTOLIC && v->item != NEST_NONE &&
-        v->fold != NEST_NONE) {
+    if (l->p->rules->wide_sums && v->item != NEST_NONE && v->fold != NEST_NONE) {
         t->sums = (double)dtype_bytes(made->acc) / (double)dtype_bytes(made->dtype);
     }
     bool block = v->residence == RESIDE_TILE;
@@ -319,7 +311,7 @@ static double level_bytes(const LeafPrice *l, const Touch *t, double capacity,
     *runs = *first = 0.0;
     bool computed = l->nest->values[t->value].item != NEST_NONE;
     bool inner = computed && l->nest->values[t->value].residence != RESIDE_RESULT;
-    if (inner && t->block <= KEPT * capacity && (double)beside[t->value] <= capacity) {
+    if (inner && t->block <= PRICE_KEPT * capacity && (double)beside[t->value] <= capacity) {
         return 0.0; /* it never leaves */
     }
     uint32_t cut = 0;
@@ -328,14 +320,14 @@ static double level_bytes(const LeafPrice *l, const Touch *t, double capacity,
     }
     bool fits = body[cut] <= capacity;
     double trips = 1.0, fresh = 1.0;
-    bool kept = fits && t->bytes[cut] * t->sums <= KEPT * capacity;
+    bool kept = fits && t->bytes[cut] * t->sums <= PRICE_KEPT * capacity;
     for (uint32_t p = cut; p > 0; p--) {
         kept = kept && !t->moves[p];
         trips *= kept ? 1.0 : l->trips[p - 1];
         fresh *= t->moves[p] ? l->trips[p - 1] : 1.0;
     }
-    double times = fits || t->bytes[cut] <= KEPT * capacity ? 1.0 : t->times;
-    times *= times > 0.0 && !fits && t->part > KEPT * capacity ? t->lines : 1.0;
+    double times = fits || t->bytes[cut] <= PRICE_KEPT * capacity ? 1.0 : t->times;
+    times *= times > 0.0 && !fits && t->part > PRICE_KEPT * capacity ? t->lines : 1.0;
     *runs = t->runs[cut] * trips * times;
     *first = t->bytes[cut] * fresh * times;
     return t->bytes[cut] * trips * times;
@@ -363,22 +355,6 @@ static void set_lines(const LeafPrice *l, const Schedule *b, const double *exten
     t->lines = together ? 1.0 : t->lines;
 }
 
-/* Is the operand in memory, and no loop cuts what lies along its lines? Pieces of lines that are far from each other meet in
- * few sets of a cache: what is asked for ahead does not stay. */
-static bool reads_whole_lines(const LeafPrice *l, NodeRef operand, const double *extent)
-{
-    const Graph *g = l->nest->graph;
-    const Node *n = graph_node(g, l->node);
-    bool whole = l->nest->values[operand].residence != RESIDE_TILE;
-    for (uint32_t k = 0; k < n->n_operands; k++) {
-        const Access *a = &n->access[k];
-        int32_t last = a->rank > 0 ? a->index[a->rank - 1].label : -1;
-        whole = whole && (n->operand[k] != operand || last < 0 ||
-                          extent[last] >= typical(g, n->extent[last]));
-    }
-    return whole;
-}
-
 /* What one execution of the leaf computes: seconds, without traffic. */
 ScheduleRole price_role(const LeafPrice *l, uint32_t operand)
 {
@@ -402,7 +378,7 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
         extent[once] = 1.0;
     }
     int32_t folded = -1, other = -1;
-    int64_t width = p->masked && p->machine->kind == MACHINE_CACHES
+    int64_t width = p->masked && p->rules->masked
                         ? nest_mask_band(scratch, l->nest->graph, l->node, &folded, &other)
                         : 0;
     uint32_t scope = l->nest->items[l->item].parent;
@@ -413,61 +389,15 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
         extent[folded] = (double)width;
     }
     const Schedule *schedule = l->nest->values[l->node].schedule;
-    bool systolic = p->machine->kind == MACHINE_SYSTOLIC;
-    NestLeaf leaf = {p->facts, l->nest, l->item, NULL, extent, l->on};
     if (schedule == NULL) {
         schedule = contraction_schedule(scratch, p->facts, p->machine, l->nest, l->item);
     }
-    if (schedule != NULL && schedule->n_levels > 0) {
-        ContractionPrice c;
-        double runs[2];
-        uint32_t loops[2];
-        for (uint32_t i = 0; i < 2; i++) {
-            runs[i] = contraction_runs(p->facts, l->nest, l->item,
-                                       &p->facts->uses[l->node].list.at[i], &loops[i]);
-        }
-        contraction_price(p->facts, p->machine, l->node, schedule, extent, runs, &c);
-        l->schedule = schedule;
-        l->extent = extent;
-        memcpy(l->pack, c.pack, sizeof l->pack);
-        for (uint32_t i = 0; i < 2; i++) {
-            ScheduleRole r = price_role(l, i);
-            l->before[r] = c.whole[r] ? loops[i] : 0;
-        }
-        l->touch[0].times = c.a_times;
-        l->touch[1].times = c.b_times;
-        l->touch[2].times = c.c_times;
-        l->ahead = c.ahead != NEST_NONE && reads_whole_lines(l, c.ahead, extent);
-        for (uint32_t i = 0; i < 3; i++) {
-            set_lines(l, schedule, extent, &l->touch[i]);
-        }
-        leaf.schedule = schedule;
-        if (systolic) {
-            p->machine->systolic.leaf(p->machine->systolic.chip, &leaf, &l->engines);
-        }
-        return c.seconds * (p->masked
-                                ? nest_mask_present(scratch, l->nest, l->node, schedule->needed)
-                                : 1.0);
+    l->extent = extent;
+    l->schedule = schedule != NULL && schedule->n_levels > 0 ? schedule : NULL;
+    for (uint32_t i = 0; l->schedule != NULL && i < 3; i++) {
+        set_lines(l, schedule, extent, &l->touch[i]);
     }
-    if (systolic) {
-        p->machine->systolic.leaf(p->machine->systolic.chip, &leaf, &l->engines);
-        return 0.0;
-    }
-    bool vector = node_is_expression(n) || contraction_has_rows(p->facts, l->node);
-    double element = (vector ? p->ops : p->scalar)[l->node];
-    if (!vector || node_is_expression(n)) {
-        element += contraction_columns(p->facts, l->nest, l->node, extent) *
-                   p->machine->time.pack_line * (double)dtype_bytes(n->dtype) / 4.0;
-    }
-    uint32_t inner = contraction_innermost(n, extent);
-    if (inner < n->n_labels && extent[inner] > 0) { /* short loops cost their start */
-        bool vectors = vector && node_reduces(n, (int32_t)inner) &&
-                       extent[inner] * (double)dtype_bytes(n->acc) >= LINE_BYTES &&
-                       contraction_columns(p->facts, l->nest, l->node, extent) == 0;
-        double start = p->machine->time.loop + (vectors ? p->machine->time.fold : 0.0);
-        element += start / extent[inner];
-    }
-    return p->machine->time.statement + count * element;
+    return p->rules->arithmetic(scratch, l, count);
 }
 
 /* What one execution of a sum that follows a maximum costs more: it is multiplied by the change,
@@ -592,12 +522,11 @@ static bool comes_once(const LeafPrice *leaves, uint32_t n, const LeafPrice *l, 
                        double capacity)
 {
     const NestValue *v = &l->nest->values[t->value];
-    const Machine *m = l->p->machine;
     bool outer = v->item == NEST_NONE || v->residence == RESIDE_RESULT;
-    bool still = m->kind == MACHINE_SYSTOLIC && price_is_still(l, t);
-    bool fits =
-        still ? price_still_fits(leaves, n, l, t) : t->block * t->sums <= KEPT * capacity;
-    return outer && fits;
+    const MachineRules *rules = l->p->rules;
+    return outer && (rules->is_still != NULL && rules->is_still(l, t)
+                         ? rules->stays(leaves, n, l, t)
+                         : t->block * t->sums <= PRICE_KEPT * capacity);
 }
 
 static void price_leaf(const LeafPrice *leaves, uint32_t n, LeafPrice *l, const double *body,
@@ -605,8 +534,7 @@ static void price_leaf(const LeafPrice *leaves, uint32_t n, LeafPrice *l, const 
                        NestCost *cost)
 {
     const Machine *m = l->p->machine;
-    double inside[NEST_DEPTH + 1], trips = 1.0, seconds;
-    uint32_t last = 0;
+    double inside[NEST_DEPTH + 1], trips = 1.0;
     uint32_t nodes = l->nest->graph->nodes.n;
     inside[0] = add_touched(l, 0, NEST_NONE, most);
     forget_touched(l, most);
@@ -614,59 +542,33 @@ static void price_leaf(const LeafPrice *leaves, uint32_t n, LeafPrice *l, const 
         inside[p + 1] = body[l->loop[p]];
         trips *= l->trips[p];
     }
-    double slowest = 0.0;
-    bool systolic = m->kind == MACHINE_SYSTOLIC;
-    seconds = trips * arithmetic + mirror_seconds(l);
-    cost->arithmetic += systolic ? 0.0 : seconds;
+    const MachineRules *rules = l->p->rules;
+    l->seconds = trips * arithmetic + mirror_seconds(l);
+    l->executions = trips;
     for (uint32_t v = 0; v + 1 < m->n_levels; v++) {
         double capacity = (double)m->level[v + 1].capacity, bytes = 0.0, slow = 0.0;
         for (uint32_t i = 0; i < l->n; i++) {
             Touch *t = &l->touch[i];
-            double runs, first;
-            double b = level_bytes(l, t, capacity, inside, beside[v], &runs, &first);
-            if (comes_once(leaves, n, l, t, capacity)) {
+            Copied c = {.once = comes_once(leaves, n, l, t, capacity)};
+            c.bytes = level_bytes(l, t, capacity, inside, beside[v], &c.runs, &c.first);
+            if (c.once) {
                 double *was = &seen[v * nodes + t->node];
-                b = t->bytes[0] > *was ? t->bytes[0] - *was : 0.0;
-                runs = systolic && b > 0.0 ? t->runs[0] : 0.0;
-                first = b;
-                *was += b;
+                c.bytes = c.first = t->bytes[0] > *was ? t->bytes[0] - *was : 0.0;
+                *was += c.bytes;
             }
-            if (systolic && price_was_read(leaves, l, t)) {
-                b = runs = first = 0.0;
-            }
-            bool folds = t->written && b > first; /* it is filled, and then added to */
+            double gap = rules->short_runs(leaves, l, t, (double)m->level[v].granule, &c);
+            bool folds = t->written && c.bytes > c.first; /* it is filled, and then added to */
             double twice = t->adds || (t->written && m->reads_before_writing) ? 2.0 : 1.0;
-            t->moved[v] = t->adds ? 2.0 * b : folds ? 2.0 * b + twice * first : twice * b;
+            t->moved[v] = t->adds ? 2.0 * c.bytes
+                          : folds ? 2.0 * c.bytes + twice * c.first
+                                  : twice * c.bytes;
             bytes += t->moved[v];
-            double gap =
-                runs * (double)m->level[v].granule; /* of descriptors, beside what is shorter */
-            gap = systolic ? (gap > b ? gap - b : 0.0) : gap;
             slow += (folds ? 2.0 : twice) * gap;
         }
         cost->bytes[v] += bytes;
         double wait = (bytes + slow) / m->level[v].bytes_per_second;
-        last = wait > slowest ? v : last;
-        slowest = wait > slowest ? wait : slowest;
-    }
-    if (systolic) { /* its engines run side by side: systolic_loops adds them up */
-        l->engines.vector += trips > 0.0 ? follow_seconds(l) + mirror_seconds(l) / trips : 0.0;
-        l->engines.memory = l->engines.memory * trips + slowest;
-        l->executions = trips;
-        return;
-    }
-    double waits = !l->ahead ? slowest : slowest > seconds ? slowest - seconds : 0.0;
-    cost->waits[last] += waits;
-    cost->seconds += seconds + waits;
-    l->seconds = seconds + waits;
-    l->executions = trips;
-    double moved = 0.0;
-    for (uint32_t i = 0; i < l->n; i++) {
-        moved += l->touch[i].moved[last];
-    }
-    for (uint32_t i = 0; l->schedule != NULL && i < 2;
-         i++) { /* its copies wait for an operand */
-        double *pack = &l->pack[price_role(l, i)];
-        *pack = trips * *pack + (moved > 0.0 ? waits * l->touch[i].moved[last] / moved : 0.0);
+        l->slowest = wait > l->waits ? v : l->slowest;
+        l->waits = wait > l->waits ? wait : l->waits;
     }
 }
 
@@ -694,7 +596,7 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest, NestMarks
     const double *body = body_bytes(scratch, nest, leaves, n, &places);
     int64_t *beside[MACHINE_LEVELS];
     for (uint32_t v = 0; v + 1 < p->machine->n_levels; v++) {
-        double largest = KEPT * (double)p->machine->level[v + 1].capacity;
+        double largest = PRICE_KEPT * (double)p->machine->level[v + 1].capacity;
         beside[v] = nest_beside(scratch, nest, &places, largest);
     }
     double *most = ARENA_ARRAY(scratch, nest->graph->nodes.n, double);
@@ -706,9 +608,7 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest, NestMarks
         double arithmetic = leaf_arithmetic(scratch, &leaves[k]) + follow_seconds(&leaves[k]);
         price_leaf(leaves, n, &leaves[k], body, beside, most, arithmetic, seen, &cost);
     }
-    if (p->machine->kind == MACHINE_SYSTOLIC) {
-        price_engines(nest, leaves, n, &cost);
-    }
+    p->rules->add(nest, leaves, n, &cost);
     price_count(p, nest, leaves, n, &cost);
     cost.path = cost.seconds;
     if (p->machine->threads > 1) {
@@ -722,13 +622,6 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest, NestMarks
     cost.seconds += p->machine->time.start;
     arena_reset(scratch, mark);
     return cost;
-}
-
-double nest_preference(const NestCost *cost, double compulsory)
-{
-    double moved = cost->bytes[0];
-    return cost->seconds *
-           (moved > compulsory ? 1.0 + NEEDLESS * (1.0 - compulsory / moved) : 1.0);
 }
 
 void pricer_of(Arena *scratch, const Nest *nest, const Machine *machine, NestFacts *facts,

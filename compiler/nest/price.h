@@ -10,6 +10,7 @@
 typedef struct Pricer {
     const NestFacts *facts;
     const Machine *machine;
+    const struct MachineRules *rules; /* kinds.h */
     const double *ops;    /* [nodes]: seconds of one evaluation of an expression, expanded, as
                              vectors */
     const double *scalar; /* [nodes]: and one by one */
@@ -30,8 +31,8 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest, struct Ne
 /* Bytes of the outermost level that every nest moves: what is read of each argument once, each
  * result once. */
 double nest_compulsory(Arena *scratch, const NestFacts *f, const Machine *machine);
-/* Seconds by which nests are compared: those of the price, and up to some per cent of them more for
- * bytes beyond the `compulsory`. */
-double nest_preference(const NestCost *cost, double compulsory);
+
+/* search.c: seconds by which nests are compared: those of the price, and more for bytes beyond the `compulsory`. */
+double nest_preference(const Machine *machine, const NestCost *cost, double compulsory);
 
 #endif

@@ -6,6 +6,9 @@
 #include "nest/engines.h"
 #include "nest/price.h"
 
+/* The part of a level that one operand may fill and still find itself there the next time. */
+#define PRICE_KEPT 0.5
+
 /* An operand or the result of a leaf. */
 typedef struct Touch {
     NodeRef node;
@@ -37,7 +40,9 @@ typedef struct LeafPrice {
     bool ahead;      /* its memory is asked for while it computes */
     Engines engines; /* of a systolic machine: of one execution */
     double executions;
-    double seconds; /* of all executions */
+    double seconds;   /* of all executions */
+    double waits;     /* for the slowest level, */
+    uint32_t slowest; /* which is this one */
     const Schedule *schedule;
     const double *extent; /* of its labels, in one execution */
     double pack
@@ -48,12 +53,6 @@ typedef struct LeafPrice {
 
 /* The role that an operand of a contraction with a schedule has. */
 ScheduleRole price_role(const LeafPrice *l, uint32_t operand);
-
-/* ---- price_engines.c: of a machine whose engines run side by side ---- */
-/* Has a leaf before it in the same body, the first of all is `first`, read the same? Then it is on chip. */
-bool price_was_read(const LeafPrice *first, const LeafPrice *l, const Touch *t);
-/* Adds the time of all leaves. */
-void price_engines(const Nest *nest, const LeafPrice *leaves, uint32_t n, NestCost *cost);
 
 /* ---- parallel.c ---- */
 #define LEAF_LOOPS 6
@@ -70,9 +69,6 @@ typedef struct LeafLoops {
 void price_leaf_loops(Arena *scratch, const LeafPrice *l, LeafLoops *out);
 
 /* ---- threads.c ---- */
-/* Is it an argument of which all iterations of the leaf's loops read the same? And does it stay on chip, with the others of these loops? */
-bool price_is_still(const LeafPrice *l, const Touch *t);
-bool price_still_fits(const LeafPrice *leaves, uint32_t n, const LeafPrice *l, const Touch *t);
 /* What threads leave of `seconds` that are spent in `met` executions of a loop of `n` iterations, of which the last may be a part; infinite: it
  * is not worth two threads. */
 double price_shared(const Machine *m, double seconds, double met, double n);

@@ -3,7 +3,7 @@
  * is done for each position of an index by itself, as rows of a batch are, that index is looped over outside, so that the states of a
  * few positions stay in the first cache over all steps, and threads share them. */
 #include "graph/recurrence.h"
-#include "nest/parts.h"
+#include "nest/kinds.h"
 
 /* Elements of a state that an iteration of such a loop has: side by side in memory at least, up to four times as many where threads leave
  * that many, and not side by side; and bytes of what is the same in each step and read again for each iteration, at most. */
@@ -135,7 +135,7 @@ static Nest *batch_nest(Ctx *ctx, Arena *arena, const Graph *outer, const Recurr
     NestFacts *facts = ARENA_NEW(arena, NestFacts);
     nest_facts(arena, g, facts);
     const NestAxis *axes = NULL;
-    if (facts->n_stored == 0 || machine->kind != MACHINE_CACHES ||
+    if (facts->n_stored == 0 || !machine_rules(machine)->batches ||
         whole_bytes(g, r) > WHOLE_BYTES) {
         return NULL;
     }

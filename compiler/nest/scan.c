@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which reductions are scans: those of select(index(j) <= index(i), x, neutral) over j, where x does not depend on i. */
-#include "nest/scan.h"
-
+#include "nest/kinds.h"
 #include "nest/masks.h"
 #include "nest/uses.h"
-
-#define ENGINE_ROW                                                                             \
-    8192 /* positions of a row that a scan on Trainium may have: tiles of 32 KiB a partition */
 
 /* j <= i is i - j >= 0. */
 static bool is_prefix(const Node *n, const Affine *holds, Scan *out)
@@ -62,21 +58,13 @@ bool nest_scan(Arena *arena, const Nest *nest, const NestValue *values, NodeRef 
     return !access_has_label(&out->access, out->along);
 }
 
-/* Trainium's engines go forward along whole rows. */
-static bool engines_scan(const Node *n, const Scan *scan)
-{
-    Dim extent = n->extent[scan->along];
-    return (n->op == OP_SUM || n->op == OP_RMAX || n->op == OP_RMIN) && n->acc == DTYPE_F32 &&
-           !scan->reverse && !scan->exclusive && extent.sym < 0 && extent.n <= ENGINE_ROW;
-}
-
 bool leaf_is_scan(Arena *arena, const Machine *machine, const Nest *nest,
                   const NestValue *values, NodeRef n, LeafShape *out)
 {
     Scan scan;
+    const MachineRules *rules = machine == NULL ? &caches_rules : machine_rules(machine);
     bool is = nest_scan(arena, nest, values, n, &scan) &&
-              (machine == NULL || machine->kind == MACHINE_CACHES ||
-               engines_scan(graph_node(nest->graph, n), &scan));
+              (rules->scans == NULL || rules->scans(graph_node(nest->graph, n), &scan));
     if (is) {
         *out = (LeafShape){.alone = {scan.folded, scan.along, -1, -1}, .n_once = 1};
     }

@@ -3,7 +3,7 @@
  * that leaves all but one element as it was. */
 #include "nest/scatter.h"
 
-#include "nest/uses.h"
+#include "nest/kinds.h"
 
 static bool is_inline(const void *user, NodeRef node)
 {
@@ -86,7 +86,7 @@ bool leaf_is_scatter(Arena *arena, const Machine *machine, const Nest *nest,
 {
     const Node *node = graph_node(nest->graph, n);
     PlaceKeys keys;
-    bool is = (machine == NULL || machine->kind == MACHINE_CACHES) &&
+    bool is = (machine == NULL || machine_rules(machine)->scatters) &&
               nest_scatter(arena, nest, values, n, &keys);
     for (uint32_t k = 0; is && k < keys.n; k++) {
         out->alone[k] = keys.at[k].along;

@@ -14,7 +14,7 @@
  * An engine for matrices has many tiles that live at once (schedule/strips.c). There the columns
  * are those that lie along lines where the result is in memory; a value on chip has its first
  * row on partitions, and that is the label that its readers sum over, if they do. */
-#include "nest/levels.h"
+#include "nest/kinds.h"
 
 /* ---- labels ---- */
 
@@ -133,7 +133,7 @@ bool result_dominates(const Product *p, const Use *own)
         read = access_has_label(&own->access, (int32_t)l) ? sat_mul(read, n) : read;
         written = is_kept(p->node, l) ? sat_mul(written, n) : written;
     }
-    return p->machine->kind == MACHINE_CACHES && read <= written;
+    return read <= written;
 }
 
 /* Packing must not fetch a line of memory for each element, so it or the summed label runs along
@@ -173,8 +173,7 @@ static uint32_t best_label(const Product *p, const Use *own, const Use *other, b
 static bool is_contraction(const NestFacts *f, const Machine *machine, NodeRef node)
 {
     const Node *n = graph_node(f->g, node);
-    bool fits = machine->kind == MACHINE_CACHES || op_info(n->op)->kind == OPKIND_CONTRACT;
-    return fits && (machine->tile.types >> n->acc & 1u) != 0 &&
+    return (machine->tile.types >> n->acc & 1u) != 0 &&
            nest_contracts(f->g, f->residence, node, &f->uses[node]);
 }
 
@@ -194,9 +193,7 @@ static void first_of_lines(Product *p, NodeRef node)
 {
     const UseList *u = &p->f->uses[node];
     int64_t line = p->machine->level[0].granule / 2 / dtype_bytes(p->node->acc);
-    for (uint32_t i = 0;
-         i < 2 && p->machine->kind == MACHINE_CACHES && contraction_crosses_lines(p->f, node);
-         i++) {
+    for (uint32_t i = 0; i < 2 && contraction_crosses_lines(p->f, node); i++) {
         const Access *a = &u->list.at[i].access;
         uint32_t l = (uint32_t)a->index[a->rank - 1].label;
         if (!p->extent[l].position && p->extent[l].exact &&
@@ -241,7 +238,7 @@ static bool find_product(Product *p)
         return false;
     }
     p->row = best_label(p, p->a, p->b, false, &row);
-    return p->machine->kind == MACHINE_CACHES || systolic_sides(p);
+    return machine_rules(p->machine)->product(p);
 }
 
 /* After the first the label in which an operand that is packed lies along lines: a box has runs of it. */
@@ -286,63 +283,16 @@ static void set_labels(const Product *p, Schedule *b)
     }
 }
 
-/* Batches that lie side by side everywhere, in lines at least so long, of operands that near caches hold in so many times their
- * room, are the lanes of plain loops: packed position by position each would fetch a line for one element. */
-#define BATCH_LINE  256
-#define BATCH_ROOMS 8
-
-static int64_t operand_bytes(const Product *p, const Use *u)
-{
-    int64_t bytes = dtype_bytes(graph_node(p->f->g, u->node)->dtype);
-    for (uint32_t l = 0; l < p->node->n_labels; l++) {
-        bool has = access_has_label(&u->access, (int32_t)l);
-        bytes = has ? sat_mul(bytes, label_planned(&p->extent[l])) : bytes;
-    }
-    return bytes;
-}
-
-static bool batches_are_lanes(const Product *p)
-{
-    int64_t room = sat_mul(machine_tile_capacity(p->machine), BATCH_ROOMS);
-    bool lanes = false;
-    for (uint32_t l = 0; l < p->node->n_labels; l++) {
-        int64_t line = sat_mul(label_planned(&p->extent[l]), dtype_bytes(p->node->acc));
-        lanes |= !p->extent[l].position && product_role(p, l) == ROLE_BATCH &&
-                 line >= BATCH_LINE && operand_is_unit(p, p->a, l) &&
-                 operand_is_unit(p, p->b, l) && result_is_unit(p, l);
-    }
-    return lanes && p->machine->kind == MACHINE_CACHES && !dtype_is_complex(p->node->acc) &&
-           sat_add(operand_bytes(p, p->a), operand_bytes(p, p->b)) <= room;
-}
-
-/* Does a selection alone read the result, and leave out some of it? Loops over pairs have their own halves. */
-static bool is_needed_in_part(const Product *p)
-{
-    const NestItem *item = &p->nest->items[p->item];
-    NodeRef c = NODE_NONE;
-    Access at;
-    bool plain = p->f->reads[item->node] == 1 && !item->both && !p->node->onto;
-    for (uint32_t k = item->parent; plain && k != NEST_NONE; k = p->nest->items[k].parent) {
-        plain = p->nest->items[k].from == 0;
-    }
-    return plain && mask_needed(p->arena, p->f->g, item->node, &c, &at);
-}
-
 const Schedule *contraction_schedule(Arena *arena, const NestFacts *f, const Machine *machine,
                                      const Nest *nest, uint32_t item)
 {
     Product p = {.arena = arena, .f = f, .machine = machine, .nest = nest, .item = item};
-    if (!find_product(&p) || batches_are_lanes(&p)) {
+    if (!find_product(&p)) {
         return NULL;
     }
     Schedule *b = ARENA_NEW(arena, Schedule);
     set_labels(&p, b);
-    if (p.machine->kind == MACHINE_SYSTOLIC) {
-        systolic_levels(&p, b);
-    } else {
-        goto_levels(&p, b);
-        b->needed = b->n_levels > 0 && is_needed_in_part(&p);
-    }
+    machine_rules(machine)->levels(&p, b);
     return b;
 }
 

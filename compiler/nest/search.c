@@ -11,11 +11,9 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "nest/contraction.h"
 #include "nest/greedy.h"
+#include "nest/kinds.h"
 #include "nest/moves.h"
-#include "nest/price_leaf.h"
-#include "nest/leaves.h"
 
 #define WINDOW 12
 /* Trees that go on and steps of one window, at effort 1. */
@@ -25,44 +23,13 @@
 #define SMALL 128
 /* Rounds without a better tree after which a window is done. */
 #define PATIENCE 2
-/* What a tree with contractions in its loops must save to be preferred to none: how much cutting
- * these costs is where the model is least sure. */
-#define WORTH 0.95
-/* The same where blocks are placed by hand and all values are on chip without loops. */
-#define WORTH_CHIP 0.75
-/* Trees that cut contractions come after others of about the same price, on engines whose tiles these fill. */
-#define CUT 1.005
-/* What a value in memory costs beside its traffic: the promise of a kernel is to have none. */
-#define SPILL 1.2
-/* The same where extents are open: at other sizes it grows, what stays on chip does not. */
-#define SPILL_OPEN 1.35
-/* ... but no more than so many times its traffic, of all seconds. */
-#define SPILL_TRAFFIC 5.0
-/* And how much more each time its size doubles; of a block, beyond so many times the level that
- * blocks live in. */
-#define DOUBLED 0.02
-#define BLOCK   16
-/* What having no value in memory may cost, when no contraction is cut for it. */
-#define CHIP 1.05
-/* The same where blocks are placed by hand, and a statement that reads such a value waits until all of it is there. */
-#define CHIP_SYSTOLIC 2.5
-/* What loops that cut none may cost where extents are open: at others than the typical ones they keep values on chip. */
-#define KEEP 1.25
-/* By one thread no tree may take longer than no fusion does (NEST_EVEN), but a quarter longer where that has values in memory of so many
- * bytes; and not so much longer than the quickest tree, whatever threads gain. */
-#define QUICK  1.10
-#define LARGE  ((int64_t)64 << 20)
-#define SLOWER 1.25
-/* The same where extents are open and no fusion takes less than so many pieces of work: other sizes are larger ones. */
-#define SMALL_PIECES 16.0
-
 typedef struct State {
     Tree tree;
     double seconds; /* the key: less is better */
     double one;     /* the same for one thread, */
     double time;    /* and its seconds */
     bool spilled;   /* a value is in memory, */
-    bool large;     /* or LARGE bytes of such */
+    bool large;     /* or many bytes of such */
     bool expanded;
 } State;
 
@@ -72,6 +39,8 @@ typedef struct Search {
     Arena *scratch; /* of one price */
     const NestFacts *facts;
     const Machine *machine;
+    const MachineRules *rules;
+    const Weights *w; /* of these */
     Pricer pricer;
     double compulsory;        /* bytes of memory that any tree moves */
     double plain_time, plain; /* seconds of no fusion, and what it counts; 0: not yet priced */
@@ -133,32 +102,30 @@ static bool has_halo(const Nest *nest, NodeRef n)
 static double spill_factor(const Machine *m, const Nest *nest, const NestValue *v,
                            const NestCost *cost)
 {
-    double most = has_open_dims(nest->graph) ? SPILL_OPEN : SPILL;
+    const Weights *w = &machine_rules(m)->weights;
+    double most = has_open_dims(nest->graph) ? w->spill_open : w->spill;
     uint32_t at = 0; /* the level where it lives */
     while (at + 2 < m->n_levels && v->bytes <= m->level[at + 1].capacity) {
         at++;
     }
     double traffic = 2.0 * (double)v->bytes / m->level[at].bytes_per_second;
-    double factor = 1.0 + SPILL_TRAFFIC * traffic / cost->seconds;
-    return m->kind == MACHINE_CACHES && factor < most ? factor : most;
+    double factor = 1.0 + w->spill_traffic * traffic / cost->seconds;
+    return factor < most ? factor : most;
 }
 
-/* What threads do not gain: the key by which trees compete is seconds of one thread, times the part of its cores that a nest leaves idle to
- * this power. At 0.15 one of them that is serial on 16 is worth 1.52 times its seconds, a gain of 8 costs 1.11. The kernels of docs/performance.md are
- * chosen right from 0.09 on, and below 0.57. */
-#define IDLE 0.15
-
+/* What threads do not gain. */
 static double threads_factor(const Machine *m, const NestCost *cost)
 {
     return m->threads < 2 || cost->seconds <= 0.0
                ? 1.0
-               : pow((double)m->threads * cost->path / cost->seconds, IDLE);
+               : pow((double)m->threads * cost->path / cost->seconds,
+                     machine_rules(m)->weights.idle);
 }
 
-/* What values and blocks that outgrow the level of blocks cost beside their traffic; where the chip has no more room than that level,
- * such a block is a value in memory. */
+/* What values and blocks that outgrow the level of blocks cost beside their traffic. */
 static double footprint(const Machine *machine, const Nest *nest, const NestCost *cost)
 {
+    const MachineRules *rules = machine_rules(machine);
     int64_t capacity = machine_tile_capacity(machine);
     double worst = 1.0, largest = 1.0; /* of values in memory, of blocks */
     for (uint32_t k = 0; capacity > 0 && k < nest->n_items; k++) {
@@ -166,14 +133,14 @@ static double footprint(const Machine *machine, const Nest *nest, const NestCost
             continue;
         }
         const NestValue *v = &nest->values[nest->items[k].node];
-        bool tile = v->residence == RESIDE_TILE;
-        bool block = tile && (machine->kind != MACHINE_SYSTOLIC || v->bytes <= capacity);
+        bool block =
+            v->residence == RESIDE_TILE && (rules->blocks_grow || v->bytes <= capacity);
         double memory = spill_factor(machine, nest, v, cost);
         double factor = block || v->bytes <= capacity ? 1.0 : memory, grown = 1.0;
         bool far = block && !has_halo(nest, nest->items[k].node);
-        for (int64_t size = far ? sat_mul(capacity, BLOCK) : capacity; size < v->bytes;
-             size = sat_mul(size, 2)) {
-            grown += DOUBLED;
+        for (double size = (double)capacity * (far ? rules->weights.block : 1.0);
+             size < (double)v->bytes; size *= 2.0) {
+            grown += rules->weights.doubled;
         }
         factor = grown > factor ? grown : factor;
         largest = block && factor > largest ? factor : largest;
@@ -187,11 +154,18 @@ double nest_counted(const Machine *machine, const NestCost *cost)
     return cost->seconds * threads_factor(machine, cost);
 }
 
+double nest_preference(const Machine *machine, const NestCost *cost, double compulsory)
+{
+    double moved = cost->bytes[0], needless = machine_rules(machine)->weights.needless;
+    return cost->seconds *
+           (moved > compulsory ? 1.0 + needless * (1.0 - compulsory / moved) : 1.0);
+}
+
 /* What counts: the price, with what speaks against the nest. */
 static double weighed(const Machine *machine, const Nest *nest, const NestCost *cost,
                       double compulsory)
 {
-    return nest_preference(cost, compulsory) * footprint(machine, nest, cost) *
+    return nest_preference(machine, cost, compulsory) * footprint(machine, nest, cost) *
            threads_factor(machine, cost);
 }
 
@@ -200,24 +174,14 @@ double nest_worth(const Machine *machine, const Nest *nest)
     return weighed(machine, nest, &nest->cost, nest->compulsory);
 }
 
-/* Do loops add up a result that blocks have no room for, in memory? */
-static bool adds_in_memory(const Machine *machine, const Nest *nest, NodeRef n)
-{
-    const NestValue *v = &nest->values[n];
-    const Node *node = graph_node(nest->graph, n);
-    double sums = (double)nest_node_bytes(nest->graph, n) / (double)dtype_bytes(node->dtype) *
-                  (double)dtype_bytes(node->acc);
-    return machine->kind == MACHINE_SYSTOLIC && v->residence == RESIDE_RESULT &&
-           v->fold != NEST_NONE && 2.0 * sums > (double)machine_tile_capacity(machine);
-}
-
 /* Is a value in memory? */
 static bool spills(const NestFacts *f, const Machine *machine, const Nest *nest)
 {
+    const MachineRules *rules = machine_rules(machine);
     bool any = false;
     for (uint32_t k = 0; k < f->n_stored; k++) {
         any |= nest->values[f->stored[k]].residence == RESIDE_WORKSPACE ||
-               adds_in_memory(machine, nest, f->stored[k]);
+               (rules->spills != NULL && rules->spills(machine, nest, f->stored[k]));
     }
     return any;
 }
@@ -233,16 +197,6 @@ static bool has_idle_loop(const Nest *nest)
         }
     }
     return false;
-}
-
-/* Blocks that are placed by hand are made and read in the loops of a mask, not in those that sums follow a maximum in. */
-static bool is_online_with_mask(const Search *s, const Nest *nest)
-{
-    bool online = false;
-    for (uint32_t k = 0; k < nest->n_items; k++) {
-        online |= nest->items[k].online;
-    }
-    return online && s->pricer.masked && s->machine->kind == MACHINE_SYSTOLIC;
 }
 
 /* Does a loop around the leaf, item `at`, cut what makes it a contraction: a label that is summed,
@@ -297,7 +251,8 @@ static State tree_price(Search *s, const Tree *t, bool first)
     nest_set_pairs(s->scratch, s->facts, s->machine, nest);
     nest_set_leaves(s->scratch, s->machine, nest, values);
     State priced = {.tree = *t, .seconds = INFINITY, .spilled = true};
-    if (nest_online_is_legal(s->scratch, s->facts, nest) && !is_online_with_mask(s, nest) &&
+    if (nest_online_is_legal(s->scratch, s->facts, nest) &&
+        (s->rules->has == NULL || s->rules->has(&s->pricer, nest)) &&
         (first || !has_idle_loop(nest))) {
         NestMarks marks = {ARENA_ARRAY(s->scratch, nest->n_items, bool),
                            ARENA_ARRAY(s->scratch, nest->n_items, uint32_t), NULL};
@@ -306,11 +261,11 @@ static State tree_price(Search *s, const Tree *t, bool first)
         if (s->plain == 0.0) {
             s->plain_time = cost.seconds;
             s->plain = priced.seconds;
-            bool large = spilled_bytes(s->facts, nest) >= LARGE;
-            bool small =
-                s->machine->threads < 2 || cost.seconds < SMALL_PIECES * s->machine->time.piece;
+            bool large = (double)spilled_bytes(s->facts, nest) >= s->w->large;
+            bool small = s->machine->threads < 2 ||
+                         cost.seconds < s->w->small_pieces * s->machine->time.piece;
             bool open = has_open_dims(s->facts->g) && small;
-            s->slower = large || open ? SLOWER : NEST_EVEN;
+            s->slower = large || open ? s->w->slower : s->w->even;
             s->least = INFINITY;
         }
         double ratio = s->plain_time > 0.0 ? cost.seconds / s->plain_time : 1.0;
@@ -321,9 +276,9 @@ static State tree_price(Search *s, const Tree *t, bool first)
         priced.one = priced.seconds / threads_factor(s->machine, &cost);
         s->least = priced.one < s->least ? priced.one : s->least;
         priced.spilled = spills(s->facts, s->machine, nest);
-        priced.large = spilled_bytes(s->facts, nest) >= LARGE;
-        if (s->machine->kind == MACHINE_SYSTOLIC && cuts_contractions(s->facts->g, t)) {
-            priced.seconds *= CUT;
+        priced.large = (double)spilled_bytes(s->facts, nest) >= s->w->large;
+        if (s->w->cut > 1.0 && cuts_contractions(s->facts->g, t)) {
+            priced.seconds *= s->w->cut;
         }
     }
     arena_reset(s->scratch, mark);
@@ -377,10 +332,10 @@ static bool beats(const State *fresh, const State *best)
     return best->tree.list.n == 0 || is_before(fresh, best);
 }
 
-/* Does it take no longer than no fusion, by one thread? Where blocks are placed by hand, what a tree counts says so. */
+/* Does it take no longer than no fusion, by one thread? */
 static bool is_even(const Search *s, const State *x)
 {
-    return s->machine->kind == MACHINE_SYSTOLIC || x->time <= s->slower * s->plain_time;
+    return x->time <= s->w->uneven * s->slower * s->plain_time;
 }
 
 static void offer(Search *s, const State *fresh)
@@ -389,7 +344,7 @@ static void offer(Search *s, const State *fresh)
     bool chip = even && !fresh->spilled && beats(fresh, &s->on_chip);
     bool cuts = (chip || first) && cuts_contractions(s->facts->g, &fresh->tree);
     s->whole = first && !cuts ? copied(s, fresh) : s->whole;
-    if (chip && (!cuts || s->machine->kind == MACHINE_SYSTOLIC)) {
+    if (chip && (!cuts || s->rules->cuts)) {
         s->on_chip = copied(s, fresh);
     }
     if (s->beam.n < s->width || is_before(fresh, &s->beam.at[s->width - 1])) {
@@ -486,7 +441,7 @@ static void append(Arena *arena, Tree *to, const Tree *from)
 static bool is_quick(const Search *s, const State *x)
 {
     bool threads = s->machine->threads > 1;
-    double least = threads && s->slower < SLOWER ? QUICK * s->least : INFINITY;
+    double least = threads && s->slower < s->w->slower ? s->w->quick * s->least : INFINITY;
     return x->tree.list.n > 0 && x->one <= least && is_even(s, x);
 }
 
@@ -495,17 +450,17 @@ static bool is_quick(const Search *s, const State *x)
 static const State *cheapest(Search *s, const State *none, const State *greedy)
 {
     const State *whole = &s->whole;
-    bool chip = s->machine->kind == MACHINE_SYSTOLIC && !none->spilled;
-    double worth = chip ? WORTH_CHIP : WORTH;
+    double worth = none->spilled ? s->w->worth : s->w->worth_chip;
     for (uint32_t k = 0; k < s->beam.n && s->beam.at[k].seconds < worth * none->seconds; k++) {
         if (is_quick(s, &s->beam.at[k])) {
             return &s->beam.at[k];
         }
     }
-    if (is_quick(s, whole) && whole->seconds < (chip ? WORTH_CHIP : 1.0) * none->seconds) {
+    if (is_quick(s, whole) &&
+        whole->seconds < (none->spilled ? 1.0 : s->w->whole_chip) * none->seconds) {
         return whole;
     }
-    double most = has_open_dims(s->facts->g) ? KEEP : 1.0;
+    double most = has_open_dims(s->facts->g) ? s->w->keep : 1.0;
     bool keep = !cuts_contractions(s->facts->g, &greedy->tree) && is_quick(s, greedy) &&
                 greedy->seconds < most * none->seconds;
     return keep ? greedy : none;
@@ -515,12 +470,11 @@ static const State *cheapest(Search *s, const State *none, const State *greedy)
 static const State *choose(Search *s, const State *none, const State *greedy)
 {
     const State *best = cheapest(s, none, greedy);
-    double most = s->machine->kind == MACHINE_SYSTOLIC ? CHIP_SYSTOLIC : CHIP;
     const State *other = &s->on_chip;
     bool alone =
         best->large && other->one <= best->one; /* threads are no reason for so much memory */
-    bool chip =
-        best->spilled && is_quick(s, other) && (other->seconds < most * best->seconds || alone);
+    bool chip = best->spilled && is_quick(s, other) &&
+                (other->seconds < s->w->chip * best->seconds || alone);
     return chip ? &s->on_chip : best;
 }
 
@@ -598,8 +552,8 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
     uint64_t steps = 0;
     arena_init(&states, &ctx->budget);
     arena_init(&scratch, &ctx->budget);
-    /* blocks that are placed by hand lie between worse ones more often: twice as many trees go on */
-    effort = machine->kind == MACHINE_SYSTOLIC && effort < UINT32_MAX / 2 ? 2 * effort : effort;
+    const MachineRules *rules = machine_rules(machine);
+    effort = effort < UINT32_MAX / 2 ? effort * (uint32_t)rules->weights.effort : effort;
     unfused_tree(ctx, arena, facts, machine, &none);
     if (!has_choice(facts) || effort == 0) {
         append(arena, &out->taken, &none);
@@ -609,6 +563,8 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
                     .scratch = &scratch,
                     .facts = facts,
                     .machine = machine,
+                    .rules = rules,
+                    .w = &rules->weights,
                     .width = BEAM * (effort < 64 ? effort : 64),
                     .most = steps_of(facts->g, effort)};
         s.most = s.most < most ? s.most : most;
@@ -618,8 +574,7 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
         greedy_tree(ctx, arena, facts, machine, &greedy);
         State plain = start(&s, &none, NULL), fused = start(&s, &greedy, &plain);
         if (!is_sliced(facts)) {
-            if (machine->kind == MACHINE_SYSTOLIC) {
-                /* loops around parts are hard to find from those around all, and strips in others from shorter ones */
+            if (rules->neighbours) {
                 Tree from = plain.tree, all = fused.tree;
                 moves_each(s.scratch, s.arena, s.facts, &from, consider, &s);
                 moves_strips(s.scratch, s.arena, s.facts, &all, consider, &s);
@@ -730,7 +685,7 @@ Nest *nest_choose_within(Ctx *ctx, Arena *arena, const Graph *g, const Machine *
     Tree tree = {0};
     uint64_t steps = 0;
     nest_facts(arena, g, facts);
-    facts->halos = machine->kind == MACHINE_CACHES;
+    facts->halos = machine_rules(machine)->halos;
     uint32_t n = facts->n_stored, size = is_sliced(facts) ? n : WINDOW;
     uint32_t n_windows = n == 0 ? 0 : (n + size - 1) / size;
     Window *windows = ARENA_ARRAY(arena, n_windows, Window);

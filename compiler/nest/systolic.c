@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The schedule of a contraction for an engine for matrices: which operand is stationary and has the rows, and levels of strips
- * of tiles that live at once (schedule/strips.c). */
-#include "nest/levels.h"
+/* Machines with an engine for matrices, whose operands are placed by hand, and others beside it (kinds.h). A contraction's schedule says which
+ * operand is stationary and has the rows, and levels of strips of tiles that live at once (schedule/strips.c). What stands in the same
+ * loops takes as long as the engine that has most to do, and what was read is on chip. */
+#include <math.h>
+
+#include "nest/kinds.h"
 
 static const Use *product_following(const Product *p, NodeRef *reader)
 {
@@ -132,9 +135,12 @@ static uint32_t final_labels(const Product *p, uint32_t *label, uint32_t *count)
 }
 
 /* Which operand has the rows; false: the engine does not do such a product. */
-bool systolic_sides(Product *p)
+static bool find_sides(Product *p)
 {
     const Node *n = p->node;
+    if (op_info(n->op)->kind != OPKIND_CONTRACT) {
+        return false;
+    }
     for (uint32_t l = 0; l < n->n_labels; l++) {
         bool both = access_has_label(&p->a->access, (int32_t)l) &&
                     access_has_label(&p->b->access, (int32_t)l);
@@ -263,7 +269,7 @@ static int64_t even_tile(const Product *p, const Schedule *b, ScheduleRole r, in
     return tiles > 1 && own->most % tiles == 0 ? own->most / tiles : most;
 }
 
-void systolic_levels(const Product *p, Schedule *b)
+static void set_levels(const Product *p, Schedule *b)
 {
     const ContractionTiles *t = &p->machine->tile;
     NodeRef node = p->nest->items[p->item].node, into = node;
@@ -289,3 +295,235 @@ void systolic_levels(const Product *p, Schedule *b)
     b->n_levels = schedule_strips(&x, level);
     b->level = level;
 }
+
+/* ---- the search ---- */
+
+/* Blocks that are placed by hand are made and read in the loops of a mask, not in those that sums follow a maximum in. */
+static bool has(const Pricer *p, const Nest *nest)
+{
+    bool online = false;
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        online |= nest->items[k].online;
+    }
+    return !online || !p->masked;
+}
+
+/* Results that loops add up in memory, as blocks have no room for them. */
+static bool spills(const Machine *m, const Nest *nest, NodeRef n)
+{
+    const NestValue *v = &nest->values[n];
+    const Node *node = graph_node(nest->graph, n);
+    double sums = (double)nest_node_bytes(nest->graph, n) / (double)dtype_bytes(node->dtype) *
+                  (double)dtype_bytes(node->acc);
+    return v->residence == RESIDE_RESULT && v->fold != NEST_NONE &&
+           2.0 * sums > (double)machine_tile_capacity(m);
+}
+
+#define ROW 8192 /* positions that a scan may have: tiles of 32 KiB a partition */
+
+/* The engines go forward along whole rows. */
+static bool scans(const Node *n, const Scan *scan)
+{
+    Dim extent = n->extent[scan->along];
+    return (n->op == OP_SUM || n->op == OP_RMAX || n->op == OP_RMIN) && n->acc == DTYPE_F32 &&
+           !scan->reverse && !scan->exclusive && extent.sym < 0 && extent.n <= ROW;
+}
+
+/* ---- the price ---- */
+
+/* Has a leaf before it in the same body, the first of all is `first`, read the same? Then it is on chip. */
+static bool was_read(const LeafPrice *first, const LeafPrice *l, const Touch *t)
+{
+    bool was = false;
+    for (const LeafPrice *m = first; m < l; m++) {
+        bool beside = l->nest->items[m->item].parent == l->nest->items[l->item].parent;
+        for (uint32_t i = 0; i < m->n && beside && l->depth > 0; i++) {
+            const Touch *o = &m->touch[i];
+            was |= o->node == t->node && !o->written && !t->written &&
+                   !(o->bytes[m->depth] < t->bytes[l->depth]);
+        }
+    }
+    return was;
+}
+
+/* What a systolic machine may pack, a part for one argument that is there for all iterations of loops that do not move it, and one for all
+ * of those together. */
+#define PACKED     0.4
+#define ALL_PACKED 0.8
+
+/* Is it an argument of which all iterations of the leaf's loops read the same? */
+static bool is_still(const LeafPrice *l, const Touch *t)
+{
+    bool still = l->nest->values[t->value].item == NEST_NONE;
+    for (uint32_t d = 1; d <= l->depth; d++) {
+        still = still && !t->moves[d];
+    }
+    return still;
+}
+
+/* Bytes of such arguments that stand in the same outermost loop, each once. */
+static double still_beside(const LeafPrice *leaves, uint32_t n, const LeafPrice *l)
+{
+    double bytes = 0.0;
+    for (uint32_t k = 0; k < n; k++) {
+        for (uint32_t i = 0; i < leaves[k].n && leaves[k].depth > 0; i++) {
+            const Touch *t = &leaves[k].touch[i];
+            bool here = leaves[k].loop[0] == l->loop[0] && is_still(&leaves[k], t), was = false;
+            for (uint32_t j = 0; j < k && here; j++) {
+                for (uint32_t o = 0; o < leaves[j].n; o++) {
+                    was |= leaves[j].touch[o].node == t->node &&
+                           is_still(&leaves[j], &leaves[j].touch[o]);
+                }
+            }
+            bytes += here && !was ? t->block : 0.0;
+        }
+    }
+    return bytes;
+}
+
+static bool stays(const LeafPrice *leaves, uint32_t n, const LeafPrice *l, const Touch *t)
+{
+    double packed = (double)l->p->machine->systolic.packed;
+    return t->block <= PACKED * packed &&
+           (l->depth == 0 || still_beside(leaves, n, l) <= ALL_PACKED * packed);
+}
+
+/* Iterations of the loops that are around all of the leaves. */
+static double shared_trips(const LeafPrice *leaves, uint32_t n)
+{
+    uint32_t shared = leaves[0].depth;
+    double trips = 1.0;
+    for (uint32_t k = 1; k < n; k++) {
+        uint32_t same = 0;
+        while (same < shared && same < leaves[k].depth &&
+               leaves[k].loop[same] == leaves[0].loop[same]) {
+            same++;
+        }
+        shared = same;
+    }
+    for (uint32_t p = 0; p < shared; p++) {
+        trips *= leaves[0].trips[p];
+    }
+    return trips;
+}
+
+/* The back end says how long each engine is busy. An engine adds up in tiles. */
+static double leaf_engines(Arena *scratch, LeafPrice *l, double count)
+{
+    (void)scratch, (void)count;
+    const SystolicTiles *m = &l->p->machine->systolic;
+    NestLeaf leaf = {l->p->facts, l->nest, l->item, l->schedule, l->extent, l->on};
+    if (l->schedule != NULL) {
+        double times[ROLE_K];
+        contraction_reads(l->schedule, l->extent, times);
+        l->touch[0].times = times[price_role(l, 0)];
+        l->touch[1].times = times[price_role(l, 1)];
+    }
+    m->leaf(m->chip, &leaf, &l->engines);
+    return 0.0;
+}
+
+/* A run is a descriptor of a DMA, and one that is shorter than a granule takes as long. */
+static double short_runs(const LeafPrice *leaves, const LeafPrice *l, const Touch *t,
+                         double granule, Copied *c)
+{
+    c->runs = !c->once ? c->runs : c->bytes > 0.0 ? t->runs[0] : 0.0;
+    if (was_read(leaves, l, t)) {
+        c->bytes = c->runs = c->first = 0.0;
+    }
+    return fmax(c->runs * granule - c->bytes, 0.0);
+}
+
+#define LITTLE 0.02    /* of the time: engines are at the rest meanwhile */
+#define LATER  0.05    /* of the others' time: engines wait for each other now and then */
+#define CHAIN  0.25e-6 /* seconds from one statement to the next, which waits for it */
+#define ALONE  1.0e-6  /* the same where nothing else goes on */
+
+static double all_engines(const Engines *e)
+{
+    return e->tensor + e->vector + e->scalar + e->copies + e->memory;
+}
+
+static void add_engines(Engines *sum, const Engines *one, double times)
+{
+    sum->tensor += times * one->tensor;
+    sum->vector += times * one->vector;
+    sum->scalar += times * one->scalar;
+    sum->copies += times * one->copies;
+    sum->memory += one->memory;
+}
+
+/* Of what runs in the same loops, in so many statements one after the other: as long as the engine that has most to do, and one iteration
+ * until all of them are at it. */
+static double seconds_of(const Engines *e, double statements)
+{
+    double both = 0.5 * (e->vector + e->scalar + e->copies);
+    double longest = fmax(fmax(e->vector, e->scalar), fmax(both, e->tensor));
+    longest = fmax(longest, fmax(e->memory, CHAIN * statements));
+    double all = all_engines(e) + ALONE * statements;
+    double others = fmax(e->tensor + e->memory + 2.0 * both - longest, 0.0);
+    return longest * (1.0 + 0.5 * LATER) + LATER * others +
+           fmax(all - longest, 0.0) / fmax(e->trips, 1.0);
+}
+
+/* What stands in the same outermost loop runs together, other statements one after the other. */
+static void add_leaves(const Nest *nest, LeafPrice *leaves, uint32_t n, NestCost *cost)
+{
+    for (LeafPrice *l = leaves; l < leaves + n; l++) {
+        l->engines.vector += l->executions > 0.0 ? l->seconds / l->executions : 0.0;
+        l->engines.memory = l->engines.memory * l->executions + l->waits;
+    }
+    for (uint32_t k = 0, first = 0; k < n; first = k) {
+        Engines sum = {0}, alone = {0};
+        double statements = 0.0;
+        uint32_t top = leaves[k].depth > 0 ? leaves[k].loop[0] : leaves[k].item;
+        uint32_t end = leaves[k].depth > 0 ? nest->items[top].end : top + 1;
+        for (; k < n && leaves[k].item < end; k++) {
+            add_engines(&sum, &leaves[k].engines, leaves[k].executions);
+            statements += leaves[k].executions;
+        }
+        double shared = shared_trips(&leaves[first], k - first);
+        double all = all_engines(&sum);
+        uint32_t deepest = 0;
+        for (uint32_t i = first; i < k; i++) {
+            deepest = leaves[i].depth > deepest ? leaves[i].depth : deepest;
+        }
+        sum.trips = INFINITY;
+        for (uint32_t i = first; i < k;
+             i++) { /* loops around some of them are steps of an iteration */
+            double steps = leaves[i].engines.trips * leaves[i].executions / shared;
+            double trips = shared * (steps > 1.0 ? steps : 1.0);
+            bool little = leaves[i].depth < deepest &&
+                          all_engines(&leaves[i].engines) * leaves[i].executions < LITTLE * all;
+            sum.trips = trips < sum.trips && !little ? trips : sum.trips;
+        }
+        sum.trips = sum.trips < INFINITY ? sum.trips : shared;
+        alone = sum;
+        alone.memory = 0.0;
+        double seconds = seconds_of(&sum, statements), busy = seconds_of(&alone, statements);
+        cost->arithmetic += busy;
+        cost->waits[0] += seconds - busy;
+        cost->seconds += seconds;
+    }
+}
+
+const MachineRules systolic_rules = {
+    .weights =
+        {
+#define WEIGHT(name, caches, systolic, what) .name = (systolic),
+#include "nest/weights.def"
+        },
+    .wide_sums = true,
+    .cuts = true,
+    .neighbours = true,
+    .scans = scans,
+    .product = find_sides,
+    .levels = set_levels,
+    .has = has,
+    .spills = spills,
+    .arithmetic = leaf_engines,
+    .is_still = is_still,
+    .stays = stays,
+    .short_runs = short_runs,
+    .add = add_leaves,
+};

@@ -38,7 +38,8 @@ static double price(Closure *c, const Tree *t)
     Nest *nest = tree_nest(&c->scratch, c->g, t);
     nest->values = nest_place(&c->scratch, &c->facts, &machine, nest);
     NestCost cost = nest_price(&c->scratch, &c->pricer, nest, NULL);
-    double seconds = nest_preference(&cost, nest_compulsory(&c->scratch, &c->facts, &machine));
+    double seconds =
+        nest_preference(&machine, &cost, nest_compulsory(&c->scratch, &c->facts, &machine));
     arena_reset(&c->scratch, mark);
     return seconds;
 }
