@@ -71,6 +71,15 @@ class Lengths(Case):
         trnfft.clear_plan_cache()
         self.assertEqual(len(_fft._tables), 0)
 
+    def test_tables_are_bounded(self):
+        trnfft.clear_plan_cache()
+        most, _fft._MOST_BYTES = _fft._MOST_BYTES, 100000
+        for n in (1024, 2048, 4096, 256):
+            x = signal("c16", n)
+            self.near(trnfft.fft(x), np.fft.fft(x), False)
+        _fft._MOST_BYTES = most
+        self.assertLessEqual(sum(size for _, size in _fft._tables.values()), 100000)
+
     def test_lengths_share_kernels(self):
         for n in (15, 21, 33, 35, 39, 55, 65, 77, 91):
             trnfft.fft(signal("c16", n * 31))

@@ -14,7 +14,8 @@ from ._locks import Lock
 MOST_DIRECT = 128  # a factor that is one step
 _STEP = 20  # what a step costs beside its multiply-adds, in units of a factor
 _MOST_FIXED = 4  # lengths with a kernel of their own, for each number of steps and type; the others share one
-_MOST_TABLES = 256
+_MOST_TABLES = 1024
+_MOST_BYTES = 1 << 28
 _fixed = {}
 _tables = collections.OrderedDict()
 _lock = Lock()
@@ -92,15 +93,16 @@ def _roots(numbers, n, sign):
 
 
 def _table(key, make):
-    """What belongs to a length and a type, kept for the next call."""
+    """What belongs to a length and a type, kept for the next call: of what was used last, as much as _MOST_BYTES."""
     with _lock:
         if key in _tables:
             _tables.move_to_end(key)
-            return _tables[key]
+            return _tables[key][0]
     made = make()
+    arrays = [made] if hasattr(made, "nbytes") else made[-1] if made is not None else []
     with _lock:
-        _tables[key] = made
-        if len(_tables) > _MOST_TABLES:
+        _tables[key] = made, sum(a.nbytes for a in arrays)
+        while len(_tables) > 1 and (len(_tables) > _MOST_TABLES or sum(size for _, size in _tables.values()) > _MOST_BYTES):
             _tables.popitem(last=False)
     return made
 
@@ -114,19 +116,16 @@ def forget():
 def tables(radices, dtype, inverse):
     """The matrices and roots of a chain; those of an inverse transform have 1/n in them."""
     import numpy as np
-
-    def make():
-        made, rest, sign = [], math.prod(radices), 1 if inverse else -1
-        scale = 1 / rest if inverse else 1
-        for i, r in enumerate(radices):
-            rest //= r
-            matrix = _roots(np.multiply.outer(np.arange(r), np.arange(r)), r, sign)
-            made.append((matrix * scale if i == len(radices) - 1 else matrix).astype(dtype))
-            if i < len(radices) - 1:
-                roots = _roots(np.multiply.outer(np.arange(rest), np.arange(r)), rest * r, sign)
-                made.append(roots.reshape(*radices[i + 1:], r).astype(dtype))
-        return made
-    return _table((radices, dtype.char, inverse), make)
+    made, rest, sign = [], math.prod(radices), 1 if inverse else -1
+    scale = 1 / rest if inverse else 1
+    for i, r in enumerate(radices):
+        rest //= r
+        matrix = _roots(np.multiply.outer(np.arange(r), np.arange(r)), r, sign)
+        made.append((matrix * scale if i == len(radices) - 1 else matrix).astype(dtype))
+        if i < len(radices) - 1:
+            roots = _roots(np.multiply.outer(np.arange(rest), np.arange(r)), rest * r, sign)
+            made.append(roots.reshape(*radices[i + 1:], r).astype(dtype))
+    return made
 
 
 def transform(x, inverse, run=None):
@@ -144,7 +143,7 @@ def transform(x, inverse, run=None):
     if factors(n) is None:
         return _bluestein(x, inverse, run)
     radices = device_factors(n)
-    return np.asarray(run(x.reshape(b, *radices), radices, tables(radices, x.dtype, inverse))).reshape(b, n)
+    return np.asarray(run(x.reshape(b, *radices), radices, _table((radices, x.dtype.char, inverse), lambda: (radices, tables(radices, x.dtype, inverse)))[1])).reshape(b, n)
 
 
 def _chain(n, dtype, inverse):
