@@ -163,7 +163,41 @@ class Signals(Case):
             self.assertEqual(got.real.dtype, kind)
         torch.testing.assert_close(trnfft.fft(x).to_torch_complex(), torch.fft.fft(x), rtol=1e-4, atol=1e-3)
         with self.assertRaises(tdsl.DtypeError):
-            trnfft.fft(torch.ones(8, requires_grad=True))
+            trnfft.ihfft(torch.ones(8, requires_grad=True))
+
+    @unittest.skipUnless(HAS_TORCH, "torch is not installed")
+    def test_derivatives(self):
+        import torch
+        window = torch.hann_window(16, dtype=torch.float64)
+        theirs, complex_of = torch.fft, lambda r, i: torch.complex(r, i)
+        a, b = (torch.randn(3, 8, 24, dtype=torch.float64) for _ in range(2))
+        cases = [(name, lambda f, r, i: f(complex_of(r, i))) for name in ("fft", "ifft", "fft2", "fftn", "ifftn", "irfft", "irfftn")]
+        cases += [(name, lambda f, r, i: f(r)) for name in ("rfft", "rfftn")]
+        cases += [("fft", lambda f, r, i: f(complex_of(r, i), n=10)), ("irfft", lambda f, r, i: f(complex_of(r, i), n=31)), ("rfftn", lambda f, r, i: f(r, s=(4, 30), dim=(2, 0)))]
+        cases += [("stft", lambda f, r, i: f(r[0, 0], 16, window=window) if f is trnfft.stft else f(r[0, 0], 16, window=window, return_complex=True))]
+        for name, call in cases:
+            with self.subTest(name):
+                found = []
+                for module, wrap in ((trnfft, ComplexTensor), (theirs if name != "stft" else torch, None)):
+                    r, i = a.clone().requires_grad_(), b.clone().requires_grad_()
+                    given = (lambda f: lambda x, *p, **k: f(ComplexTensor(x.real, x.imag) if x.is_complex() else x, *p, **k)) if wrap else (lambda f: f)
+                    f = getattr(module, name)
+                    made = call(f if name == "stft" else given(f), r, i)
+                    made = made.to_torch_complex() if isinstance(made, ComplexTensor) else made
+                    (made.abs() ** 3).sum().backward()
+                    found.append((made.detach(), r.grad, i.grad))
+                for mine, want in zip(*found):
+                    self.assertEqual(mine is None, want is None)
+                    if want is not None:
+                        torch.testing.assert_close(mine, want, rtol=1e-9, atol=1e-9)
+        r, i = a[0, :3, :4].clone().requires_grad_(), b[0, :3, :4].clone().requires_grad_()
+        self.assertTrue(torch.autograd.gradcheck(lambda r, i: trnfft.fft(ComplexTensor(r, i)).to_torch_complex(), (r, i)))
+        self.assertTrue(torch.autograd.gradgradcheck(lambda r, i: trnfft.fft(ComplexTensor(r, i)).abs(), (r, i)))
+        x = ComplexTensor(r, i)
+        product = trnfft.complex_matmul(x, ComplexTensor(b[0, :4, :5], a[0, :4, :5])).abs().sum()
+        want = (complex_of(r, i) @ complex_of(b[0, :4, :5], a[0, :4, :5])).abs().sum()
+        for mine, theirs_ in zip(torch.autograd.grad(product, (r, i)), torch.autograd.grad(want, (r, i))):
+            torch.testing.assert_close(mine, theirs_)
 
 
 class Complex(Case):

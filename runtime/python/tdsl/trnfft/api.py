@@ -3,6 +3,7 @@
 from .. import _fft
 from .._errors import ArgumentError, ShapeError
 from .._trnsci import array_of, back, kind_of, program_of
+from ._derivative import differentiable
 from ._library import library
 from .complex import ComplexTensor, of_array
 from .plan import create_plan
@@ -107,24 +108,28 @@ def _length(name, n, halves):
     return n
 
 
+@differentiable
 def fft(input, n=None):
     """The transform along the last dimension, of n numbers: cut, or filled with zeros."""
     call = _Call("fft", input)
     return call.give(_along(_transform(False), call.array, -1, n))
 
 
+@differentiable
 def ifft(input, n=None):
     """Its inverse, with 1/n."""
     call = _Call("ifft", input)
     return call.give(_along(_transform(True), call.array, -1, n))
 
 
+@differentiable
 def rfft(input, n=None):
     """Of real numbers, the n // 2 + 1 numbers that say all."""
     call = _Call("rfft", input, real=True)
     return call.give(_along(_real, call.array, -1, n))
 
 
+@differentiable
 def irfft(input, n=None):
     """n real numbers from n // 2 + 1 of their transform; default 2 * (numbers - 1)."""
     call = _Call("irfft", input)
@@ -167,21 +172,25 @@ def _many(name, input, s, dim, inverse):
     return call.give(x)
 
 
+@differentiable
 def fftn(input, s=None, dim=None):
     """The transform along several dimensions, default all, of lengths s."""
     return _many("fftn", input, s, dim, False)
 
 
+@differentiable
 def ifftn(input, s=None, dim=None):
     """Its inverse."""
     return _many("ifftn", input, s, dim, True)
 
 
+@differentiable
 def fft2(input, s=None):
     """The transform along the last two dimensions."""
     return _many("fft2", input, s, (-2, -1), False)
 
 
+@differentiable
 def rfftn(input, s=None, dim=None):
     """Of real numbers; the last of the dimensions has n // 2 + 1 numbers then."""
     call = _Call("rfftn", input, real=True)
@@ -197,6 +206,7 @@ def rfft2(input, s=None):
     return rfftn(input, s, (-2, -1))
 
 
+@differentiable
 def irfftn(input, s=None, dim=None):
     """The inverse of rfftn; the last length is 2 * (numbers - 1) by default."""
     call = _Call("irfftn", input)
@@ -230,6 +240,7 @@ def _window(name, window, win_length, n_fft, dtype):
     return np.pad(window.astype(dtype), (before, n_fft - win_length - before))
 
 
+@differentiable
 def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False, onesided=True):
     """The transforms of windows of n_fft numbers, hop_length apart: [.., frequency, time], as torch.stft gives them."""
     import numpy as np

@@ -223,10 +223,18 @@ def of_array(array, kind, dtype=None):
     return ComplexTensor(back(array, kind))
 
 
+def _followed(x):
+    from ._derivative import followed
+    return followed(x)
+
+
 def complex_matmul(a, b):
     """The product of matrices, or of stacks of them, by one kernel."""
     for x, name in ((a, "a"), (b, "b")):
         if not isinstance(x, ComplexTensor):
             raise ArgumentError(f"complex_matmul: {name} is a {type(x).__name__}, not a ComplexTensor", name)
+    if _is_torch(a._first) and (_followed(a) or _followed(b)):
+        from ..torch import einsum as torch_einsum
+        return ComplexTensor(torch_einsum("...ij,...jk->...ik", a.to_torch_complex(), b.to_torch_complex()))
     narrow = array_of(a._first[:0], "a").dtype if a._planes is not None else None
     return of_array(einsum("...ij,...jk->...ik", a.array(), b.array()), kind_of([a._first, b._first]), narrow)
