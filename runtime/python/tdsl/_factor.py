@@ -16,22 +16,20 @@ kernel subtract(C: inout T[m, k], A: T[m, b], B: T[b, k]) { C[i,j] -= A[i,p] * B
 _SOLVE = "kernel solve_spd(L: T[n, n] lower(0, 1), B: T[n, k]) -> (X: T[n, k]) { Y[j,c] = solve[i](L[i,j], B[i,c]); X[j,c] = solve[i](L[j,i], Y[i,c]); }\n"
 _QR = "include <linalg.tdsl>;\nkernel qr(A: T[m, n]) -> (Q: T[m, n], R: T[n, n]) { (Q, R) = qr2(A); }\n"
 
-# A round of Jacobi's method on pairs of rows p[k], q[k] of A, which is V times the matrix: each pair is turned so that it has no product left, and
-# stands at k of both halves then. OTHER is V for eigenvalues of a symmetric matrix, and A for singular values.
+# A round of Jacobi's method on pairs of rows p[k], q[k] of A = Z[:,0], which is V times the matrix, and of V = Z[:,1]: each pair is turned so that it has no
+# product left, and stands at k of both halves then. The other factor of a product, OTHER, is V for eigenvalues of a symmetric matrix, and A for singular values.
 _ROUND = """dim n ~ 128, m ~ 128, h ~ 64;
-kernel turn(A: T[n, m], V: T[n, LENGTH], p: i64[h], q: i64[h], floor: T) -> (X: T[2, h, m], Y: T[2, h, LENGTH], left: T) {
-    a[k] = sum[j](A[p[k],j] * OTHER[p[k],j]);
-    b[k] = sum[j](A[q[k],j] * OTHER[q[k],j]);
-    g[k] = sum[j](A[p[k],j] * OTHER[q[k],j]);
+kernel turn(Z: T[n, 2, m], p: i64[h], q: i64[h], floor: T, left: inout T[1]) -> (X: T[2, h, 2, m]) {
+    a[k] = sum[j](Z[p[k],0,j] * Z[p[k],OTHER,j]);
+    b[k] = sum[j](Z[q[k],0,j] * Z[q[k],OTHER,j]);
+    g[k] = sum[j](Z[p[k],0,j] * Z[q[k],OTHER,j]);
     z[k] = (b[k] - a[k]) / select(g[k] == 0, 1, 2*g[k]);
     t[k] = select(g[k] == 0, 0, select(z[k] < 0, -1, 1) / (abs(z[k]) + sqrt(1 + z[k]*z[k])));
     c[k] = 1 / sqrt(1 + t[k]*t[k]);
     s[k] = t[k] * c[k];
-    X[0,k,j] = c[k]*A[p[k],j] - s[k]*A[q[k],j];
-    X[1,k,j] = s[k]*A[p[k],j] + c[k]*A[q[k],j];
-    Y[0,k,j] = c[k]*V[p[k],j] - s[k]*V[q[k],j];
-    Y[1,k,j] = s[k]*V[p[k],j] + c[k]*V[q[k],j];
-    left = max[k](abs(g[k]) / max(MEASURE, floor));
+    X[0,k,w,j] = c[k]*Z[p[k],w,j] - s[k]*Z[q[k],w,j];
+    X[1,k,w,j] = s[k]*Z[p[k],w,j] + c[k]*Z[q[k],w,j];
+    left[i] = max(left[i], max[k](abs(g[k]) / max(MEASURE, floor)));
 }
 """
 _MOST_SWEEPS = 40
@@ -129,27 +127,27 @@ def qr(A):
 
 
 def _rounds(name, W, V, other, measure, floor, small):
-    """Turns pairs of rows of W and V until no product of two, by its measure, is larger than `small`. Every sweep has each pair once."""
+    """Turns pairs of rows of W and V, which has as many columns or fewer, until no product of two, by its measure, is larger than `small`. Every sweep has each pair once."""
     import numpy as np
-    n = len(W)
-    half = n // 2
+    (n, m), half = W.shape, len(W) // 2
     top, bottom = np.arange(half), np.arange(half, n)
     following = np.concatenate([top[:1], bottom[:1], top[1:-1], bottom[1:], top[-1:]]) if half > 1 else np.arange(n)
-    p, q, p0, q0 = following[:half].copy(), following[half:].copy(), top, bottom
-    turn = _program(_ROUND.replace("OTHER", other).replace("LENGTH", "m" if other == "V" else "l").replace("MEASURE", measure), name_of(W.dtype)).turn
+    pairs, next_pairs = (top, bottom), (following[:half].copy(), following[half:].copy())
+    turn = _program(_ROUND.replace("OTHER", other).replace("MEASURE", measure), name_of(W.dtype)).turn
+    Z, X = np.zeros((n, 2, m)), np.empty((n, 2, m))
+    Z[:, 0], Z[:, 1, :V.shape[1]] = W, V
     for _ in range(_MOST_SWEEPS):
-        largest = 0.0
+        left = np.zeros(1)
         for _ in range(max(n - 1, 1)):
-            X, Y, left = turn(W, V, p0, q0, floor)
-            W, V, p0, q0 = X.reshape(W.shape), Y.reshape(V.shape), p, q
-            largest = max(largest, float(left)) if left == left else float("nan")
-        if not largest > small:
+            turn(Z, *pairs, floor, left, out=X.reshape(2, half, 2, m))
+            Z, X, pairs = X, Z, next_pairs
+        if not left[0] > small:
             break
     else:
-        raise Error(f"{name}: {_MOST_SWEEPS} sweeps over all pairs leave {largest:.1e}, more than {small:.1e}")
-    if largest != largest:
+        raise Error(f"{name}: {_MOST_SWEEPS} sweeps over all pairs leave {left[0]:.1e}, more than {small:.1e}")
+    if not np.isfinite(left[0]):
         raise ArgumentError(f"{name}: A has infinities or NaN", "A")
-    return W, V
+    return Z[:, 0].copy(), Z[:, 1, :V.shape[1]].copy()
 
 
 def eigh(A, tolerance):
@@ -163,7 +161,7 @@ def eigh(A, tolerance):
     V = np.eye(even)
     norm = float(np.sqrt((W ** 2).sum()))
     if n > 1 and norm != 0:
-        W, V = _rounds("eigh", W, V, "V", "0", norm, max(tolerance, 4e-16))
+        W, V = _rounds("eigh", W, V, "1", "0", norm, max(tolerance, 4e-16))
     rows = np.flatnonzero(V[:, n] == 0) if n % 2 else np.arange(n)
     values = np.einsum("ij,ij->i", W, V)[rows]
     order = np.argsort(values, kind="stable")
@@ -182,7 +180,7 @@ def svd(A):
     W[:n] = A.T
     norm = float(np.sqrt((W ** 2).sum()))
     if n > 1 and norm != 0:
-        W, V = _rounds("svd", W, V, "A", "sqrt(a[k]*b[k])", eps * norm ** 2, m ** 0.5 * eps)
+        W, V = _rounds("svd", W, V, "0", "sqrt(a[k]*b[k])", eps * norm ** 2, m ** 0.5 * eps)
     s = np.sqrt((W ** 2).sum(1))
     order = np.argsort(-s, kind="stable")
     rows = order[[bool(V[k].any()) for k in order]] if n % 2 else order
