@@ -271,26 +271,23 @@ static int64_t even_tile(const Product *p, const Schedule *b, ScheduleRole r, in
 
 static void set_levels(const Product *p, Schedule *b)
 {
-    const ContractionTiles *t = &p->machine->tile;
     NodeRef node = p->nest->items[p->item].node, into = node;
     const NestValue *v = &p->nest->values[node];
-    Strips x = {.most_rows = p->machine->systolic.live_rows,
-                .room = (double)p->machine->systolic.packed};
+    Strips x = schedule_strips_on(p->machine, p->machine->systolic.live);
     bool plain = v->fold == NEST_NONE && product_following(p, &into) == NULL && !p->chip;
     x.mirrored = plain && is_mirrored(p, b);
-    x.tile[ROLE_M] = even_tile(p, b, ROLE_M, smaller(t->rows, t->bytes / t->line), &x);
-    x.tile[ROLE_N] = even_tile(p, b, ROLE_N, t->line / dtype_bytes(p->node->acc), &x);
-    x.tile[ROLE_K] = even_tile(p, b, ROLE_K, t->sum, &x);
+    for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
+        x.tile[r] = even_tile(p, b, r, x.tile[r], &x);
+    }
     int64_t rows = 0, columns = 0, sums = 0;
     x.tiles[ROLE_M] = boxes_of(p, b, ROLE_M, shared_rows(p, b), x.tile[ROLE_M], &rows);
     x.tiles[ROLE_N] = boxes_of(p, b, ROLE_N, b->n_labels[ROLE_N], x.tile[ROLE_N], &columns);
     int64_t steps = boxes_of(p, b, ROLE_K, b->n_labels[ROLE_K], x.tile[ROLE_K], &sums);
     x.bytes[ROLE_M] = packed_bytes(p, p->a, steps, rows);
     x.bytes[ROLE_N] = packed_bytes(p, p->b, steps, columns);
-    x.live = plain && !may_turn(p, b, p->a) && !may_turn(p, b, p->b)
-                 ? p->machine->systolic.live
-                 : p->machine->systolic.live_busy;
-    x.panel_rows = x.live;
+    if (!plain || may_turn(p, b, p->a) || may_turn(p, b, p->b)) {
+        x.live = x.panel_rows = p->machine->systolic.live_busy;
+    }
     ScheduleLevel *level = ARENA_ARRAY(p->arena, STRIP_LEVELS, ScheduleLevel);
     b->n_levels = schedule_strips(&x, level);
     b->level = level;

@@ -26,6 +26,7 @@
 #define SCHEDULE_SCHEDULE_H
 
 #include "dump/tree.h"
+#include "target/target.h"
 
 typedef enum ScheduleRole { ROLE_M, ROLE_N, ROLE_K, ROLE_BATCH, ROLE_COUNT } ScheduleRole;
 
@@ -126,6 +127,8 @@ typedef struct Strips {
  * operand stays, a panel of more rows halves what is read again: it is packed, and the columns
  * pass by it, a step of the sum at a time. Writes the
  * levels, at most STRIP_LEVELS; returns how many. */
+/* Strips of full tiles of f32 sums, of which so many live at once; `tiles` and `bytes` are the caller's. */
+Strips schedule_strips_on(const Machine *m, int64_t live);
 uint32_t schedule_strips(const Strips *x, ScheduleLevel *level);
 /* How many boxes of at most `most` points the labels are cut into, the first the fastest. */
 int64_t schedule_boxes(uint32_t n, const int64_t *extent, int64_t most);

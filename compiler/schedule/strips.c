@@ -22,6 +22,16 @@ int64_t schedule_boxes(uint32_t n, const int64_t *extent, int64_t most)
     return boxes;
 }
 
+Strips schedule_strips_on(const Machine *m, int64_t live)
+{
+    const SystolicTiles *t = &m->systolic;
+    return (Strips){.live = live,
+                    .most_rows = t->live_rows,
+                    .panel_rows = live,
+                    .room = (double)t->packed,
+                    .tile = {m->tile.rows, m->tile.line / dtype_bytes(DTYPE_F32), m->tile.sum}};
+}
+
 /* How many strips of an operand fit beside one of the other. */
 static int64_t band_of(double bytes, int64_t strips, double other, int64_t other_strips,
                        double room)

@@ -113,11 +113,9 @@ static void make_levels(Plan *p, int64_t live)
 {
     Contraction *c = p->c;
     const Box *full = &p->l->now.full;
-    Strips x = {.live = live,
-                .most_rows = p->l->target->machine->systolic.live_rows,
-                .room = (double)p->l->room.cache_limit,
-                .mirrored = p->symmetric};
-    x.panel_rows = live;
+    Strips x = schedule_strips_on(p->l->target->machine, live);
+    x.room = (double)p->l->room.cache_limit;
+    x.mirrored = p->symmetric;
     x.tiles[ROLE_M] = box_count(c->pm, full, p->mstep);
     x.tiles[ROLE_N] = box_count(c->n, full, p->nstep);
     x.bytes[ROLE_M] = side_bytes(p, STATIONARY, c->pm);

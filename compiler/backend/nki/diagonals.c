@@ -220,16 +220,8 @@ static const Schedule *levels_of(const Diagonals *x, const Target *target, const
             label[ROLE_K][b->n_labels[ROLE_K]++] = i;
         }
     }
-    const SystolicTiles *t = &target->machine->systolic;
-    const ContractionTiles *tiles = &target->machine->tile;
-    Strips strips = {.live = t->live_busy,
-                     .most_rows = t->live_rows,
-                     .panel_rows = t->live_busy,
-                     .room = (double)t->packed,
-                     .bytes = {0, (double)each * 2}};
-    strips.tile[ROLE_M] = tiles->rows;
-    strips.tile[ROLE_N] = tiles->line / dtype_bytes(DTYPE_F32);
-    strips.tile[ROLE_K] = tiles->sum;
+    Strips strips = schedule_strips_on(target->machine, target->machine->systolic.live_busy);
+    strips.bytes[ROLE_N] = (double)each * 2;
     strips.tiles[ROLE_M] = 1;
     strips.tiles[ROLE_N] = schedule_boxes(b->n_labels[ROLE_N], extent, strips.tile[ROLE_N]);
     b->n_levels = schedule_strips(&strips, level);

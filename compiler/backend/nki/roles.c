@@ -152,7 +152,6 @@ static const Schedule *schedule_of(const Contraction *c, const Labels *label)
     Lower *l = c->l;
     Schedule *b = ARENA_NEW(l->arena, Schedule);
     ScheduleLevel *level = ARENA_ARRAY(l->arena, STRIP_LEVELS, ScheduleLevel);
-    const SystolicTiles *t = &l->target->machine->systolic;
     *b = (Schedule){.level = level};
     int64_t count[ROLE_COUNT];
     for (ScheduleRole r = 0; r < ROLE_COUNT; r++) {
@@ -160,17 +159,8 @@ static const Schedule *schedule_of(const Contraction *c, const Labels *label)
         b->label[r] = as_list(l, label[r]);
         count[r] = labels_count(label[r], &l->now.full);
     }
-    Strips x = {.live = t->live_busy,
-                .most_rows = t->live_rows,
-                .panel_rows = t->live_busy,
-                .room = (double)t->packed};
+    Strips x = schedule_strips_on(l->target->machine, l->target->machine->systolic.live_busy);
     const Place *place[2] = {&c->stationary, &c->moving};
-    for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
-        const ContractionTiles *tiles = &l->target->machine->tile;
-        x.tile[r] = r == ROLE_M   ? tiles->rows
-                    : r == ROLE_N ? tiles->line / dtype_bytes(DTYPE_F32)
-                                  : tiles->sum;
-    }
     int64_t boxes[ROLE_BATCH];
     for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
         int64_t extent[LABELS];
@@ -195,7 +185,6 @@ static const Schedule *schedule_of(const Contraction *c, const Labels *label)
 static const Schedule *other_roles(const Contraction *c, const Stmt *epilogue, double *ns)
 {
     const Schedule *best = NULL;
-    const ContractionTiles *t = &c->l->target->machine->tile;
     for (uint32_t way = 0; way < 4; way++) {
         Stmt as = *c->s;
         Contraction o = {.l = c->l, .s = &as, .reader = epilogue, .overwrite = as.begins};
@@ -208,9 +197,6 @@ static const Schedule *other_roles(const Contraction *c, const Stmt *epilogue, d
         }
         if (!labels_have(o.m, label[ROLE_M].at[0])) {
             contract_swap(&o);
-        }
-        for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
-            o.tile[r] = r == ROLE_N ? t->line / dtype_bytes(DTYPE_F32) : t->rows;
         }
         as.schedule = schedule_of(&o, label);
         contract_shape(&o);
