@@ -117,7 +117,8 @@ static void near_globals(Kern *k, Near *n, bool consts)
     }
 }
 
-const char *suggest_value(Kern *k, Sym name)
+/* The nearest of the visible values and constants, functions, or dims; null when none is near. */
+static const char *suggest_value(Kern *k, Sym name)
 {
     Near n = near_start(k, name);
     if (n.distance == 0) {

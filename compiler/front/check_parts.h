@@ -292,8 +292,6 @@ const StepsGiven *steps_given_at(const StepsName *v, int64_t at);
 Sym steps_index_alone(const Kern *k, AstId id);
 /* `t - 2`: the name, and the number behind it, of at most STEPS_MOST; null: it is no such position. */
 Sym steps_shifted(const Kern *k, AstId id, int64_t *by);
-/* The dimension of the left side that the name is the index of; the number of its children if it is none. */
-uint32_t steps_left_index(const Kern *k, const AstNode *left, Sym name);
 bool steps_has_name(const Kern *k, AstId id, Sym name);
 /* The recurrence that the statement stands in, or null. */
 StepsGroup *steps_group(Kern *k, uint32_t statement);
@@ -444,8 +442,6 @@ bool global_named(const Kern *k, Sym name, uint32_t *global);
 Dim dim_named(Kern *k, Sym name, Span at, bool *ok);
 /* Known already, as the kernel's or the program's? */
 bool dim_known(Kern *k, Sym name);
-/* The nearest of the visible values and constants, functions, or dims; null when none is near. */
-const char *suggest_value(Kern *k, Sym name);
 const char *suggest_function(Kern *k, Sym name);
 const char *suggest_dim(Kern *k, Sym name);
 CheckedExpr *unknown_value(Kern *k, Sym name, Span at);

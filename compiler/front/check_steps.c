@@ -82,7 +82,7 @@ static bool left_is_plain(const Kern *k, const AstNode *left)
 }
 
 /* The dimension of the left side that the name is the index of; the number of its children if it is none. */
-uint32_t steps_left_index(const Kern *k, const AstNode *left, Sym name)
+static uint32_t steps_left_index(const Kern *k, const AstNode *left, Sym name)
 {
     uint32_t a = 1;
     while (a < left->n && steps_index_alone(k, left->child[a]) != name) {

@@ -17,7 +17,6 @@ Kernel *lower_complex(Ctx *ctx, Arena *arena, const Kernel *k, const Target *tar
 
 /* row_sums.c: maps of functions add up their rows, `map @W[i,j] = exp(..) sums @L[i]`, where a sum of them follows. */
 const Kernel *kernel_row_sums(Arena *arena, const Kernel *k);
-bool kernel_has_row_sums(const Kernel *k);
 /* And each such map as a map and a sum, one after the other. */
 const Kernel *kernel_sums_apart(Ctx *ctx, Arena *arena, const Kernel *k);
 

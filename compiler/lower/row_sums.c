@@ -338,7 +338,7 @@ static Stmts part_block(RowSums *x, Stmt *const *body, uint32_t n)
     return out;
 }
 
-bool kernel_has_row_sums(const Kernel *k)
+static bool kernel_has_row_sums(const Kernel *k)
 {
     StmtWalk w;
     bool has = false;

@@ -157,9 +157,6 @@ Nest *nest_with_loops(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest
 bool nest_has_pairs(const NestFacts *f);
 /* Loops over such pairs begin at each other's tiles, where the machine has such loops; the nest's values are placed. */
 void nest_set_pairs(Arena *arena, const NestFacts *f, const Machine *machine, Nest *nest);
-/* The first generator of the node that exchanges its labels a and b of the result (-1: none), or null: the one that lowering
- * takes. */
-const Generator *nest_mirror(const Node *n, int32_t a, int32_t b);
 
 /* search.c: nest_choose, in `most` steps at most. */
 Nest *nest_choose_within(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,

@@ -50,7 +50,9 @@ static bool sums_pairs(const Nest *nest, NodeRef n, uint32_t outer, uint32_t inn
     return false;
 }
 
-const Generator *nest_mirror(const Node *n, int32_t a, int32_t b)
+/* The first generator of the node that exchanges its labels a and b of the result (-1: none), or null: the one that lowering
+ * takes. */
+static const Generator *nest_mirror(const Node *n, int32_t a, int32_t b)
 {
     for (uint32_t k = 0; k < n->n_generators && a >= 0 && b >= 0; k++) {
         for (uint32_t d = 0; d < n->rank; d++) {

@@ -130,7 +130,7 @@ PathTree path_tree_given(const PathProblem *p, const PathTree *t, Arena *arena)
     return all;
 }
 
-PathTree path_tree_own(const PathProblem *p, const PathTree *t, Arena *arena)
+static PathTree path_tree_own(const PathProblem *p, const PathTree *t, Arena *arena)
 {
     if (p->place == NULL) {
         return *t;

@@ -30,7 +30,6 @@ PathProblem path_prepare(const PathSource *s, Arena *arena, const uint32_t **ori
 
 /* The tree with the scalars of the equation, which multiply the result; and without them. */
 PathTree path_tree_given(const PathProblem *p, const PathTree *t, Arena *arena);
-PathTree path_tree_own(const PathProblem *p, const PathTree *t, Arena *arena);
 /* path_parse_from, of positions among the operands of the equation. */
 bool path_parse_given(const char *text, const char *who, const PathProblem *p, Ctx *ctx,
                       PathTree *out);

@@ -64,7 +64,7 @@ const char *term_name(Arena *a, const TileTerm *t)
 /* ---- its lines ---- */
 
 /* The type's and the operation's function, of single elements. */
-const char *term_function(Printer *p, Op op)
+static const char *term_function(Printer *p, Op op)
 {
     return help_op(p->tiles->help, op, p->part, p->part);
 }

@@ -92,9 +92,6 @@ void stmt_add(Legaliser *l, Stmt *s);
 /* A loop that is open until loop_close; returns its variable. */
 VarRef loop_open(Legaliser *l, const char *hint, Range range, int64_t step, ForPart part);
 void loop_close(Legaliser *l);
-/* The variable alone, for a loop that is made by hand; used again after loop_var_give. */
-VarRef loop_var_take(Legaliser *l, const char *hint);
-void loop_var_give(Legaliser *l, VarRef v);
 VarRef local_var(Legaliser *l, const char *hint);
 BufRef buffer_alloc(Legaliser *l, const char *hint, DType t, Space s, uint32_t rank,
                     const int64_t *extent);

@@ -94,7 +94,8 @@ void tested_open(Legaliser *l, DimTest when)
     block_open(l, s);
 }
 
-VarRef loop_var_take(Legaliser *l, const char *hint)
+/* The variable alone, for a loop that is made by hand; used again after loop_var_give. */
+static VarRef loop_var_take(Legaliser *l, const char *hint)
 {
     uint32_t at = 0;
     while (at < l->loop_vars.n &&
@@ -109,7 +110,7 @@ VarRef loop_var_take(Legaliser *l, const char *hint)
     return l->loop_vars.at[at].var;
 }
 
-void loop_var_give(Legaliser *l, VarRef v)
+static void loop_var_give(Legaliser *l, VarRef v)
 {
     for (uint32_t i = 0; i < l->loop_vars.n; i++) {
         if (l->loop_vars.at[i].var == v) {

@@ -75,8 +75,6 @@ bool term_eq(const TileTerm *x, const TileTerm *y);
 const char *term_name(Arena *a, const TileTerm *t); /* "_max_add_ab"; of a product nothing */
 /* What accumulators begin with. */
 const char *term_start(Printer *p, Op fold);
-/* The function of single elements. */
-const char *term_function(Printer *p, Op op);
 /* Statements that fold the term of a row's and a column's element into a variable, or a value into it; `type`: of vectors, null: these are
  * elements. */
 const char *term_step(Printer *p, const char *type, const char *row, const char *column,

@@ -16,7 +16,7 @@
 #define LESS  0.99
 #define TWICE 1.1 /* a text of two halves that are not alike counts so much more */
 
-const Stmt *nki_core_loop(Stmt *const *body, uint32_t n)
+static const Stmt *nki_core_loop(Stmt *const *body, uint32_t n)
 {
     return n == 1 && body[0]->kind == STMT_FOR && body[0]->parallel ? body[0] : NULL;
 }

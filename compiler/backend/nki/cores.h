@@ -7,8 +7,6 @@
 
 #include "backend/nki/nki.h"
 
-/* The loop over cores that such a body is; or null. */
-const Stmt *nki_core_loop(Stmt *const *body, uint32_t n);
 /* Cores that the kernel is for: 1 or 2. */
 int nki_lnc(const Kernel *k);
 /* Is every part a loop over cores, or none, and no loop inside one? */

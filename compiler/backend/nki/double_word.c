@@ -14,19 +14,20 @@ void words_refuse(Words *w, const char *why)
 
 /* ---- making statements ---- */
 
-void words_emit(Words *w, Stmt *s)
+static void words_emit(Words *w, Stmt *s)
 {
     vec_push(w->arena, w->out, s);
 }
 
-void words_allocate(Words *w, BufRef buf, Span span)
+static void words_allocate(Words *w, BufRef buf, Span span)
 {
     Stmt *s = ARENA_NEW(w->arena, Stmt);
     *s = (Stmt){.kind = STMT_ALLOC, .span = span, .buf = buf};
     words_emit(w, s);
 }
 
-BufRef words_tile(Words *w, const char *hint, uint32_t rank, const Dim *extent)
+/* A tile of f32, allocated here. */
+static BufRef words_tile(Words *w, const char *hint, uint32_t rank, const Dim *extent)
 {
     BufRef buf = kernel_buffer(w->to, &w->ctx->syms, hint, DTYPE_F32, SPACE_TILE, rank, extent);
     w->to->bufs.at[buf].span = w->now->span;

@@ -70,9 +70,6 @@ typedef struct Words {
 
 /* ---- double_word.c ---- */
 void words_refuse(Words *w, const char *why);
-void words_emit(Words *w, Stmt *s);
-/* A tile of f32, allocated here. */
-BufRef words_tile(Words *w, const char *hint, uint32_t rank, const Dim *extent);
 /* dst[at] = value, or with a fold that begins here. */
 void words_set(Words *w, uint32_t n, const TileIndex *index, BufRef dst, const Affine *at,
                Op fold, const Expr *value);
@@ -94,7 +91,6 @@ void words_begin(Words *w, uint32_t n, const TileIndex *index, DoubleWord x, con
 /* x += hi, without an error, and then lo, if it is given. */
 void words_add(Words *w, uint32_t n, const TileIndex *index, DoubleWord x, const Expr *hi,
                const Expr *lo);
-void words_allocate(Words *w, BufRef buf, Span span);
 const Expr *words_number(Words *w, double x);
 const Expr *words_two(Words *w, Op op, const Expr *x, const Expr *y);
 const Expr *words_load(Words *w, BufRef buf, const Affine *at);

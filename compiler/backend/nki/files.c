@@ -98,8 +98,9 @@ static void put_digest(const Text *module, Text *out)
     text_printf(out, "  \"sha256\": \"%s\",\n", hex);
 }
 
-void nki_print_manifest(const Kernel *k, const NkiCost *cost, const NkiPart *part,
-                        const EmitOptions *o, const Text *module, Text *out)
+/* `part`: its parts, where there are several, or null; then `module` is its text. */
+static void nki_print_manifest(const Kernel *k, const NkiCost *cost, const NkiPart *part,
+                               const EmitOptions *o, const Text *module, Text *out)
 {
     NkiCost c = *cost;
     const char *fn = nki_function(k);
@@ -243,7 +244,7 @@ static void put_result_type(const Kernel *k, Text *out)
     text_put(out, tuple ? ")" : "");
 }
 
-void nki_print_hlo(const Kernel *k, const char *target, const NkiChip *chip, Text *out)
+static void nki_print_hlo(const Kernel *k, const char *target, const NkiChip *chip, Text *out)
 {
     (void)chip;
     text_printf(out, "HloModule %s\n\nENTRY main {\n", nki_function(k));

@@ -165,6 +165,16 @@ static double stages_most(const Kernel *before, const Kernel *after)
     return count_lines(after->body, after->n_body) > LINES && !was ? STAGES_LONG : STAGES;
 }
 
+/* Predicted time, with a penalty for long texts and for DMA bytes. */
+static double lower_price(const Lowered *w)
+{
+    double us = w->cost.predicted_us;
+    us *= 1 + LINE * instr_places(w->kernel);
+    us *= instr_places(w->kernel) > LONG ? SLOWER : 1.0;
+    us *= instr_places(w->kernel) > ENDLESS ? WORSE : 1.0;
+    return us + MOVED * w->cost.busy_us[NKI_DMA];
+}
+
 void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lowered *out)
 {
     Staging how = out->stages;
@@ -194,15 +204,6 @@ void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lo
         lower_price(&other) < LATE * lower_price(out)) {
         *out = other;
     }
-}
-
-double lower_price(const Lowered *w)
-{
-    double us = w->cost.predicted_us;
-    us *= 1 + LINE * instr_places(w->kernel);
-    us *= instr_places(w->kernel) > LONG ? SLOWER : 1.0;
-    us *= instr_places(w->kernel) > ENDLESS ? WORSE : 1.0;
-    return us + MOVED * w->cost.busy_us[NKI_DMA];
 }
 
 /* Null where it would be too long, or not fit. */

@@ -344,8 +344,6 @@ typedef struct Lowered {
 } Lowered;
 /* What was lowered, rolled; of a kernel of so many parts. `measure`: and measured, and put into stages where engines wait. */
 void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lowered *out);
-/* How long it takes; a little more where few people would read it, and for what it moves though nothing waits for that. */
-double lower_price(const Lowered *w);
 /* ---- batch.c ---- */
 void batch_mark(Lower *l);
 /* Are the products of a contraction's batches so small that it is better on the Vector engine? */

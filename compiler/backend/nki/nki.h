@@ -303,11 +303,7 @@ void nki_print_kernel(const Kernel *k, const NkiCost *cost, const EmitOptions *o
                       const char *note, Text *out);
 struct NkiPart;      /* part.h */
 #define NKI_FORMAT 1 /* of manifests: grows when a member goes or means something else */
-/* `part`: its parts, where there are several, or null; then `module` is its text. */
-void nki_print_manifest(const Kernel *k, const NkiCost *cost, const struct NkiPart *part,
-                        const EmitOptions *o, const Text *module, Text *out);
 void nki_print_build_script(Text *out); /* script.c */
-void nki_print_hlo(const Kernel *k, const char *target, const NkiChip *chip, Text *out);
 /* table.c: the C table of the forms of a module, whose list is called `list`_forms. */
 const char *nki_table_name(Arena *arena, const char *source, const char *target);
 void nki_print_table(Ctx *, const KernelModule *m, const char *list, Text *out);

@@ -332,7 +332,7 @@ static bool is_regular(Panels *p)
 /* ---- a block: a strip of rows times a strip of columns ---- */
 
 /* The tile of rows and columns that is open, in `all` of the block. */
-TileView panels_tile(Panels *p, const Banks *b, TileView all)
+static TileView panels_tile(Panels *p, const Banks *b, TileView all)
 {
     Lower *l = p->l;
     const Panel *m = &p->side[ROLE_M], *n = &p->side[ROLE_N];

@@ -151,8 +151,6 @@ typedef struct Banks {
     Held at[2];              /* where the block begins */
 } Banks;
 
-/* The tile of rows and columns that is open, in `all` of the block. */
-TileView panels_tile(Panels *p, const Banks *b, TileView all);
 /* A strip of rows times a strip of columns, and what becomes of it. */
 Banks panels_block(Panels *p);
 

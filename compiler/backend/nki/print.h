@@ -69,8 +69,6 @@ const char *print_source(const Printer *p, const Instr *i);
 void print_term(Printer *p, int64_t coef, const char *var, bool first, bool tensor);
 /* Where an operand starts along an axis, and `more`. */
 void print_position(Printer *p, Role role, uint32_t axis, int64_t more);
-/* A sum of variables of loops, and `more`; `tensor`: as above. */
-void print_affine(Printer *p, Affine x, int64_t more, bool tensor);
 /* The operand, sliced; `name=` before it; and one of an instruction on scalars, a number or a column. */
 void print_operand(Printer *p, Role role);
 void print_key(Printer *p, const char *name, Role role);

@@ -50,7 +50,7 @@ static const char *length_name(const Printer *p, Role role, uint32_t axis, int64
 }
 
 /* A minus sign stands before literals only, so what is positive comes first. */
-void print_affine(Printer *p, Affine x, int64_t more, bool tensor)
+static void print_affine(Printer *p, Affine x, int64_t more, bool tensor)
 {
     int64_t base = x.base + more;
     bool first = true;

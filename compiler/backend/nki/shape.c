@@ -150,7 +150,7 @@ void shape_add_access(Lower *l, const Place *x, Labels partitions, Labels free, 
 
 /* ---- what the statement takes ---- */
 
-Box shape_box(const Lower *l, const Shape *s)
+static Box shape_box(const Lower *l, const Shape *s)
 {
     Labels f = shape_free(s);
     int64_t step[LABELS];

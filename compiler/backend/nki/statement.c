@@ -80,7 +80,8 @@ bool statement_turns(Lower *l, const Stmt *s, const Shape *shape)
     return turns;
 }
 
-void statement_assign(Lower *l, const Stmt *s, const Place *dst, const Shape *shape)
+/* A statement without a fold, box by box. */
+static void statement_assign(Lower *l, const Stmt *s, const Place *dst, const Shape *shape)
 {
     int64_t pstep[LABELS], fstep[LABELS];
     box_steps(shape->p, &l->now.full, NKI_PARTITIONS, pstep);

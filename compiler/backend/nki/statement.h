@@ -22,8 +22,6 @@ Shape statement_shape_ns(Lower *l, const Place *dst, const Expr *value, uint32_t
  * loaded again at each position. */
 void shape_add_access(Lower *l, const Place *x, Labels partitions, Labels free, const Box *box,
                       double elements, double between, bool store, EngineLoad *to);
-/* What instructions take at a time. */
-Box shape_box(const Lower *l, const Shape *s);
 /* The labels of the free axis, in their order. */
 Labels shape_free(const Shape *s);
 
@@ -50,8 +48,6 @@ void cut_end(Lower *l, const Box *full);
 LabelCut cut_find(Lower *l, const Stmt *s, double *least);
 
 /* ---- statement.c ---- */
-/* A statement without a fold, box by box. */
-void statement_assign(Lower *l, const Stmt *s, const Place *dst, const Shape *shape);
 /* How long the statement takes by itself, without a matmul: an estimate, in nanoseconds. */
 double lower_map_ns(Lower *l, const Stmt *s);
 /* Is what is kept of the box a run of the block, where instructions can write it? */
