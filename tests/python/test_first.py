@@ -120,6 +120,11 @@ class First(unittest.TestCase):
         np.testing.assert_array_equal(p.f(a), a.sum(1))
         self.assertEqual(tdsl.cache_info()["compiled"], before)
 
+    def test_what_was_compiled_is_logged(self):
+        with self.assertLogs("tdsl", "INFO") as told:
+            tdsl.einsum("qr,rs->sq", np.ones((2, 3)), np.ones((3, 4)))
+        self.assertRegex(told.output[0], r"INFO:tdsl:(compiled|loaded) in \d+ ms: .*qr,rs->sq")
+
     def test_mistakes(self):
         for wrong, kind in ((("ij->x", (2, 3)), tdsl.CompileError), (("ij->i", (2, None)), tdsl.ShapeError), (3, tdsl.CallError), (("ij->i", 3), tdsl.CallError)):
             with self.subTest(wrong), self.assertRaises(kind):

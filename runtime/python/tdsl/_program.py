@@ -7,6 +7,8 @@ import functools
 import math
 import os
 import re
+import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,8 +82,17 @@ class Source:
         with self._lock:
             openmp = threads > 1 and "\n#pragma omp" in self.c
             if openmp not in self._kernels:
+                begin, before = time.monotonic(), _cache.compiled()
                 self._kernels[openmp] = {k.name: k for k in self._make(openmp)}
+                self._log("compiled" if _cache.compiled() > before else "loaded", time.monotonic() - begin)
             return self._kernels[openmp]
+
+    def _log(self, what, seconds):
+        """For those who listen: logging is not imported for it."""
+        logging = sys.modules.get("logging")
+        if logging is not None:
+            said = self.text or " ".join(self.arguments)
+            logging.getLogger("tdsl").info("%s in %.0f ms: %s", what, seconds * 1e3, said if len(said) < 200 else said[:200] + "...")
 
     def _make(self, openmp):
         import json

@@ -223,7 +223,7 @@ def rows(found):
     table += [(f"{what}, of NumPy's time", "x", ours / numpys, 1.1, None) for what, (ours, numpys) in found["views"].items()]
     table += [(f"{what}, of {package}'s time", "x", ours / theirs, 1.2, None) for package, measured in found["hooks"].items() for what, (ours, theirs) in measured.items()]
     if found["wheel_bytes"]:
-        table.append(("wheel", "MB", found["wheel_bytes"] / 1e6, 4, None))
+        table.append(("wheel", "MB", found["wheel_bytes"] / 1e6, 6, None))
     return table
 
 
