@@ -106,11 +106,42 @@ class Views(unittest.TestCase):
         self.same("i->", pair["y"], copies=1)
         self.same("ij->i", exact(self.rng, (4, 4), ">f8"), copies=1)
         self.same("ij->i", exact(self.rng, (8, 4), "f2")[::2], copies=1)
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            p = tdsl.compile("kernel f(A: f64[m, n]) -> (R: f64[m]) { R[i] = sum[j](A[i,j]); }")
-            p.f(exact(self.rng, (4, 3)).T)
-        self.assertEqual([w.category for w in told], [tdsl.CopyWarning])
+
+    def test_kernels(self):
+        p = tdsl.compile("""kernel product(A: f64[m, k], B: f64[k, n]) -> (C: f64[m, n]) { C[i,j] = A[i,p] * B[p,j]; }
+            kernel two(x: f64[n, m], s: f64) -> (y: f64[n - 4, m], t: f64) { y[i,j] = x[i,j]*s + x[i + 4,j]; t = sum[i,j](x[i,j]); }
+            kernel fixed(A: f64[m, 5]) -> (C: f64[m]) { C[i] = sum[p](A[i,p]); }
+            kernel changed(A: f64[m, n], C: inout f64[m]) { C[i] = C[i] + sum[p](A[i,p]); }
+            kernel lookup(W: f64[v, e], t: i64[n]) -> (R: f64[n, e]) { R[n,e] = W[t[n],e]; }
+            kernel promised(S: f64[n, n] symmetric(0, 1), x: f64[n]) -> (y: f64[n]) { y[i] = S[i,j] * x[j]; }""")
+        a, b, x, y = (exact(self.rng, s) for s in ((8, 6), (6, 5), (12, 7), (5, 9)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", tdsl.CopyWarning)
+            for _ in range(3):
+                for A in a, np.asfortranarray(a), np.hstack([a, a])[:, :6], np.vstack([a, a])[15:7:-1], np.broadcast_to(a[0], (8, 6)):
+                    for B in b, np.asfortranarray(b):
+                        np.testing.assert_array_equal(p.product(A, B), A @ B)
+                        np.testing.assert_array_equal(p.product(B=B, A=A, out=np.empty((8, 5))), A @ B)
+                for X in x, np.asfortranarray(x), np.hstack([x, x])[:, 3:10]:
+                    got = p.two(X, 2.0)
+                    np.testing.assert_array_equal(got.y, 2 * X[:8] + X[4:])
+                    self.assertEqual(got.t, X.sum())
+                np.testing.assert_array_equal(p.fixed(y.T), y.sum(0))
+        memory = exact(self.rng, (16, 8))
+        for A, out in (memory[:8].T[:6].T, memory[8:, :5]), (memory[:6].T, memory[2:10, :5]):
+            wanted = A @ b
+            try:
+                np.testing.assert_array_equal(p.product(A, b, out=out), wanted)
+            except tdsl.OverlapError:
+                self.assertTrue(np.may_share_memory(A, out))
+        with self.assertRaisesRegex(tdsl.ShapeError, "axis 0 of 'B' is 6, not 8"):
+            p.product(a.T, b)
+        for call in (lambda: p.changed(y.T, np.ones(9))), (lambda: p.lookup(y.T, np.array([8, 0]))), (lambda: p.promised(np.ones((4, 8))[:, ::2], np.ones(4))):
+            with self.assertWarns(tdsl.CopyWarning):
+                call()
+        np.testing.assert_array_equal(p.lookup(y.T, np.array([8, 0])), y.T[[8, 0]])
+        with self.assertRaises(tdsl.PositionError):
+            p.lookup(y.T, np.array([9]))
 
     def test_types(self):
         for t in "f8", "f4", "f2", "i8", "i4", "i2", "u4", "c16", "c8", "?":

@@ -154,9 +154,12 @@ def key_of(arrays):
 
 
 def overlap(a, b):
-    """Do two arrays in C order share bytes?"""
+    """Do two arrays share bytes? Of those that are not in C order, all between their ends count."""
     if a.nbytes == 0 or b.nbytes == 0:
         return False
+    if not (a.flags.c_contiguous and b.flags.c_contiguous):
+        import numpy as np
+        return np.may_share_memory(a, b)
     first, second = pointer(a), pointer(b)
     return first < second + b.nbytes and second < first + a.nbytes
 

@@ -17,7 +17,7 @@ from ._arrays import Ready, as_array, dtype_of, is_plain, key_of, name_of, overl
 from ._calls import Calls, fast, run_of
 from ._errors import ArgumentError, CallError, CompileError, DtypeError, Error, ShapeError
 from ._locks import Lock, Once
-from ._program import Source, bind, threads_of
+from ._program import Shape, Source, bind, threads_of
 from ._typical import UNSAID, Planned, near
 
 _MOST_CALLS = 4096
@@ -142,7 +142,7 @@ class _Plan:
         threads = threads_of(threads)
         options = _search(optimize) if len(shapes) > 2 else ()
         kernel = self._kernel(equation, shapes, type_name, threads, options, scaled) if text is None else self._positions(text, sizes, threads)
-        arrays = {arg.name: _Shape(s) for arg, s in zip(kernel.args, shapes)}
+        arrays = {arg.name: Shape(s) for arg, s in zip(kernel.args, shapes)}
         dims = bind(kernel, arrays, dict(sizes))
         size = dict(zip(kernel.dims, dims))
         result = next(arg for arg in kernel.args if arg.role in ("out", "inout"))
@@ -202,11 +202,10 @@ class _Plan:
         """With everything that einsum takes."""
         import numpy as np
         given = out
-        shares = overlap
         if views is not None:
-            arrays, out, shares = views.memory(arrays), views.memory_of_out(out), np.may_share_memory
+            arrays, out = views.memory(arrays), views.memory_of_out(out)
         ready = self._convert([as_array(a, k) for k, a in enumerate(arrays)], views)
-        direct = out is not None and is_plain(out) and out.dtype == self.compute and not any(shares(out, a) for a in ready)
+        direct = out is not None and is_plain(out) and out.dtype == self.compute and not any(overlap(out, a) for a in ready)
         if direct:
             place = out
         else:
@@ -247,13 +246,6 @@ def einsum_run(kernel, dims, threads, shapes, shape, dtype, roles):
     elements = sum(math.prod(s) for s in (*shapes, shape))
     made = (None,) * len(shapes) + ((shape, dtype) if roles[-1] == "n" else None,)
     return run_of(kernel, dims, threads, roles, made, None, elements)
-
-
-class _Shape:
-    """What `bind` reads of an array."""
-
-    def __init__(self, shape):
-        self.shape, self.ndim = shape, len(shape)
 
 
 def _remember(key, plan):

@@ -10,8 +10,9 @@ from ._table import Argument
 
 
 class Head(tuple):
-    """(name, signature, dims, arguments) of a kernel. `computed`: all extents that it computes; `typical`: what its dims are planned for."""
-    computed = typical = ()
+    """(name, signature, dims, arguments) of a kernel. `computed`: all extents that it computes; `typical`: what its dims are planned for; `looks_up`: has it
+    positions that are values?"""
+    computed, typical, looks_up = (), None, False
 
 
 def heads(described):
@@ -33,6 +34,7 @@ def heads(described):
                 args.append(Argument(r["name"], "out", node["dtype"], shape(node["shape"])))
         found.append(Head((k["name"], k["signature"], [d["name"] for d in k["dims"]], args)))
         found[-1].computed = list(known.values())
+        found[-1].looks_up = any(node["op"] in ("gather", "scatter") for node in k["nodes"])
         found[-1].typical = [d["typical"] for d in k["dims"]]
     return found
 

@@ -23,6 +23,7 @@ from ._interpreter import InterpretedKernel, heads
 from ._locks import Lock
 from ._table import kernels_of
 from ._typical import Planned
+from ._variants import OfViews, Variants
 
 _LIST = re.compile(r"^const tdsl_kernel_info \*const (\w+)\[\] = ", re.M)
 
@@ -108,6 +109,13 @@ class Source:
         # of a file with one kernel tdsl-run takes that; an equation has no other
         choose = lambda name: [f"--kernel={name}"] if len(found) > 1 else []
         return [InterpretedKernel(h, [*choose(h[0]), *self.arguments], self.text) for h in found]
+
+
+class Shape:
+    """What `bind` reads of an array."""
+
+    def __init__(self, shape):
+        self.shape, self.ndim = shape, len(shape)
 
 
 def bind(kernel, arrays, given):
@@ -208,9 +216,10 @@ class Kernel(Calls):
         names = {a.name for a in self._in}
         self._renamed = {option: option + "_" for option in _OPTIONS if option in names}
         self.computed, self._planned = getattr(head, "computed", None), None
-        typical = getattr(head, "typical", ())
-        if typical:
-            self._planned = Planned(source, zip(self.dims, typical), self._source_of)
+        self._variants = None
+        if isinstance(source, Source) and getattr(head, "typical", None) is not None:
+            self._planned = Planned(source, zip(self.dims, head.typical), self._source_of)
+            self._variants = Variants(self) if not head.looks_up else None
         self._prepared, self._ready = {}, {}
         self._reads_arrays = all(a.role != "scalar" and a.shape for a in self._in)
         self._updated = tuple(k for k, a in enumerate(self._in) if a.role == "inout")
@@ -312,6 +321,9 @@ class Kernel(Calls):
                 pass
             ready = self._ready.get(key)
             made = ready(given) if ready is not None else None
+            if made is None and key is not None:
+                ready = self._ready.get((*key, *[getattr(a, "strides", None) for a in given]))
+                made = ready(given) if ready is not None else None
             if made is not None:
                 return self._give(made)
         return self._call(key, given, named, out, dims, threads)
@@ -340,12 +352,17 @@ class Kernel(Calls):
         values, arrays = self._arguments(given, named)
         outputs = self._outputs(out)
         asked, threads = threads, threads_of(threads)
-        kernel, extents = self._compiled({**arrays, **outputs}, dims, threads)
+        viewed = self._viewed(arrays, outputs, dims, threads)
+        if viewed is None:
+            owner, seen = self, ()
+            kernel, extents = self._compiled({**arrays, **outputs}, dims, threads)
+        else:
+            owner, kernel, extents, arrays, seen, place = viewed
         size = sizes(kernel, extents)
         places, back = [], []
         for arg in kernel.args:
             if arg.role in ("in", "scalar"):
-                places.append(plain(arrays[arg.name]))
+                places.append(arrays[arg.name] if arg.name in seen else plain(arrays[arg.name]))
                 continue
             a = arrays.get(arg.name, outputs.get(arg.name))
             if a is None:
@@ -356,12 +373,16 @@ class Kernel(Calls):
                 places.append(plain(a))
                 back.append((a, places[-1]))
         self._check_overlap(kernel, places)
-        run = self._run(kernel, extents, threads)
+        run = owner._run(kernel, extents, threads)
         run(places, not outputs and not self._updated)
         if key is not None and all(type(x) is np.ndarray for x in given):
-            self._keep(self._ready, key, Ready(run, [(p.shape, p.dtype) for p in places[len(given):]], self._updated))
+            made = [(p.shape, p.dtype) for p in places[len(given):]]
+            if seen:
+                self._keep(self._ready, (*key, *[a.strides for a in given]), OfViews(run, made, [place.get(arg.name) for arg in self._in]))
+            else:
+                self._keep(self._ready, key, Ready(run, made, self._updated))
         if fast is not None and dims is None and (out is None or len(self._out) == 1):
-            self._remember(kernel, extents, asked, threads, [values[arg.name] for arg in self._in], out, places)
+            self._remember(kernel, extents, asked, threads, [values[arg.name] for arg in self._in], out, places, seen)
         for a, computed in back:
             a[...] = computed
         results = [outputs.get(arg.name, place if arg.shape else place[()])
@@ -378,10 +399,23 @@ class Kernel(Calls):
         elements = sum(math.prod(size.get(e, e) for e in arg.shape) for arg in self.args)
         return self._planned.source_for(dict(zip(self.dims, extents)), elements).kernels(threads)[self.name], extents
 
-    def _remember(self, kernel, extents, asked, threads, given, out, places):
+    def _viewed(self, arrays, outputs, dims, threads):
+        """(kernel as Python has it, compiled, its extents, arrays as they lie, shapes of those that are views, how they are made) for arrays that are not in C order, or None."""
+        if self._variants is None or all(a.flags.c_contiguous for a in arrays.values()):
+            return None
+        extents = bind(self, {**arrays, **outputs}, dims)  # what does not fit is told of what was given
+        found = self._variants.find(arrays)
+        if found is None:
+            return None
+        variant, layouts, memory, shapes, rows = found
+        known = {**dict(zip(self.dims, extents)), **rows}
+        as_bound = {name: Shape(shapes.get(name, a.shape)) for name, a in (*memory.items(), *outputs.items())}
+        return variant, *variant._compiled(as_bound, {name: known[name] for name in variant.dims}, threads), memory, shapes, layouts
+
+    def _remember(self, kernel, extents, asked, threads, given, out, places, seen):
         """Prepares calls of arguments like these in the C module, which looks at their types itself."""
         roles = {"in": "r", "inout": "w", "scalar": "s", "out": "n" if out is None else "o"}
-        letters = "".join("s" if arg.role == "in" and arg.shape == () else roles[arg.role] for arg in kernel.args)
+        letters = "".join("R" if arg.name in seen else "s" if arg.role == "in" and arg.shape == () else roles[arg.role] for arg in kernel.args)
         made = [(p.shape, p.dtype) if letter == "n" else None for p, letter in zip(places, letters)]
         run = run_of(kernel, extents, threads, letters, made, self._tuple and self._tuple._make, sum(p.size for p in places))
         if run is not None:

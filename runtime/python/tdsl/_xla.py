@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 from . import _cache, _einsum
 from ._arrays import dtype_of
 from ._errors import Error
-from ._program import _kernel_again, threads_of
+from ._program import Shape, _kernel_again, threads_of
 from ._table import NativeKernel, _Threads
 
 EINSUM, KERNEL = "tdsl_einsum", "tdsl_kernel"
@@ -63,7 +63,7 @@ def _of_einsum(equation, types, shapes):
 def _of_program(program, types, shapes):
     """The same for the parameters of a kernel, and its results."""
     of = _kernel_of(program)
-    args = {arg.name: _einsum._Shape(shape) for arg, shape in zip(of.args, shapes)}
+    args = {arg.name: Shape(shape) for arg, shape in zip(of.args, shapes)}
     if [arg.type for arg in of.args] != types:
         raise Error(f"{of.name}: called with types {types}")
     threads = threads_of(None)
