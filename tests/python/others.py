@@ -193,7 +193,7 @@ def child(what, folder):
     if what.partition(" ")[0] in LIBRARIES:
         chosen = ["-m", "neuron or nki_simulator" if what.endswith("emulated") else "not neuron and not nki_simulator"]
     shown = ["-q", "--tb=short", "-ra"] if os.environ.get("OTHERS_VERBOSE") else ["-p", "no:terminal"]
-    pytest.main(["-p", "no:cacheprovider", "-p", "no:warnings", *chosen, "-c", os.devnull, "--rootdir", folder, *shown, folder], plugins=[results])
+    pytest.main(["-p", "no:cacheprovider", "-p", "no:warnings", *chosen, "-c", os.devnull, "--rootdir", folder if os.path.isdir(folder) else os.path.dirname(folder), *shown, folder], plugins=[results])
     wrong, met = [], collections.Counter()
     for name in results.failed:
         start = next((s for s in DIFFERENT[what] if name.startswith(s)), None)
