@@ -2,10 +2,12 @@
 """Operands that are views: transposed, sliced, reversed, broadcast, windows. What is read where it lies, what is copied, and with which warning."""
 import ctypes
 import mmap
+import os
 import random
 import sys
 import unittest
 import warnings
+from unittest import mock
 
 import numpy as np
 import tdsl
@@ -181,6 +183,16 @@ class Views(unittest.TestCase):
                     tdsl.einsum(equation, x, np.ones((4, 2)))
                 said.append(str(raised.exception))
             self.assertEqual(*said)
+
+    def test_without_a_c_compiler(self):
+        a = exact(self.rng, (5, 6))
+        p = tdsl.compile("kernel f(A: f64[m, n]) -> (R: f64[m]) { R[i] = sum[j](A[i,j]); }")
+        with mock.patch.dict(os.environ, {"TDSL_CC": "no-such-compiler"}), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for x in a.T, a[::2], a[:, 1:4], np.broadcast_to(a[0], (3, 6)), a[::-1]:
+                np.testing.assert_array_equal(tdsl.einsum("ij->i", x), x.sum(1))
+                np.testing.assert_array_equal(p.f(x), x.sum(1))
+        tdsl._einsum._forget()
 
     def test_open_expressions(self):
         f = tdsl.expression("ij,jk->ik", (None, 4), (4, None))

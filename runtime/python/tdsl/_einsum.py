@@ -16,6 +16,7 @@ from . import _equation
 from ._arrays import Ready, as_array, dtype_of, is_plain, key_of, name_of, overlap, plain, scalar, to_dtype
 from ._calls import Calls, fast, run_of
 from ._errors import ArgumentError, CallError, CompileError, DtypeError, Error, ShapeError
+from ._interpreter import InterpretedKernel
 from ._locks import Lock, Once
 from ._program import Shape, Source, bind, threads_of
 from ._typical import UNSAID, Planned, near
@@ -333,9 +334,12 @@ def _plan_of_views(equation, arrays, out, common, threads, optimize, scaled):
     if views is None:
         return None
     try:
-        return _found_plan(views.equation, views.shapes, common, threads, optimize, scaled, views.text, views.dims), views
+        plan = _found_plan(views.equation, views.shapes, common, threads, optimize, scaled, views.text, views.dims)
     except CompileError:
         return None  # it is told better of what the caller wrote
+    if views.text is not None and isinstance(plan._kernel_of_runs[0], InterpretedKernel):
+        return None  # which reads whole arrays from files
+    return plan, views
 
 
 def _views_of(equation, arrays, out, common, strings_only):

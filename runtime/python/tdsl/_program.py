@@ -410,7 +410,8 @@ class Kernel(Calls):
         variant, layouts, memory, shapes, rows = found
         known = {**dict(zip(self.dims, extents)), **rows}
         as_bound = {name: Shape(shapes.get(name, a.shape)) for name, a in (*memory.items(), *outputs.items())}
-        return variant, *variant._compiled(as_bound, {name: known[name] for name in variant.dims}, threads), memory, shapes, layouts
+        kernel, extents = variant._compiled(as_bound, {name: known[name] for name in variant.dims}, threads)
+        return None if isinstance(kernel, InterpretedKernel) else (variant, kernel, extents, memory, shapes, layouts)
 
     def _remember(self, kernel, extents, asked, threads, given, out, places, seen):
         """Prepares calls of arguments like these in the C module, which looks at their types itself."""
