@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests of other packages with this one in their place, and this one's tests against those packages. Not in the gate.
 
-    python3 tests/python/others.py [numpy] [opt_einsum] [hooks]      # OTHERS_VERBOSE=1 shows each difference
-    python3 tests/python/others.py trntensor=CHECKOUT                # also trnblas, trnfft, trnsolver, trnsparse, cotengra, quimb, einops
+    python3 tests/python/others.py [numpy] [opt_einsum] [einops] [hooks]  # OTHERS_VERBOSE=1 shows each difference
+    python3 tests/python/others.py trntensor=CHECKOUT                     # also trnblas, trnfft, trnsolver, trnsparse, cotengra, quimb
 
 Each needs its package installed, and pytest; those whose tests are in no package need a checkout, and are skipped without. Printed are versions, and how
 many tests passed and differed; a difference that is not in the table below, or one there that is gone, is a failure (docs/python.md says the same to users).
@@ -65,6 +65,13 @@ DIFFERENT = {
         "test_type_errors": "casting= is not looked at where nothing is converted",
         "test_bad_path_option": "CompileError, a ValueError, not KeyError, for a search that there is not",
     },
+    # numpy.einsum is ours
+    "einops": {},
+    # what cotengra contracts pairs of arrays of NumPy with is ours
+    "cotengra": {},
+    "quimb": {
+        "TestTensorNetwork::test_draw": "fails without us too, where matplotlib is not installed",
+    },
     "trntensor": {
         "TestPlan::test_complex_falls_to_torch": "the strategy is called \"einsum\"",
         "TestPlanStrategy::test_backend_reports_nki_or_pytorch": "the backend is called \"c\"",
@@ -80,11 +87,9 @@ DIFFERENT = {
         "TestTrsmDispatch::": "trsm has no form for the device, and says so",
     },
     "trnfft": {
-        "TestGradients::": "no derivatives",
         "TestBF16Precision::": "no precision \"bf16\": the device multiplies f32",
     },
     "trnfft emulated": {
-        "TestNKIGradients::": "no derivatives",
         "TestNKIFFT::test_kahan_": "\"kahan\" computes in f64, which the device has not",
         "TestKahanCharacterization::": "\"kahan\" computes in f64, which the device has not",
         "TestOzakiHQCharacterization::": "no precision \"ozaki_hq\": the device multiplies f32",
@@ -95,7 +100,8 @@ DIFFERENT = {
 
 
 LIBRARIES = "trntensor", "trnblas", "trnfft", "trnsolver", "trnsparse"
-CHECKOUTS = *LIBRARIES, "cotengra", "quimb", "einops"
+CHECKOUTS = *LIBRARIES, "cotengra", "quimb"
+TESTS = {"cotengra": ["test_interface.py"], "quimb": ["test_tensor/test_contract.py", "test_tensor/test_tensor_core.py"]}  # those that contract
 # What their tests import from inside of them: modules, and names in modules that are here.
 INSIDE = {
     "trntensor": (["nki._kernels"], {"plan": ["_greedy_path_search", "_parse_subscripts", "_validate_subscripts"], "quantum": ["_cpu_mp2_energy"],
@@ -145,6 +151,10 @@ def stand_in(library):
 def replace(what):
     """Puts our functions where the tests look for theirs."""
     import tdsl
+    if what in ("cotengra", "quimb"):
+        module = importlib.import_module("cotengra.contract")  # where quimb contracts, too
+        module.einsum, module.tensordot = tdsl.einsum, tdsl.tensordot
+        return
     library = what.partition(" ")[0]
     if library in LIBRARIES:
         if what.endswith("emulated"):
@@ -152,7 +162,7 @@ def replace(what):
             tdsl._trnsci._present.append(True)
         stand_in(library)
         return
-    if what == "numpy":
+    if what in ("numpy", "einops"):
         import numpy
         numpy.einsum = tdsl.einsum
         return
@@ -189,11 +199,13 @@ def child(what, folder):
     import pytest
     replace(what)
     results = Results()
+    files = [os.path.join(folder, name) for name in TESTS[what]] if what in TESTS else [folder]
     chosen = ["--noconftest"]
     if what.partition(" ")[0] in LIBRARIES:
         chosen = ["-m", "neuron or nki_simulator" if what.endswith("emulated") else "not neuron and not nki_simulator"]
     shown = ["-q", "--tb=short", "-ra"] if os.environ.get("OTHERS_VERBOSE") else ["-p", "no:terminal"]
-    pytest.main(["-p", "no:cacheprovider", "-p", "no:warnings", *chosen, "-c", os.devnull, "--rootdir", folder if os.path.isdir(folder) else os.path.dirname(folder), *shown, folder], plugins=[results])
+    pytest.main(["-p", "no:cacheprovider", "-p", "no:warnings", *chosen, "-c", os.devnull, "--rootdir", folder if os.path.isdir(folder) else os.path.dirname(folder), *shown, *files],
+                plugins=[results])
     wrong, met = [], collections.Counter()
     for name in results.failed:
         start = next((s for s in DIFFERENT[what] if name.startswith(s)), None)
@@ -225,13 +237,13 @@ def run(arguments, **variables):
 
 def main():
     import numpy
-    chosen = sys.argv[1:] or ["numpy", "opt_einsum", "hooks", *CHECKOUTS]
-    unknown = [word for word in chosen if word.partition("=")[0] not in ("numpy", "opt_einsum", "hooks", *CHECKOUTS)]
+    chosen = sys.argv[1:] or ["numpy", "opt_einsum", "einops", "hooks", *CHECKOUTS]
+    unknown = [word for word in chosen if word.partition("=")[0] not in ("numpy", "opt_einsum", "einops", "hooks", *CHECKOUTS)]
     if unknown:
-        sys.exit(f"{unknown[0]}: not numpy, opt_einsum, hooks, or one of {', '.join(CHECKOUTS)} with =CHECKOUT")
+        sys.exit(f"{unknown[0]}: not numpy, opt_einsum, einops, hooks, or one of {', '.join(CHECKOUTS)} with =CHECKOUT")
     good = True
     print("versions:", ", ".join(f"{name} {version(name) or 'not installed'}"
-                                 for name in ("numpy", "opt_einsum", "cotengra", "torch", "jax", "pyscf", "ml_dtypes")), flush=True)
+                                 for name in ("numpy", "opt_einsum", "cotengra", "quimb", "einops", "torch", "jax", "pyscf", "ml_dtypes")), flush=True)
     if "numpy" in chosen:
         core = "_core" if hasattr(numpy, "_core") else "core"
         good &= run([__file__, "--child", "numpy", os.path.join(os.path.dirname(numpy.__file__), core, "tests", "test_einsum.py")])
@@ -239,6 +251,12 @@ def main():
         import opt_einsum
         for part in ("path", "backend", "contract"):
             good &= run([__file__, "--child", f"opt_einsum {part}", os.path.join(os.path.dirname(opt_einsum.__file__), "tests")])
+    if "einops" in chosen:
+        if version("einops") is None:
+            print("einops: skipped: it is not installed")
+        else:
+            import einops
+            good &= run([__file__, "--child", "einops", os.path.join(os.path.dirname(einops.__file__), "tests", "test_einsum.py")], EINOPS_TEST_BACKENDS="numpy")
     if "hooks" in chosen:
         for path in [os.path.join(HERE, f"test_{name}.py") for name in ("contract", "exchange", "trntensor")] + sorted(glob.glob(os.path.join(HERE, "test_hook_*.py"))):
             print(os.path.basename(path), flush=True)
