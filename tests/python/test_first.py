@@ -73,6 +73,11 @@ class First(unittest.TestCase):
         self.assertEqual(self.call(WARM), ["4 True", "True"])
         self.assertEqual(os.path.getsize(os.path.join(self.folder, "log")), 4)
 
+    @unittest.skipUnless(len(os.sched_getaffinity(0)) > 1, "needs two CPUs")
+    def test_threads_of_kernels_are_not_jobs(self):
+        text = WARM.replace(", jobs=4", "").replace("3.2", "3.8")  # four seconds one after the other
+        self.assertEqual(self.call(text, OMP_NUM_THREADS="1"), ["4 True", "True"])
+
     def test_what_is_on_disk_is_not_compiled_again(self):
         self.call(WARM)
         self.assertEqual(self.call(WARM), ["0 True", "True"])

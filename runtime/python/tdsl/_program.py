@@ -31,12 +31,16 @@ _LIST = re.compile(r"^const tdsl_kernel_info \*const (\w+)\[\] = ", re.M)
 _MOST_THREADS = 1024
 
 
+def usable_cpus():
+    """How many CPUs this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def default_threads():
     """OMP_NUM_THREADS, or the CPUs that this process may use."""
     text = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     said = int(text) if text.isdecimal() else 0
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(said or usable, _MOST_THREADS)
+    return min(said or usable_cpus(), _MOST_THREADS)
 
 
 def threads_of(asked):

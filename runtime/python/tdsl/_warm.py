@@ -13,7 +13,7 @@ from . import _cache, _einsum, _equation, _progress
 from ._arrays import as_array, to_dtype
 from ._errors import ArgumentError, CallError, ShapeError
 from ._locks import Lock
-from ._program import Kernel, Program, default_threads, threads_of
+from ._program import Kernel, Program, threads_of, usable_cpus
 
 
 def _einsum_of(item, dtype, threads):
@@ -56,7 +56,7 @@ def warm(what: Iterable[Any], dtype: Any = None, threads: int | None = None, job
         raise ArgumentError(f"jobs is {jobs}", "jobs")
     work = [_work_of(item, dtype, threads) for item in what]
     before = _cache.compiled()
-    with _progress.Expected(len(work)), ThreadPoolExecutor(jobs or default_threads()) as pool:
+    with _progress.Expected(len(work)), ThreadPoolExecutor(jobs or usable_cpus()) as pool:
         try:
             for done in [pool.submit(task) for task in work]:
                 done.result()
@@ -79,7 +79,7 @@ def _submit(task):
         if _pool is None or _pool[0] != os.getpid():  # threads are not there in a process that was forked
             from concurrent.futures import ThreadPoolExecutor
             _pending.clear()
-            _pool = os.getpid(), ThreadPoolExecutor(default_threads(), thread_name_prefix="tdsl-compile")
+            _pool = os.getpid(), ThreadPoolExecutor(usable_cpus(), thread_name_prefix="tdsl-compile")
         return _pool[1].submit(task)
 
 
