@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DF-MP2 correlation energy of one molecule from its integrals, by kernels that tdslc made from mp2.tdsl.
+/* DF-MP2 correlation energy of one molecule from its integrals, by a kernel that tdslc made from mp2.tdsl: one call,
  *
- *     B0[i,a,P] = Co[m,i] Cv[n,a] (mn|P)      kernel ao_to_mo
- *     J = L L^T,  L B = B0 over P             here: the language has no Cholesky factorisation yet
- *     E = sum T (2T - T^x) / D                kernel mp2_energy
+ *     B0[i,a,P] = Co[m,i] Cv[n,a] (mn|P),   J = L L^T,  L B = B0 over P,   E = sum T (2T - T^x) / D
  *
  * usage: mp2 FOLDER; files and units as in h2o-cc-pvdz/README.md. Exit 5 when a recorded energy is missed. */
 #include <math.h>
@@ -110,42 +108,6 @@ static float *to_float(const double *from, size_t n)
     return out;
 }
 
-static double *to_double(const float *from, size_t n)
-{
-    double *out = memory(n * sizeof(double));
-    for (size_t k = 0; k < n; k++) {
-        out[k] = from[k];
-    }
-    return out;
-}
-
-/* J = L L^T in place (lower triangle), then L b = b0 for each of `rows` rows of B. */
-static void apply_metric(double *J, double *B, size_t x, size_t rows)
-{
-    for (size_t p = 0; p < x; p++) {
-        for (size_t q = 0; q <= p; q++) {
-            double s = J[p * x + q];
-            for (size_t r = 0; r < q; r++) {
-                s -= J[p * x + r] * J[q * x + r];
-            }
-            if (p == q && s <= 0) {
-                stop("the metric is not positive definite:", "J.npy", 1);
-            }
-            J[p * x + q] = p == q ? sqrt(s) : s / J[q * x + q];
-        }
-    }
-    for (size_t row = 0; row < rows; row++) {
-        double *b = B + row * x;
-        for (size_t p = 0; p < x; p++) {
-            double s = b[p];
-            for (size_t q = 0; q < p; q++) {
-                s -= J[p * x + q] * b[q];
-            }
-            b[p] = s / J[p * x + p];
-        }
-    }
-}
-
 static void check(tdsl_status status, const char *kernel)
 {
     if (status != TDSL_OK) {
@@ -161,45 +123,30 @@ typedef struct Molecule {
 
 static double energy_f64(const Molecule *m)
 {
-    size_t rows = (size_t)(m->o * m->v), x = (size_t)m->x;
-    double *B = memory(rows * x * sizeof(double)), *J = memory(x * x * sizeof(double)), E = 0;
-    memcpy(J, m->J.data, x * x * sizeof(double));
-    size_t bytes = ao_to_mo_workspace_bytes(m->n, m->x, m->o, m->v);
+    size_t bytes = mp2_workspace_bytes(m->n, m->x, m->o, m->v);
     void *work = memory(bytes);
-    check(ao_to_mo(m->n, m->x, m->o, m->v, m->eri.data, m->Co.data, m->Cv.data, B, work, bytes),
-          "ao_to_mo");
+    double E = 0;
+    check(mp2(m->n, m->x, m->o, m->v, m->eri.data, m->J.data, m->Co.data, m->Cv.data,
+              m->eo.data, m->ev.data, &E, work, bytes),
+          "mp2");
     free(work);
-    apply_metric(J, B, x, rows);
-    bytes = mp2_energy_workspace_bytes(m->o, m->v, m->x);
-    work = memory(bytes);
-    check(mp2_energy(m->o, m->v, m->x, B, m->eo.data, m->ev.data, &E, work, bytes),
-          "mp2_energy");
-    free(work);
-    free(B);
-    free(J);
     return E;
 }
 
+/* The metric stays in f64. */
 static double energy_f32(const Molecule *m)
 {
     size_t o = (size_t)m->o, v = (size_t)m->v, n = (size_t)m->n, x = (size_t)m->x;
     float *eri = to_float(m->eri.data, n * n * x), *Co = to_float(m->Co.data, n * o);
-    float *Cv = to_float(m->Cv.data, n * v), *B0 = memory(o * v * x * sizeof(float));
-    double *J = memory(x * x * sizeof(double)), E = 0;
-    memcpy(J, m->J.data, x * x * sizeof(double));
-    size_t bytes = ao_to_mo_f32_workspace_bytes(m->n, m->x, m->o, m->v);
+    float *Cv = to_float(m->Cv.data, n * v);
+    float *eo = to_float(m->eo.data, o), *ev = to_float(m->ev.data, v);
+    size_t bytes = mp2_f32_workspace_bytes(m->n, m->x, m->o, m->v);
     void *work = memory(bytes);
-    check(ao_to_mo_f32(m->n, m->x, m->o, m->v, eri, Co, Cv, B0, work, bytes), "ao_to_mo_f32");
+    double E = 0;
+    check(mp2_f32(m->n, m->x, m->o, m->v, eri, m->J.data, Co, Cv, eo, ev, &E, work, bytes),
+          "mp2_f32");
     free(work);
-    double *B = to_double(B0, o * v * x);
-    apply_metric(J, B, x, o * v);
-    float *Bf = to_float(B, o * v * x), *eo = to_float(m->eo.data, o),
-          *ev = to_float(m->ev.data, v);
-    bytes = mp2_energy_f32_workspace_bytes(m->o, m->v, m->x);
-    work = memory(bytes);
-    check(mp2_energy_f32(m->o, m->v, m->x, Bf, eo, ev, &E, work, bytes), "mp2_energy_f32");
-    free(work);
-    free(eri), free(Co), free(Cv), free(B0), free(J), free(B), free(Bf), free(eo), free(ev);
+    free(eri), free(Co), free(Cv), free(eo), free(ev);
     return E;
 }
 
