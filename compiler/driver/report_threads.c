@@ -92,6 +92,13 @@ static void put_leaf(Words *w, NodeRef n, bool alone)
         put_steps(w, n);
         return;
     }
+    const Graph *g = w->nest->graph;
+    if (op_info(graph_node(g, n)->op)->kind == OPKIND_DENSE) {
+        join(&w->shared, ", ",
+             str_format(w->arena, "the %s of %s", dense_share(g, graph_node(g, n)),
+                        value_name(w, n)));
+        return;
+    }
     const Schedule *s = w->nest->values[n].schedule;
     const char *of = s != NULL && s->parallel_batches ? "batches" : NULL;
     for (uint32_t l = 0; s != NULL && l < s->n_levels && of == NULL; l++) {

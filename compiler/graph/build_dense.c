@@ -12,14 +12,15 @@ static bool view_has(const View *v, int32_t label)
     return has;
 }
 
-/* The value with these labels as its dimensions. */
+/* The value with these labels as its dimensions; a copy, which nobody wrote, may go to memory. */
 static NodeRef whole_as(Build *b, View v, const OutLabels *order, DType t, Span span)
 {
     bool same = v.rank == order->n && v.dtype == t;
     for (uint32_t a = 0; a < v.rank && same; a++) {
         same = v.index[a].label == order->label[a];
     }
-    return same ? v.node : node_add(b, OP_COPY, t, &v, 1, order, span, NULL).node;
+    const Root copy = {.allow_spill = true};
+    return same ? v.node : node_add(b, OP_COPY, t, &v, 1, order, span, &copy).node;
 }
 
 static void push_label(Build *b, OutLabels *out, int32_t label)

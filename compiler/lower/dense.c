@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dense steps as loops over blocks of BLOCK rows. Of a cholesky the block on the diagonal is factored where it lies in the first cache,
+/* Dense steps as loops over blocks of DENSE_BLOCK rows. Of a cholesky the block on the diagonal is factored where it lies in the first cache,
  * transposed, so that rows are side by side; then the panel below it is solved, and what lies right of the panel is updated by a product:
  *
  *     for $k in 0..n step 64 {
@@ -15,7 +15,6 @@
  * have no loop over blocks; of small ones LANES lie side by side in the block's buffers, as their last dimension. */
 #include "lower/build.h"
 
-#define BLOCK 64
 /* Matrices that lie side by side: so many of at most as many rows, half as many of at most twice as many. The first cache has what they are
  * made of, and become. */
 #define LANES 32
@@ -66,7 +65,7 @@ static Range block_range(const Dense *s)
     Range r = range_whole(s->rows);
     if (s->blocked) {
         r.start = s->k;
-        r.span = BLOCK;
+        r.span = DENSE_BLOCK;
     }
     return r;
 }
@@ -237,9 +236,9 @@ static BufRef buffer(Dense *s, Block *to, const char *name, uint32_t rank, const
     for (uint32_t d = 0; d < rank; d++) {
         elements = sat_mul(elements, all[d].sym < 0 ? all[d].n : INT64_MAX);
     }
-    BufRef buf =
-        kernel_buffer(s->b->k, &s->b->ctx->syms, name, s->n->dtype,
-                      elements <= BLOCK * BLOCK ? SPACE_TILE : SPACE_WORKSPACE, rank, all);
+    BufRef buf = kernel_buffer(
+        s->b->k, &s->b->ctx->syms, name, s->n->dtype,
+        elements <= DENSE_BLOCK * DENSE_BLOCK ? SPACE_TILE : SPACE_WORKSPACE, rank, all);
     s->b->k->bufs.at[buf].span = s->n->span;
     build_alloc(s->b, to, buf);
     return buf;
@@ -247,7 +246,7 @@ static BufRef buffer(Dense *s, Block *to, const char *name, uint32_t rank, const
 
 static Dim block_rows(const Dense *s)
 {
-    return s->blocked ? dim_fixed(BLOCK) : s->rows;
+    return s->blocked ? dim_fixed(DENSE_BLOCK) : s->rows;
 }
 
 static BufRef block_buffer(Dense *s, Block *to, const char *name, Dim columns)
@@ -324,11 +323,12 @@ static void factor_behind(Dense *s, Block *to, BufRef T, BufRef P)
     Block panel = {0}, update = {0};
     DType t = s->n->dtype;
     VarRef rows = new_var(s, "rows", true), columns = new_var(s, "columns", true);
-    Affine first = plus(s, s->k, 1, affine_const(BLOCK)), i = var_at(s, s->i),
+    Affine first = plus(s, s->k, 1, affine_const(DENSE_BLOCK)), i = var_at(s, s->i),
            j = var_at(s, s->j), m = var_at(s, s->m);
-    BufRef W = block_buffer(s, &panel, "W", dim_fixed(BLOCK)),
-           Y = block_buffer(s, &panel, "Y", dim_fixed(BLOCK));
-    const TileIndex of_i = {.var = s->i, .range = range_behind(s, var_at(s, rows), BLOCK)},
+    BufRef W = block_buffer(s, &panel, "W", dim_fixed(DENSE_BLOCK)),
+           Y = block_buffer(s, &panel, "Y", dim_fixed(DENSE_BLOCK));
+    const TileIndex of_i = {.var = s->i,
+                            .range = range_behind(s, var_at(s, rows), DENSE_BLOCK)},
                     of_j = {.var = s->j, .range = block_range(s)},
                     of_m = {.var = s->m, .range = block_range(s)};
     Affine at = plus(s, i, -1, var_at(s, rows));
@@ -340,17 +340,19 @@ static void factor_behind(Dense *s, Block *to, BufRef T, BufRef P)
     const Expr *solved = load(s, Y, row_places(s, in_block(s, j), &c));
     tile(s, &panel, 2, both, P, places(s, i, in_block(s, j)), solved);
     tile(s, &panel, 2, both, s->to, factor_at(s, i, j), solved);
-    loop(s, to, rows, range_behind(s, first, 0), BLOCK, &panel)->parallel = s->n_batch == 0;
+    loop(s, to, rows, range_behind(s, first, 0), DENSE_BLOCK, &panel)->parallel =
+        s->n_batch == 0;
     Affine from = var_at(s, columns);
     const TileIndex product[3] = {{.var = s->i, .range = range_behind(s, from, 0)},
-                                  {.var = s->j, .range = range_behind(s, from, BLOCK)},
+                                  {.var = s->j, .range = range_behind(s, from, DENSE_BLOCK)},
                                   of_m};
     const Expr *value = two(s, OP_MUL, t, load(s, P, places(s, i, in_block(s, m))),
                             load(s, P, places(s, j, in_block(s, m))));
     Stmt *sum = tile(s, &update, 3, product, s->to, factor_at(s, i, j),
                      two(s, OP_MUL, t, number(s, -1), value));
     sum->fold = OP_SUM;
-    loop(s, to, columns, range_behind(s, first, 0), BLOCK, &update)->parallel = s->n_batch == 0;
+    loop(s, to, columns, range_behind(s, first, 0), DENSE_BLOCK, &update)->parallel =
+        s->n_batch == 0;
 }
 
 static void build_factor(Dense *s, Block *to)
@@ -362,7 +364,7 @@ static void build_factor(Dense *s, Block *to)
     BufRef U = block_buffer(s, to, "U", block_rows(s)),
            T = block_buffer(s, to, "T", block_rows(s)), P = BUF_NONE;
     if (s->blocked) {
-        const Dim extent[2] = {s->rows, dim_fixed(BLOCK)};
+        const Dim extent[2] = {s->rows, dim_fixed(DENSE_BLOCK)};
         P = buffer(s, to, "P", 2, arena_copy(s->b->arena, extent, sizeof extent));
         k = new_var(s, "k", true);
         s->k = var_at(s, k);
@@ -389,7 +391,7 @@ static void build_factor(Dense *s, Block *to)
          s->blocked ? where_not_above(s, j, i, made) : made);
     if (s->blocked) {
         factor_behind(s, &block, T, P);
-        loop(s, to, k, range_whole(s->rows), BLOCK, &block);
+        loop(s, to, k, range_whole(s->rows), DENSE_BLOCK, &block);
         return;
     }
     for (uint32_t l = 0; l < block.list.n; l++) {
@@ -428,7 +430,7 @@ static void build_solution(Dense *s, Block *whole_to)
     TileIndex *index = ARENA_ARRAY(s->b->arena, n, TileIndex);
     Affine *at = ARENA_ARRAY(s->b->arena, n, Affine), *in = ARENA_ARRAY(s->b->arena, n, Affine);
     Dim *extent = ARENA_ARRAY(s->b->arena, n + 1, Dim);
-    /* Of many columns BLOCK at once go through all blocks: they stay in a cache, and threads share them. */
+    /* Of many columns DENSE_BLOCK at once go through all blocks: they stay in a cache, and threads share them. */
     bool strips = s->blocked && n > 0;
     VarRef from = strips ? new_var(s, "strip", true) : 0;
     Block *to = strips ? &strip : whole_to;
@@ -439,9 +441,9 @@ static void build_solution(Dense *s, Block *whole_to)
         extent[d + 1] = s->n->shape[s->n_batch + 1 + d];
         if (strips && d + 1 == n) {
             index[d].range.start = var_at(s, from);
-            index[d].range.span = BLOCK;
+            index[d].range.span = DENSE_BLOCK;
             in[d] = plus(s, p.at, -1, var_at(s, from));
-            extent[d + 1] = dim_fixed(BLOCK);
+            extent[d + 1] = dim_fixed(DENSE_BLOCK);
         }
     }
     const Columns c = {n, index, in};
@@ -468,7 +470,7 @@ static void build_solution(Dense *s, Block *whole_to)
         return;
     }
     TileIndex *product = ARENA_ARRAY(s->b->arena, n + 2, TileIndex);
-    Affine first = plus(s, s->k, 1, affine_const(BLOCK));
+    Affine first = plus(s, s->k, 1, affine_const(DENSE_BLOCK));
     product[0] = (TileIndex){.var = s->i, .range = range_behind(s, first, 0)};
     for (uint32_t d = 0; d < n; d++) {
         product[d + 1] = index[d];
@@ -479,9 +481,9 @@ static void build_solution(Dense *s, Block *whole_to)
     Stmt *sum = tile(s, &block, n + 2, product, s->to, whole_places(s, row_at(s, i), n, at),
                      two(s, OP_MUL, t, number(s, -1), value));
     sum->fold = OP_SUM;
-    loop(s, to, k, range_whole(s->rows), BLOCK, &block);
+    loop(s, to, k, range_whole(s->rows), DENSE_BLOCK, &block);
     if (strips) {
-        loop(s, whole_to, from, range_whole(s->n->shape[s->n->rank - 1]), BLOCK, &strip)
+        loop(s, whole_to, from, range_whole(s->n->shape[s->n->rank - 1]), DENSE_BLOCK, &strip)
             ->parallel = s->n_batch == 0;
     }
 }
@@ -545,7 +547,7 @@ void build_dense(Builder *b, Block *to, NodeRef node, uint32_t scope)
     Dense s = {.b = b, .node = node, .n = n};
     s.n_batch = graph_node(b->g, n->operand[0])->rank - 2;
     s.rows = n->shape[s.n_batch];
-    s.blocked = s.rows.sym >= 0 || s.rows.n > BLOCK;
+    s.blocked = s.rows.sym >= 0 || s.rows.n > DENSE_BLOCK;
     s.k = affine_const(0);
     if (b->storage[node].buf == BUF_NONE) {
         build_value_storage(b, to, node);

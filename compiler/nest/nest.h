@@ -286,6 +286,11 @@ Nest *nest_greedy(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
 Nest *nest_choose(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
                   uint32_t effort);
 
+/* ---- dense.c ---- Dense steps go through matrices in blocks of so many rows (lower/dense.c). */
+#define DENSE_BLOCK 64
+/* What threads share of one. */
+const char *dense_share(const Graph *g, const Node *n);
+
 /* ---- recurrence.c ---- Plans the bodies of the graph's recurrences; with effort 0 without fusion. */
 void nest_recurrences(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
                       uint32_t effort);

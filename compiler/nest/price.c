@@ -366,6 +366,9 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
 {
     const Pricer *p = l->p;
     const Node *n = graph_node(l->nest->graph, l->node);
+    if (op_info(n->op)->kind == OPKIND_DENSE) {
+        return dense_seconds(p->machine, l->nest->graph, n);
+    }
     double *extent = ARENA_ARRAY(scratch, n->n_labels, double), count = 1.0;
     for (uint32_t k = 0; k < n->n_labels; k++) {
         extent[k] = positions(l, (int32_t)k, l->depth);

@@ -54,6 +54,10 @@ typedef struct LeafPrice {
 /* The role that an operand of a contraction with a schedule has. */
 ScheduleRole price_role(const LeafPrice *l, uint32_t operand);
 
+/* ---- dense.c ---- Of a dense step: its arithmetic, and what threads leave of `seconds` (infinite: it is not worth two). */
+double dense_seconds(const Machine *m, const Graph *g, const Node *n);
+double dense_path(const Machine *m, const Graph *g, const Node *n, double seconds);
+
 /* ---- parallel.c ---- */
 #define LEAF_LOOPS 6
 /* Loops that may be put around a leaf for threads to share, and the seconds that are left then, the best first. */

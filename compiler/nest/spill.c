@@ -41,7 +41,8 @@ static void follow(Trace *t, NodeRef x, const Use *use)
                 continue;
             }
             if (index.label < 0 || index.offset != 0) {
-                set_barrier(t, d, BARRIER_POSITION, x, use->node);
+                bool dense = op_info(node->op)->kind == OPKIND_DENSE;
+                set_barrier(t, d, dense ? BARRIER_MATRIX : BARRIER_POSITION, x, use->node);
                 continue;
             }
             t->label[x][d * node->n_labels + (uint32_t)index.label] = 1;

@@ -10,7 +10,8 @@ typedef enum BarrierKind {
     BARRIER_FOLD,     /* `at` folds it before the reader may begin */
     BARRIER_ORDERS,   /* it is more than one index of `at`, or one with another dimension */
     BARRIER_DIAGONAL, /* `at` reads a diagonal along it */
-    BARRIER_POSITION  /* `at` reads one position of it */
+    BARRIER_POSITION, /* `at` reads one position of it */
+    BARRIER_MATRIX    /* `at` is a dense step, which reads it whole */
 } BarrierKind;
 
 typedef struct NestBarrier {

@@ -194,6 +194,10 @@ double price_path(const Pricer *p, const Nest *nest, const LeafPrice *leaves, ui
             if (l->depth == 0 && nest_leaf_shape(scratch, nest, l->node).ranges) {
                 path[k] = fmin(path[k], price_shared(p->machine, l->seconds, 1.0, MANY));
             }
+            const Node *node = graph_node(nest->graph, l->node);
+            if (op_info(node->op)->kind == OPKIND_DENSE) {
+                path[k] = fmin(path[k], dense_path(p->machine, nest->graph, node, l->seconds));
+            }
             if (marks != NULL) {
                 marks->level[k] = level;
                 LeafLoops *loops =

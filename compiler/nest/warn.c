@@ -183,6 +183,10 @@ static void put_barrier(const Words *w, const NestBarrier *b, NodeRef reader, co
         text_printf(t, "%s reads one position of ", quoted(w, b->at));
         put_dims(w, dims, t);
         break;
+    case BARRIER_MATRIX:
+        text_printf(t, "%s is a step of whole matrices, which reads all of ", quoted(w, b->at));
+        put_dims(w, dims, t);
+        break;
     case BARRIER_NONE:
         break;
     }
@@ -197,6 +201,8 @@ static const char *hint_of(const Words *w, const NestBarrier *b)
                           quoted(w, b->at));
     case BARRIER_DIAGONAL:
         return "compute the diagonal by a statement of its own";
+    case BARRIER_MATRIX:
+        return "only smaller matrices stay on chip";
     case BARRIER_ORDERS:
     case BARRIER_POSITION:
     case BARRIER_NONE:

@@ -89,7 +89,7 @@ def known(random):
 def cases(n):
     random = np.random.default_rng(n)
     yield from matrices(random, n)
-    if n in (2, 31):
+    if n in (2, 64):
         yield from filters(random, 5, 4, 3)
         yield from filters(random, 0, 2, 1)
         yield from known(random)
@@ -108,7 +108,7 @@ def main():
             if again != text and stage != "checked":
                 failed += 1
                 print(f"FAILED: the dump of stage {stage} is another one when it is read back")
-        for n in (0, 1, 2, 31, 64, 65, 200):
+        for n in (0, 2, 64, 65, 200):
             for kernel, arrays, wanted in cases(n):
                 ways = [("c", PROGRAM, "2")]
                 ways += [("interp", PROGRAM, "1")] if n < 65 else []
