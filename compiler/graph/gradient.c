@@ -45,8 +45,10 @@ static void back(Grad *d, NodeRef r)
     case OPKIND_GATHER:
         gradient_back_gather(d, &node, G);
         return;
+    case OPKIND_DENSE:
+        gradient_back_dense(d, r, &node, G);
+        return;
     case OPKIND_STEPS: /* not one by one */
-    case OPKIND_DENSE: /* refused before */
     case OPKIND_LEAF:
         return;
     }
@@ -194,27 +196,9 @@ static void deliver(Grad *d, const CheckedKernel *kernel)
     g->results.cap = results.cap;
 }
 
-static bool has_dense(const Graph *g)
-{
-    bool dense = false;
-    for (NodeRef r = 0; r < g->nodes.n; r++) {
-        dense |= op_info(graph_node(g, r)->op)->kind == OPKIND_DENSE;
-    }
-    for (uint32_t k = 0; k < g->recurrences.n; k++) {
-        dense |= has_dense(g->recurrences.at[k]->body);
-    }
-    return dense;
-}
-
 Graph *graph_gradient(Ctx *ctx, Arena *arena, Graph *g, const CheckedKernel *kernel)
 {
     const CheckedGradient *spec = kernel->gradient;
-    if (has_dense(g)) {
-        diag_unsupported(&ctx->diags, E_NOT_YET, kernel->span,
-                         "the derivative of a kernel with a dense step is not compiled by this "
-                         "version");
-        return NULL;
-    }
     Grad d = {.ctx = ctx, .g = g, .arena = arena, .n = g->nodes.n, .span = kernel->span};
     d.adjoint = ARENA_ARRAY(arena, d.n, NodeRef);
     d.wanted = ARENA_ARRAY(arena, d.n, bool);

@@ -73,4 +73,7 @@ void gradient_back_view(Grad *d, const Node *node, NodeRef G);
 void gradient_back_join(Grad *d, const Node *node, NodeRef G);
 void gradient_back_gather(Grad *d, const Node *node, NodeRef G);
 
+/* ---- gradient_dense.c ---- */
+void gradient_back_dense(Grad *d, NodeRef r, const Node *node, NodeRef G);
+
 #endif
