@@ -4,7 +4,7 @@
 
 void ctx_init(Ctx *c)
 {
-    *c = (Ctx){.budget = {.limit = 0}};
+    *c = (Ctx){.budget = {.limit = 0}, .indefinite = INT64_MAX};
     arena_init(&c->arena, &c->budget);
     symtable_init(&c->syms, &c->arena);
     sources_init(&c->sources, &c->arena);

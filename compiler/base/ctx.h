@@ -11,6 +11,8 @@ typedef struct Ctx {
     SymTable syms;
     Sources sources;
     Diags diags;
+    /* Of what an interpreter has run: the least matrix * 2^31 + pivot that was not positive definite; INT64_MAX: all were. */
+    int64_t indefinite;
 } Ctx;
 
 void ctx_init(Ctx *c);

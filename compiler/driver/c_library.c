@@ -197,6 +197,16 @@ static bool fail_outside(const CCall *call)
     return positions_report(b->ctx, (Span){0}, &outside);
 }
 
+/* As the workspace says it. */
+static bool fail_definite(const CCall *call)
+{
+    const unsigned char *first =
+        (const unsigned char *)call->workspace + (-(uintptr_t)call->workspace & 63u);
+    int64_t code;
+    memcpy(&code, first, sizeof code);
+    return definite_report(call->library->ctx, code);
+}
+
 bool c_call_run(CCall *call, int64_t times, double *seconds)
 {
     const tdsl_threads threads = {.count = call->threads};
@@ -210,6 +220,9 @@ bool c_call_run(CCall *call, int64_t times, double *seconds)
     *seconds = tool_clock() - start;
     if (status == TDSL_E_INDEX) {
         return fail_outside(call);
+    }
+    if (status == TDSL_E_DEFINITE) {
+        return fail_definite(call);
     }
     return status == TDSL_OK ||
            fail(call->library, "the kernel returned a failure",

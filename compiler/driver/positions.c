@@ -23,6 +23,14 @@ bool positions_report(Ctx *ctx, Span span, const Outside *o)
     return false;
 }
 
+bool definite_report(Ctx *ctx, int64_t code)
+{
+    diag_error(&ctx->diags, E_DEFINITE, (Span){0},
+               "matrix %lld of a cholesky is not positive definite: pivot %lld",
+               (long long)(code >> 31), (long long)(code & INT32_MAX));
+    return false;
+}
+
 static bool positions_hold(Ctx *ctx, Arena *arena, const Requirement *r, const Tensor *at,
                            const int64_t *dims)
 {

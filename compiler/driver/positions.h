@@ -16,6 +16,8 @@ typedef struct Outside {
 
 /* Reports it as E_POSITION. False. */
 bool positions_report(Ctx *ctx, Span span, const Outside *o);
+/* A matrix that is not positive definite (TDSL_E_DEFINITE), as E_DEFINITE. False. */
+bool definite_report(Ctx *ctx, int64_t code);
 /* Of a graph, and of a kernel, by their interpreters; `dims` are those that a call gives. False after a report. */
 bool graph_positions_hold(Ctx *ctx, Arena *arena, const Graph *g, const int64_t *dims,
                           Tensor *const *args);

@@ -209,7 +209,10 @@ static bool interpret(Run *r)
                                           r->args.dims, r->args.args)
                   : graph_positions_hold(&r->t->ctx, &r->t->arena, r->c.module->graphs.at[0],
                                          r->args.dims, r->args.args);
+    r->t->ctx.indefinite = INT64_MAX;
     ok = ok && stage_info(stage)->eval(&r->c, 0, r->args.dims, r->args.args, r->results);
+    ok = ok && (r->t->ctx.indefinite == INT64_MAX ||
+                definite_report(&r->t->ctx, r->t->ctx.indefinite));
     r->timing.median = r->timing.least = tool_clock() - start;
     r->timing.multiply_adds = count_work(r);
     return ok;

@@ -659,7 +659,7 @@ static bool eval_dense(Evaluator *e, Arena *scratch, const Node *n, Tensor *to)
     if (out_of_work(e, sat_mul(rows, sat_add(to->count, matrix->count)))) {
         return false;
     }
-    dense_eval(scratch, n->op, matrix, right, to);
+    dense_eval(e->ctx, scratch, n->op, matrix, right, to);
     return true;
 }
 

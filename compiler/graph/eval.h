@@ -12,7 +12,8 @@
 bool graph_eval(Ctx *ctx, Arena *arena, const Graph *g, const int64_t *dims,
                 Tensor *const *args, Tensor **results);
 
-/* ---- eval_dense.c ---- A dense step of a matrix, or of many, and of what is right of it or null. */
-void dense_eval(Arena *scratch, Op op, const Tensor *matrix, const Tensor *right, Tensor *to);
+/* ---- eval_dense.c ---- A dense step of a matrix, or of many, and of what is right of it or null. Sets ctx->indefinite. */
+void dense_eval(Ctx *ctx, Arena *scratch, Op op, const Tensor *matrix, const Tensor *right,
+                Tensor *to);
 
 #endif

@@ -4,9 +4,10 @@
 
 #include "graph/eval.h"
 
-/* The lower triangle of a matrix of n rows, row by row, in its place. */
-static void cholesky(double *a, int64_t n)
+/* The lower triangle of a matrix of n rows, row by row, in its place. The first pivot that is not above 0, or n. */
+static int64_t cholesky(double *a, int64_t n)
 {
+    int64_t bad = n;
     for (int64_t j = 0; j < n; j++) {
         for (int64_t i = j; i < n; i++) {
             double sum = a[i * n + j];
@@ -14,8 +15,10 @@ static void cholesky(double *a, int64_t n)
                 sum -= a[i * n + k] * a[j * n + k];
             }
             a[i * n + j] = i == j ? sqrt(sum) : sum / a[j * n + j];
+            bad = i == j && !(sum > 0) && j < bad ? j : bad;
         }
     }
+    return bad;
 }
 
 /* A triangle: its equation p is sum over q of at(p, q) * x[q] = b[p]. */
@@ -44,7 +47,8 @@ static void solve(const Equations *t, double *x)
     }
 }
 
-void dense_eval(Arena *scratch, Op op, const Tensor *matrix, const Tensor *right, Tensor *to)
+void dense_eval(Ctx *ctx, Arena *scratch, Op op, const Tensor *matrix, const Tensor *right,
+                Tensor *to)
 {
     int64_t n = matrix->extent[matrix->rank - 1];
     int64_t batch = n == 0 ? 0 : matrix->count / (n * n);
@@ -54,7 +58,8 @@ void dense_eval(Arena *scratch, Op op, const Tensor *matrix, const Tensor *right
         for (int64_t i = 0; i < n * n; i++) {
             x[i] = tensor_get(matrix, b * n * n + i).re;
         }
-        cholesky(x, n);
+        int64_t pivot = cholesky(x, n), code = b << 31 | pivot;
+        ctx->indefinite = pivot < n && code < ctx->indefinite ? code : ctx->indefinite;
         for (int64_t i = 0; i < n * n; i++) {
             tensor_set(to, b * n * n + i, number_real(to->dtype, i % n > i / n ? 0 : x[i]));
         }

@@ -179,6 +179,16 @@ BufRef kernel_buffer_like(Kernel *k, SymTable *syms, const char *hint, const Buf
     return made;
 }
 
+BufRef kernel_indefinite(const Kernel *k)
+{
+    for (BufRef b = 0; b < k->bufs.n; b++) {
+        if (k->bufs.at[b].indefinite) {
+            return b;
+        }
+    }
+    return BUF_NONE;
+}
+
 Range range_whole(Dim extent)
 {
     return (Range){affine_const(0), 0, true, extent};

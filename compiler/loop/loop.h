@@ -259,6 +259,10 @@ typedef struct Kernel {
     } * work;
 } Kernel;
 
+/* The buffer with the clause `indefinite`, or BUF_NONE. */
+#define INDEFINITE_NONE INT64_MAX
+BufRef kernel_indefinite(const Kernel *k);
+
 /* The statement that computes the k-th position. */
 static inline const Stmt *kernel_position(const Kernel *k, uint32_t at)
 {

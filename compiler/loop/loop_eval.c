@@ -690,6 +690,11 @@ bool loop_eval_counted(Ctx *ctx, Arena *arena, const Kernel *k, const int64_t *d
     m.memory = ARENA_ARRAY(&m.scratch, k->bufs.n, Memory);
     bool ok =
         bind_args(&m, args) && run_block(&m, k->body, k->n_body) && take_results(&m, results);
+    BufRef indefinite = kernel_indefinite(k);
+    if (ok && indefinite != BUF_NONE) {
+        int64_t code = tensor_get(m.memory[indefinite].tensor, 0).i;
+        ctx->indefinite = code < ctx->indefinite ? code : ctx->indefinite;
+    }
     arena_release(&m.scratch);
     return ok;
 }

@@ -694,6 +694,26 @@ static bool verify_required(Verifier *v)
     return problem == NULL || broken(v, "%s", problem);
 }
 
+/* Where callers look for it. */
+static bool verify_indefinite(Verifier *v)
+{
+    const Kernel *k = v->k;
+    BufRef first = kernel_indefinite(k);
+    if (first == BUF_NONE) {
+        return true;
+    }
+    const Buffer *b = &k->bufs.at[first];
+    bool only = true;
+    for (BufRef other = first + 1; other < k->bufs.n; other++) {
+        only = only && !k->bufs.at[other].indefinite;
+    }
+    v->at = NULL;
+    return (only && b->space == SPACE_WORKSPACE && b->dtype == DTYPE_I64 && b->rank == 1 &&
+            dim_is(b->extent[0], 1) && k->n_body > 0 && k->body[0]->kind == STMT_ALLOC &&
+            k->body[0]->buf == first) ||
+           broken(v, "'indefinite' is one i64[1], the first of the workspace");
+}
+
 bool loop_verify(Ctx *ctx, const Kernel *k, const char *stage)
 {
     Verifier v = {.ctx = ctx, .k = k, .stage = stage};
@@ -704,7 +724,8 @@ bool loop_verify(Ctx *ctx, const Kernel *k, const char *stage)
     v.block_of = ARENA_ARRAY(&v.scratch, k->bufs.n, uint32_t);
     v.alone = ARENA_ARRAY(&v.scratch, k->vars.n, uint32_t);
     v.loops_at = ARENA_ARRAY(&v.scratch, k->bufs.n, uint32_t);
-    bool ok = verify_head(&v) && verify_block(&v, k->body, k->n_body) && verify_required(&v);
+    bool ok = verify_head(&v) && verify_block(&v, k->body, k->n_body) && verify_required(&v) &&
+              verify_indefinite(&v);
     arena_release(&v.scratch);
     return ok && cascades_verify(ctx, k, stage) && hints_verify(ctx, k, stage);
 }

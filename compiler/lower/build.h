@@ -43,6 +43,7 @@ typedef struct Builder {
     Place *accumulator;         /* [nodes]: where it is folded, when that is another buffer */
     Place *running;      /* [nodes]: a maximum so far, as leaves of its online loop read it */
     Place *factor;       /* [rules of online sums]: what takes a sum to its maximum so far */
+    BufRef indefinite;   /* of a kernel that factors matrices, else BUF_NONE */
     const BufRef *param; /* [params] */
     BufRef *result;      /* [results] */
     VarRef *loop;        /* [items]: variables of the loops that are open, */
@@ -110,6 +111,17 @@ bool build_goes_on(const Builder *b, NodeRef node);
 
 /* By what the node's parts are joined. */
 Op build_fold(const Node *n);
+
+/* ---- definite.c ---- */
+/* Where matrices that are not positive definite are noted, if the graph, or a step of its recurrences, factors one; else BUF_NONE. */
+BufRef build_indefinite_buffer(Builder *b);
+/* Before all else: none so far, and arguments that are changed get copies, which are changed; behind all else, these are stored where all
+ * matrices were positive definite. */
+void build_definite_begin(Builder *b, Block *to);
+void build_definite_end(Builder *b, Block *to);
+/* Its one element, and what that is while all were. */
+const Affine *build_indefinite_at(Builder *b);
+const Expr *build_indefinite_none(Builder *b);
 
 /* ---- leaves by their kinds (nest/leaves.def): build.c, scan.c, scatter.c ---- */
 

@@ -33,6 +33,7 @@ typedef struct Dense {
     int64_t lanes;  /* 0: none */
     TileIndex lane; /* of the last batch, and where it is in the block's buffers */
     Affine lane_at;
+    BufRef good; /* i64 of each matrix of several: its first pivot that was not above 0 */
 } Dense;
 
 /* What the statements of a block have beside its rows: indices, and where they are in the block's buffers. */
@@ -310,6 +311,71 @@ static void factor_block(Dense *s, Block *to, BufRef U, BufRef T, BufRef root)
     loop(s, to, pivot, block_range(s), 1, &step);
 }
 
+/* ---- what was not positive definite ---- */
+
+static Stmt *note(Dense *s, Block *to, uint32_t n, const TileIndex *index, BufRef dst,
+                  const Affine *at, const Expr *where_good, const Expr *code)
+{
+    const Expr *three[3] = {where_good, build_indefinite_none(s->b), code};
+    Stmt *stmt =
+        tile(s, to, n, index, dst, at, expr_op(s->b->arena, OP_SELECT, DTYPE_I64, 3, three));
+    stmt->fold = OP_RMIN;
+    return stmt;
+}
+
+/* Pivots of the block whose root is not above 0, NaN among them. */
+static void note_pivots(Dense *s, Block *to, BufRef T)
+{
+    Affine j = var_at(s, s->j), at = in_block(s, j);
+    TileIndex all = {.var = s->j, .range = block_range(s)};
+    const Expr *good = two(s, OP_GT, DTYPE_BOOL, load(s, T, places(s, at, at)), number(s, 0));
+    bool alone = s->n_batch == 0;
+    (void)note(s, to, 1, &all, alone ? s->b->indefinite : s->good,
+               alone ? build_indefinite_at(s->b)
+                     : arena_copy(s->b->arena, s->batch, s->n_batch * sizeof *s->batch),
+               good, index_of(s, j));
+}
+
+/* The first of many matrices: its number times 2^31, plus its pivot. */
+static void note_matrices(Dense *s, Block *to)
+{
+    Arena *a = s->b->arena;
+    TileIndex *index = ARENA_ARRAY(a, s->n_batch, TileIndex);
+    Affine *at = ARENA_ARRAY(a, s->n_batch, Affine);
+    const Expr *number = expr_const(a, number_int(DTYPE_I64, 0));
+    for (uint32_t d = 0; d < s->n_batch; d++) {
+        Position p = build_dimension_position(s->b, s->node, d);
+        index[d] = (TileIndex){.var = p.var, .range = p.range};
+        at[d] = p.at;
+        number =
+            two(s, OP_MUL, DTYPE_I64, number, index_of(s, affine_extent(a, s->n->shape[d])));
+        number = two(s, OP_ADD, DTYPE_I64, number, index_of(s, p.at));
+    }
+    const Expr *pivot = expr_load(a, s->b->k, s->good, at);
+    const Expr *good = two(s, OP_EQ, DTYPE_BOOL, pivot, build_indefinite_none(s->b));
+    const Expr *scale = expr_const(a, number_int(DTYPE_I64, INT64_C(1) << 31));
+    const Expr *code =
+        two(s, OP_ADD, DTYPE_I64, two(s, OP_MUL, DTYPE_I64, number, scale), pivot);
+    (void)note(s, to, s->n_batch, index, s->b->indefinite, build_indefinite_at(s->b), good,
+               code);
+}
+
+static void none_noted(Dense *s, Block *to)
+{
+    TileIndex *index = ARENA_ARRAY(s->b->arena, s->n_batch, TileIndex);
+    Affine *at = ARENA_ARRAY(s->b->arena, s->n_batch, Affine);
+    s->good = kernel_buffer(s->b->k, &s->b->ctx->syms, "good", DTYPE_I64, SPACE_WORKSPACE,
+                            s->n_batch, s->n->shape);
+    s->b->k->bufs.at[s->good].span = s->n->span;
+    build_alloc(s->b, to, s->good);
+    for (uint32_t d = 0; d < s->n_batch; d++) {
+        Position p = build_dimension_position(s->b, s->node, d);
+        index[d] = (TileIndex){.var = p.var, .range = p.range};
+        at[d] = p.at;
+    }
+    tile(s, to, s->n_batch, index, s->good, at, build_indefinite_none(s->b));
+}
+
 /* ---- cholesky ---- */
 
 static const Affine *factor_at(Dense *s, Affine row, Affine column)
@@ -386,6 +452,7 @@ static void build_factor(Dense *s, Block *to)
         tile(s, &block, 2, down, T, places(s, j, i), number(s, 0));
     }
     factor_block(s, &block, U, T, root);
+    note_pivots(s, &block, T);
     const Expr *made = load(s, T, places(s, ji[0], ji[1]));
     tile(s, &block, 2, across, s->to, factor_at(s, i, j),
          s->blocked ? where_not_above(s, j, i, made) : made);
@@ -565,6 +632,10 @@ void build_dense(Builder *b, Block *to, NodeRef node, uint32_t scope)
     if (s.blocked) {
         build_first(&s, to);
     }
+    bool several = n->op == OP_CHOLESKY && s.n_batch > 0;
+    if (several) {
+        none_noted(&s, to);
+    }
     Block body = {0};
     uint32_t around = s.n_batch;
     bool small = !s.blocked && s.n_batch > 0 && s.rows.n <= LANES;
@@ -586,5 +657,8 @@ void build_dense(Builder *b, Block *to, NodeRef node, uint32_t scope)
     }
     for (uint32_t k = 0; k < body.list.n; k++) {
         vec_push(b->arena, &to->list, body.list.at[k]);
+    }
+    if (several) {
+        note_matrices(&s, to);
     }
 }

@@ -27,7 +27,13 @@ static void build_args(Builder *b)
         const Result *result = &g->results.at[r];
         const Node *n = graph_node(g, result->node);
         if (result->param >= 0) {
-            b->result[r] = param[result->param];
+            const Param *p = &g->params.at[result->param];
+            bool kept = b->indefinite != BUF_NONE;
+            b->result[r] = !kept
+                               ? param[result->param]
+                               : kernel_buffer(k, &b->ctx->syms, p->name->text, p->dtype,
+                                               SPACE_WORKSPACE, param_rank(p), param_shape(p));
+            k->bufs.at[b->result[r]].span = p->span;
             continue;
         }
         b->result[r] = kernel_buffer(k, &b->ctx->syms, result->name->text, n->dtype,
@@ -194,6 +200,7 @@ static void begin_builder(Builder *b)
     b->running = ARENA_ARRAY(b->arena, g->nodes.n, Place);
     b->factor = ARENA_ARRAY(b->arena, g->online.n + 1, Place);
     b->result = ARENA_ARRAY(b->arena, g->results.n, BufRef);
+    b->indefinite = build_indefinite_buffer(b);
     build_args(b);
 }
 
@@ -241,12 +248,18 @@ Kernel *nest_lower(Ctx *ctx, Arena *arena, const Nest *nest)
     const Graph *g = nest->graph;
     Builder b = {.ctx = ctx, .arena = arena, .g = g, .nest = nest};
     b.k = kernel_of_graph(arena, g);
-    begin_builder(&b);
     Block body = {0};
+    begin_builder(&b);
+    if (b.indefinite != BUF_NONE) {
+        build_definite_begin(&b, &body);
+    }
     if (nest->n_sizes == 0) {
         build_nest(&b, &body, nest);
     } else {
         build_sizes(&b, &body, nest);
+    }
+    if (b.indefinite != BUF_NONE) {
+        build_definite_end(&b, &body);
     }
     b.nest = nest;
     build_work(&b);

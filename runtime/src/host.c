@@ -3,6 +3,8 @@
  * kernel, one at a time behind an atomic pointer: a thread that finds none makes its own. */
 #include "internal.h"
 
+#include <string.h>
+
 /* The header of a workspace block takes one alignment unit, its memory the rest. */
 static Workspace *workspace_take(tdsl_kernel *kernel, size_t bytes)
 {
@@ -55,6 +57,14 @@ static tdsl_status host_run(Call *call, void *workspace, size_t bytes)
             : call->info->call_threads(call->dims, pointers, workspace, bytes, threads);
     if (status == TDSL_E_INDEX) {
         return tdsl_positions_fail(call, pointers);
+    }
+    if (status == TDSL_E_DEFINITE) {
+        const unsigned char *first = (unsigned char *)workspace + (-(uintptr_t)workspace & 63u);
+        int64_t code;
+        memcpy(&code, first, sizeof code);
+        return tdsl_call_fail(call, status,
+                              "matrix %lld of a cholesky is not positive definite: pivot %lld",
+                              (long long)(code >> 31), (long long)(code & INT32_MAX));
     }
     if (status != TDSL_OK) {
         return tdsl_call_fail(call, status, "its C form returned %s: %s",

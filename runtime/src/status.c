@@ -25,6 +25,7 @@ static const StatusRow status_rows[] = {
      "a size does not fit 64 bits, or a whole number a device"},
     {TDSL_E_SYMMETRY, "TDSL_E_SYMMETRY", "not symmetric as declared"},
     {TDSL_E_INDEX, "TDSL_E_INDEX", "a position lies outside"},
+    {TDSL_E_DEFINITE, "TDSL_E_DEFINITE", "a matrix is not positive definite"},
     {TDSL_E_MEMORY, "TDSL_E_MEMORY", "out of memory"},
     {TDSL_E_NOT_FOUND, "TDSL_E_NOT_FOUND", "no kernel of that name"},
     {TDSL_E_ABI, "TDSL_E_ABI", "table of another version of the ABI"},

@@ -44,6 +44,37 @@ class Positions(unittest.TestCase):
                 self.assertTrue((out == 7).all(), "something was written")
 
 
+class Definite(unittest.TestCase):
+    TEXT = """kernel factor(S: f64[b, n, n]) -> (L: f64[b, n, n]) { L[b,i,j] = cholesky[i,j](S[b,i,j]); }
+        kernel solved(A: inout f64[n, n], x: inout f64[n]) { A[i,j] = cholesky[i,j](A[i,j]); x[j] = solve[i](A[i,j], x[i]); }"""
+
+    def test_a_matrix_that_is_not_positive_definite_is_named(self):
+        p = tdsl.compile(self.TEXT)
+        for n in (3, 70):
+            S = np.eye(n)[None].repeat(5, 0) * 4
+            S[3, 2, 2] = S[4, 1, 1] = -1
+            for _ in range(3):  # the later ones by what was prepared
+                with self.assertRaisesRegex(tdsl.DefiniteError, "factor: matrix 3 of a cholesky is not positive definite: pivot 2") as caught:
+                    p.factor(S)
+                self.assertEqual((caught.exception.matrix, caught.exception.pivot), (3, 2))
+                np.testing.assert_array_equal(p.factor(np.abs(S)), np.sqrt(np.abs(S)))
+
+    def test_arguments_are_as_they_were(self):
+        solved = tdsl.compile(self.TEXT).solved
+        for n in (4, 130):
+            A, x = np.eye(n) * 4, np.ones(n)
+            A[n - 1, n - 1] = 0
+            was = A.copy()
+            with self.assertRaises(tdsl.DefiniteError) as caught:
+                solved(A, x)
+            self.assertEqual((caught.exception.matrix, caught.exception.pivot), (0, n - 1))
+            np.testing.assert_array_equal(A, was)
+            np.testing.assert_array_equal(x, 1)
+            A[n - 1, n - 1] = 4
+            solved(A, x)
+            np.testing.assert_array_equal(x, 0.5)
+
+
 class Kernels(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -31,6 +31,7 @@ typedef struct File {
     Text ranks_header;
     bool complex, open, parallel; /* some kernel has such numbers, open dims, parallel loops */
     bool requires;                /* some kernel has positions that must lie inside */
+    bool factors;                 /* some kernel factors matrices */
     uint32_t extents;             /* see shared_emit */
 } File;
 
@@ -194,6 +195,7 @@ static void kernel_emit(File *f, const Kernel *k, ExportedName name, const char 
     emitter_init(&e, f, k, name);
     computed_begin(&e, f->extents > 0);
     e.file_requires = f->requires;
+    e.file_factors = f->factors;
     Text body;
     size_t folds = f->tiles.folds.n, from = f->kernels.n, tables = f->tables.n;
     text_init(&body, &f->scratch);
@@ -404,7 +406,7 @@ static void source_text(File *f, const KernelModule *m, const ExportedName *name
     }
     if (f->list.n > 0) {
         shared_needs(&f->help, f->open, f->parallel);
-        shared_emit(&entries, f->open, f->parallel, f->extents, f->requires);
+        shared_emit(&entries, f->open, f->parallel, f->extents, f->requires, f->factors);
     }
     tiles_emit(&f->tiles, &tiles); /* says which vectors are used */
     text_put(&all, f->help.text.at);
@@ -487,6 +489,7 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
     f.extents = most_extents(&f.scratch, m);
     for (uint32_t k = 0; k < m->kernels.n; k++) {
         f.requires |= m->kernels.at[k]->positions != NULL;
+        f.factors |= kernel_indefinite(m->kernels.at[k]) != BUF_NONE;
     }
     for (uint32_t k = 0; k < m->kernels.n; k++) {
         kernel_emit(&f, m->kernels.at[k], name[k], source);

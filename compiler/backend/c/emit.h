@@ -114,6 +114,7 @@ typedef struct Emitter {
     uint32_t n_computed; /* extents in the kernel's table that are computed from others */
     bool file_computes;  /* some kernel of the file has such */
     bool file_requires;  /* some kernel of the file requires positions to lie inside */
+    bool file_factors;   /* some kernel of the file factors matrices */
     const char *macro;   /* of its workspace's size; null: it has none */
     struct {
         const char *bytes, *size, *need, *none, *ws, *isa;
@@ -369,10 +370,11 @@ bool gather_emit(Emitter *e, const Stmt *s);
 void places_emit(Emitter *e, const Stmt *s);
 
 /* ---- emit_shared.c: what all kernels of a file share ---- */
-/* `open`: some kernel has open dims; `requires`: some has positions that must lie inside; `parallel`: some has a parallel loop; `extents`: the most that a kernel has, open and computed
+/* `open`: some kernel has open dims; `requires`: some has positions that must lie inside; `factors`: some factors matrices; `parallel`: some has a parallel loop; `extents`: the most that a kernel has, open and computed
  * ones, where some has computed ones, else 0. */
 void shared_needs(Helpers *h, bool open, bool parallel); /* the helper functions in it */
-void shared_emit(Text *out, bool open, bool parallel, uint32_t extents, bool requires);
+void shared_emit(Text *out, bool open, bool parallel, uint32_t extents, bool requires,
+                 bool factors);
 
 /* ---- emit_declare.c ---- */
 /* Prototypes of what is defined in `definitions` and called in `kernels`. */

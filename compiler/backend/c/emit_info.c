@@ -274,6 +274,9 @@ void kernel_info_emit(Emitter *e, const char *source)
     if (e->file_requires) {
         line_printf(&e->w, k->positions == NULL ? "NULL," : "tdsl_outside_%s,", s);
     }
+    if (e->file_factors) {
+        line_put(out, kernel_indefinite(k) == BUF_NONE ? "0," : "1,");
+    }
     line_printf(&e->w, "(%s),", fast_text(e, true));
     line_printf(&e->w, "(%s),", fast_text(e, false));
     line_printf(&e->w, "(%s%s), (%s),", dims, dims[0] == '\0' ? "" : ", ",

@@ -4,7 +4,7 @@
 #include "backend/c/emit.h"
 
 /* What a file must have for a piece of the text: kernels with open dims, none of them; parallel loops, none; computed extents,
- * none; positions that must lie inside, none. */
+ * none; positions that must lie inside, none; matrices that are factored. */
 typedef enum Need {
     ALWAYS,
     OPEN,
@@ -14,7 +14,8 @@ typedef enum Need {
     COMPUTED,
     PLAIN,
     REQUIRES,
-    LAX
+    LAX,
+    FACTORS
 } Need;
 typedef struct Piece {
     Need need;
@@ -34,6 +35,8 @@ static const Piece pieces[] = {
     {REQUIRES,
      "    int32_t (*outside)(const int64_t *dims, void *const *args, tdsl_outside *first); "
      "/* or null */\n"},
+    {FACTORS,
+     "    int32_t factors; /* the workspace begins with what was not positive definite */\n"},
     {ALWAYS, "} tdsl_kernel;\n"
              "\n"
              "static int tdsl_has_elements(const tdsl_arg_info *a, const int64_t *dims)\n"
@@ -164,6 +167,9 @@ static const Piece pieces[] = {
     {ALWAYS, "    if (written) {\n"},
     {PARALLEL, "        k->run(dims, args, ws, threads, tdsl_crew(threads), space);\n"},
     {SERIAL, "        k->run(dims, args, ws, threads, 1, space);\n"},
+    {FACTORS, "        if (k->factors && *(const int64_t *)(const void *)ws != INT64_MAX) {\n"
+              "            return TDSL_E_DEFINITE;\n"
+              "        }\n"},
     {ALWAYS, "    }\n"
              "    return TDSL_OK;\n"
              "}\n"
@@ -207,6 +213,7 @@ static const Piece pieces[] = {
      "                    ONLY_DIMS, "},
     {COMPUTED, "COMPUTED, "},
     {REQUIRES, "OUTSIDE, "},
+    {FACTORS, "FACTORS, "},
     {ALWAYS,
      "FAST, FAST_TABLE, DIM_TYPES, DIMS, ARG_TYPES, ARGS, LOOPS) \\\n"
      "    static void tdsl_run_##NAME(const int64_t *dims, void *const *args, unsigned char "
@@ -220,6 +227,7 @@ static const Piece pieces[] = {
      "    static const tdsl_kernel tdsl_of_##NAME = {&tdsl_table_##NAME, SIZES, "
      "tdsl_run_##NAME"},
     {REQUIRES, ", OUTSIDE"},
+    {FACTORS, ", FACTORS"},
     {ALWAYS,
      "}; \\\n"
      "    static uint64_t tdsl_work_of_##NAME(const int64_t *dims) \\\n"
@@ -290,12 +298,14 @@ void shared_needs(Helpers *h, bool open, bool parallel)
     }
 }
 
-void shared_emit(Text *out, bool open, bool parallel, uint32_t extents, bool requires)
+void shared_emit(Text *out, bool open, bool parallel, uint32_t extents, bool requires,
+                 bool factors)
 {
     const bool holds[] = {
         [ALWAYS] = true,        [OPEN] = open,         [FIXED] = !open,
         [PARALLEL] = parallel,  [SERIAL] = !parallel,  [COMPUTED] = extents > 0,
         [PLAIN] = extents == 0, [REQUIRES] = requires, [LAX] = !requires,
+        [FACTORS] = factors,
     };
     text_put(out, "\n");
     if (extents > 0) {

@@ -50,6 +50,7 @@ typedef int32_t tdsl_status;
 #define TDSL_E_INDEX                                                                           \
     (-9) /* a position that is a value lies outside of what it is a position of */
 #define TDSL_E_MEMORY      (-10)
+#define TDSL_E_DEFINITE    (-11) /* a matrix is not positive definite */
 #define TDSL_E_NOT_FOUND   (-20) /* no kernel of that name */
 #define TDSL_E_ABI         (-21) /* table of another version */
 #define TDSL_E_TARGET      (-22) /* no form of the kernel runs on this machine */

@@ -292,14 +292,14 @@ static outcome compute(const run *r, places *p)
     if (state != NULL) {
         PyEval_RestoreThread(state);
     }
-    free(temporary);
-    if (status == TDSL_OK) {
-        return DONE;
+    if (status != TDSL_OK) {
+        Py_XDECREF(PyObject_CallMethod(r->keep, "fail", "iKKK", (int)status,
+                                       (unsigned long long)(uintptr_t)r->dims,
+                                       (unsigned long long)(uintptr_t)p->address,
+                                       (unsigned long long)(uintptr_t)workspace));
     }
-    Py_XDECREF(PyObject_CallMethod(r->keep, "fail", "iKK", (int)status,
-                                   (unsigned long long)(uintptr_t)r->dims,
-                                   (unsigned long long)(uintptr_t)p->address));
-    return RAISED;
+    free(temporary);
+    return status == TDSL_OK ? DONE : RAISED;
 }
 
 outcome run_call(const run *r, given *g, PyObject **result)

@@ -11,7 +11,7 @@ _PARTS = {
     "_contract": ["contract", "tensordot", "transpose"],
     "_einsum": ["Expression", "einsum", "expression"],
     "_errors": ["ArgumentError", "CCompilerError", "CallError", "CompileError", "CompileWarning", "CopyWarning", "DtypeError", "Error",
-                "FileError", "OverlapError", "PeerError", "PositionError", "RankTimeoutError", "ShapeError", "SlowWarning", "WorkspaceError"],
+                "DefiniteError", "FileError", "OverlapError", "PeerError", "PositionError", "RankTimeoutError", "ShapeError", "SlowWarning", "WorkspaceError"],
     "_path": ["Path", "einsum_path", "path"],
     "_program": ["Kernel", "Program", "compile", "load"],
     "_ranks": ["Blocks", "gather", "scatter"],
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ._einsum import Expression as Expression, einsum as einsum, expression as expression
     from ._errors import (ArgumentError as ArgumentError, CCompilerError as CCompilerError, CallError as CallError, CompileError as CompileError,
                           CompileWarning as CompileWarning, CopyWarning as CopyWarning, DtypeError as DtypeError, Error as Error,
-                          FileError as FileError, OverlapError as OverlapError, PeerError as PeerError, PositionError as PositionError,
+                          DefiniteError as DefiniteError, FileError as FileError, OverlapError as OverlapError, PeerError as PeerError, PositionError as PositionError,
                           RankTimeoutError as RankTimeoutError, ShapeError as ShapeError, SlowWarning as SlowWarning, WorkspaceError as WorkspaceError)
     from ._path import Path as Path, einsum_path as einsum_path, path as path
     from ._program import Kernel as Kernel, Program as Program, compile as compile, load as load

@@ -44,6 +44,17 @@ class PositionError(ArgumentError, IndexError):
         self.dimension, self.position, self.extent, self.text, self.place = dimension, position, extent, text, place
 
 
+class DefiniteError(ArgumentError, ArithmeticError):
+    """A matrix that a cholesky factors is not positive definite. NumPy's LinAlgError is a ValueError too.
+
+    matrix: its number in the batch, in C order; pivot: the first that is not above 0.
+    """
+
+    def __init__(self, message: str, matrix: int, pivot: int) -> None:
+        super().__init__(message)
+        self.matrix, self.pivot = matrix, pivot
+
+
 class OverlapError(ArgumentError):
     """A result shares memory with another argument of the kernel."""
 
@@ -113,6 +124,11 @@ def raise_position(kernel: str, array: str, dimension: int, position: int, exten
                         array, dimension, position, extent, text, place)
 
 
+def raise_definite(kernel: str, matrix: int, pivot: int) -> None:
+    """Raises DefiniteError."""
+    raise DefiniteError(f"{kernel}: matrix {matrix} of a cholesky is not positive definite: pivot {pivot}", matrix, pivot)
+
+
 def raise_status(status: int, kernel: str) -> None:
     """Raises what a status of tdsl/abi.h means, below 0."""
     if status in (-6, -10):
@@ -123,6 +139,8 @@ def raise_status(status: int, kernel: str) -> None:
         raise ShapeError(f"{kernel}: an extent is negative")
     if status == -8:
         raise ArgumentError(f"{kernel}: an argument is not as symmetric as the kernel's head says")
+    if status == -11:
+        raise ArgumentError(f"{kernel}: a matrix is not positive definite")
     if status == -9:
         raise ArgumentError(f"{kernel}: a position lies outside of what it is a position of")
     raise ArgumentError(f"{kernel}: status {status}")

@@ -6,7 +6,7 @@ import threading
 
 from . import _arrays
 from ._arrays import NAMES, dtype_of
-from ._errors import Error, WorkspaceError, raise_position, raise_status
+from ._errors import Error, WorkspaceError, raise_definite, raise_position, raise_status
 from ._extents import Extent, text_of
 
 ABI_VERSION = 6
@@ -156,13 +156,16 @@ class NativeKernel:
         self.address_of_call = info.call_threads
         self.codes = [a.dtype for a in _steps(_Arg, info.args, info.arg_size, info.n_args)]  # element types, as tdsl/abi.h has them
 
-    def fail(self, status, dims, args):
-        """Raises what a status means; dims, args: what the kernel was called with, arrays of C or their addresses."""
+    def fail(self, status, dims, args, workspace=None):
+        """Raises what a status means; dims, args, workspace: what the kernel was called with, arrays of C or their addresses; no workspace: it is gone."""
         first = _Outside()
         if status == -9 and self._info.outside and _OUTSIDE(self._info.outside)(dims, args, ctypes.addressof(first)):
             names = first.indices.decode().split(",")
             raise_position(self.name, first.array.decode(), first.dimension, first.position, first.extent, first.text.decode(),
                            dict(zip(names, first.index[:first.n_indices])))
+        if status == -11 and workspace is not None:
+            code = ctypes.c_int64.from_address(workspace + -workspace % 64).value
+            raise_definite(self.name, code >> 31, code & 0x7fffffff)
         raise_status(status, self.name)
 
     def multiply_adds(self, dims):
@@ -194,17 +197,16 @@ class NativeKernel:
                 compute(arrays)
 
         def compute(arrays):
-            addresses = pointers(*[pointer(a) for a in arrays])
-            if size == 0:
-                status = call(c_dims, addresses, None, 0, None if _forked else c_threads)
-            else:
+            addresses, workspace = pointers(*[pointer(a) for a in arrays]), None
+            if size > 0:
                 try:
                     space = take(size)
                 except MemoryError:
                     raise WorkspaceError(f"{name}: no memory for its workspace of {size} bytes") from None
-                status = call(c_dims, addresses, pointer(space), size, None if _forked else c_threads)
+                workspace = pointer(space)
+            status = call(c_dims, addresses, workspace, size, None if _forked else c_threads)
             if status != 0:
-                self.fail(status, c_dims, addresses)
+                self.fail(status, c_dims, addresses, workspace)
         return run
 
 
