@@ -39,12 +39,12 @@ static void *array_of(const tdsl_kernel_info *k, const tdsl_arg_info *a, const i
     return array;
 }
 
-static int32_t called; /* of all parallel loops of a call */
+static int32_t exact_pieces; /* of all parallel loops of a call */
 
 static void run_in_turn(void *pool, void (*part)(void *, int32_t), void *work, int32_t parts)
 {
     (void)pool;
-    called += parts;
+    exact_pieces += parts;
     for (int32_t i = parts; i-- > 0;) {
         part(work, i);
     }
@@ -55,7 +55,7 @@ static void run(const tdsl_kernel_info *k, const int64_t *dims, void *const *arg
 {
     const tdsl_threads pool = {threads, 0, run_in_turn, NULL};
     unsigned char *workspace = malloc(bytes + shift);
-    called = 0;
+    exact_pieces = 0;
     tdsl_status status = threads == 1
                              ? k->call(dims, args, workspace + shift, bytes)
                              : k->call_threads(dims, args, workspace + shift, bytes, &pool);
@@ -85,10 +85,10 @@ static int call(const tdsl_kernel_info *k, const int64_t *dims, int32_t threads)
         run(k, dims, args, threads, need, shift);
     }
     if (threads > 1) {
-        const int32_t asked = called;
+        const int32_t asked = exact_pieces;
         run(k, dims, args, threads, (size_t)threads * one, 0);
-        if (asked != called || need > (size_t)threads * one) {
-            fprintf(stderr, "%zu bytes are enough for %d pieces of %d\n", need, asked, called);
+        if (asked != exact_pieces || need > (size_t)threads * one) {
+            fprintf(stderr, "%zu bytes are enough for %d pieces of %d\n", need, asked, exact_pieces);
             exit(1);
         }
         run(k, dims, args, threads, one + (need - one) / 2, 1);
