@@ -32,10 +32,10 @@ def draw(random, kind, shape, near=False):
 
 
 def definite(x, extents):
-    """With 6 on the diagonal of dimensions of one name: of such a matrix the half that counts has a cholesky, and triangles are no near-singular ones."""
+    """With n + 3 on the diagonal of dimensions of one name: of such a matrix the half that counts has a cholesky, and triangles are no near-singular ones."""
     for a, b in itertools.combinations(range(x.ndim), 2):
         if extents[a] == extents[b]:
-            x += (6 * np.eye(x.shape[a])).reshape([n if d in (a, b) else 1 for d, n in enumerate(x.shape)]).astype(x.dtype)
+            x += ((3 + x.shape[a]) * np.eye(x.shape[a])).reshape([n if d in (a, b) else 1 for d, n in enumerate(x.shape)]).astype(x.dtype)
     return x
 
 
