@@ -179,6 +179,15 @@ const char *scan_problem(const ClauseContext *x, const Stmt *s)
                  "writes";
 }
 
+const char *decays_problem(const ClauseContext *x, const Stmt *s)
+{
+    (void)x;
+    bool product = s->value->kind == EXPR_OP && s->value->op == OP_MUL;
+    return s->scan > 0 && s->fold == OP_SUM && !s->exclusive && product
+               ? NULL
+               : "what decays is a running sum of products";
+}
+
 const char *sums_problem(const ClauseContext *x, const Stmt *s)
 {
     const Kernel *k = x->k;

@@ -357,8 +357,15 @@ static bool run_scan(Interpreter *m, const Stmt *s, int64_t lo, int64_t end)
     for (m->var[v] = lo; m->var[v] < end; m->var[v]++) {
         Number value;
         int64_t offset = 0;
-        if (!value_of(m, s->value, &value) || !element(m, s->dst, s->at, &offset) ||
-            !work(m, 1)) {
+        if (s->decays) {
+            if (!value_of(m, s->value->arg[0], &value)) {
+                return false;
+            }
+            const Number both[2] = {value, sum};
+            sum = op_value(OP_MUL, t, both);
+        }
+        const Expr *added = s->decays ? s->value->arg[1] : s->value;
+        if (!value_of(m, added, &value) || !element(m, s->dst, s->at, &offset) || !work(m, 1)) {
             return false;
         }
         Number after = op_fold(s->fold, t, sum, value);

@@ -74,7 +74,7 @@ static void scan_along(ScanPlan *p)
     const Stmt *s = p->s;
     DType t = l->k->bufs.at[s->dst].dtype;
     Range range = s->index[p->along].range;
-    bool blocks = s->fold == OP_SUM && !dtype_is_int(t);
+    bool blocks = s->fold == OP_SUM && !dtype_is_int(t) && !s->decays;
     const Affine *sum_at = NULL, *part_at = NULL;
     const Expr *neutral = expr_const(l->arena, op_neutral(s->fold, t)), *part = NULL;
     BufRef sum = block_new(p, "scan", &sum_at), added = sum;
@@ -93,6 +93,11 @@ static void scan_along(ScanPlan *p)
     }
     p->subst[p->n_subst++] = (Subst){s->index[p->along].var, here};
     const Expr *value = expr_subst(l, s->value, p->subst, p->n_subst);
+    if (s->decays) {
+        const Expr *both[2] = {value->arg[0], load_at(l, sum, p->n_inner, sum_at)};
+        block_stmt(p, sum, sum_at, OP_COPY, expr_op(l->arena, OP_MUL, t, 2, both));
+        value = value->arg[1];
+    }
     if (s->exclusive) {
         store(p, load_at(l, sum, p->n_inner, sum_at), part);
     }

@@ -351,14 +351,18 @@ void make_reduce_each(Lower *l, TileView dst, Op fold, TileView src, uint32_t n,
     s->value = load_at(l, src, walked_at(l, src, n, step), view_dtype(l, dst));
 }
 
-/* A sum goes on with 1 times what there is so far, a maximum or minimum with the larger or smaller one. */
-void make_scan(Lower *l, TileView dst, Op fold, TileView src)
+/* A sum goes on with 1 times what there is so far, or with the factor times that, a maximum or minimum with the larger or smaller one. */
+void make_scan(Lower *l, TileView dst, Op fold, const TileView *factor, TileView src)
 {
     CHECK(dst.np == src.np && dst.nf == src.nf);
     const Expr *value = view_load(l, src, DTYPE_F32);
     if (fold == OP_SUM) {
-        TileView ones = tile_new(l, "ones", DTYPE_F32, SPACE_TILE, src.np, src.nf);
-        make_memset(l, ones, 1.0);
+        TileView ones = factor != NULL
+                            ? *factor
+                            : tile_new(l, "ones", DTYPE_F32, SPACE_TILE, src.np, src.nf);
+        if (factor == NULL) {
+            make_memset(l, ones, 1.0);
+        }
         const Expr *pair[2] = {view_load(l, ones, DTYPE_F32), value};
         value = expr_op(l->arena, OP_MUL, DTYPE_F32, 2, pair);
     }
@@ -366,6 +370,7 @@ void make_scan(Lower *l, TileView dst, Op fold, TileView src)
     s->fold = fold;
     s->begins = true;
     s->scan = 2;
+    s->decays = factor != NULL;
     s->value = value;
 }
 

@@ -601,7 +601,8 @@ typedef struct Evaluation {
 } Evaluation;
 /* ---- scan.c ---- */
 void lower_scan(Lower *l, const Stmt *s);
-void make_scan(Lower *l, TileView dst, Op fold, TileView src); /* instr_make.c */
+void make_scan(Lower *l, TileView dst, Op fold, const TileView *factor,
+               TileView src); /* instr_make.c; factor: of what decays, else null */
 
 /* ---- gathers.c ---- */
 /* Is it one that pass `gathers` made: rows of an argument, at positions in memory, into memory? */

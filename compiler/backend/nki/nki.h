@@ -292,6 +292,8 @@ struct Kernel *nki_pair_sums(const Target *, Ctx *, Arena *, const Kernel *);
 struct Kernel *nki_gathers(const Target *, Ctx *, Arena *, const Kernel *);
 /* The same (diagonals.c). */
 struct Kernel *nki_diagonals(const Target *, Ctx *, Arena *, const Kernel *);
+/* The same (linear_steps.c). */
+struct Kernel *nki_linear_steps(const Target *, Ctx *, Arena *, const Kernel *);
 /* How many parts a kernel has: 1, or as many as there are blocks in that list. */
 uint32_t nki_parts(const Kernel *k);
 /* The same instructions in loops; null where that cannot be. */

@@ -29,11 +29,13 @@ void lower_scan(Lower *l, const Stmt *s)
         for (bool b = true; box_next(others, &l->now.full, fstep, &box, b) && !l->tried.failed;
              b = false) {
             Evaluation ev = {l, rows, free_labels, &box, LOWER_NONE, {0}, false};
+            const Expr *term = s->decays ? s->value->arg[1] : s->value;
             memo_begin(l, s->value, NULL);
-            TileView v = evaluate(&ev, s->value, DTYPE_F32, NULL);
+            TileView factor, v = evaluate(&ev, term, DTYPE_F32, NULL);
+            factor = s->decays ? evaluate(&ev, s->value->arg[0], DTYPE_F32, NULL) : v;
             l->now.memo.n = 0;
             TileView out = tile_new(l, "scan", DTYPE_F32, SPACE_TILE, v.np, v.nf);
-            make_scan(l, out, s->fold, v);
+            make_scan(l, out, s->fold, s->decays ? &factor : NULL, v);
             view_store(l, &dst, rows, free_labels, &box, out);
         }
     }

@@ -14,6 +14,7 @@ static const TargetPass passes[] = {
      nki_gathers, true},
     {"storage", "floats of 8 bits are bf16 on chip", false, lower_storage, true},
     {"integers", "whole numbers are f32, where that is exact", false, lower_integers, true},
+    {"steps", "steps of linear recurrences are scans", true, nki_linear_steps, true},
     {"diagonals", "numbers of 16 bits for each row are diagonals of matrices", true,
      nki_diagonals, true},
     {"pairs", "what a tile of pairs adds, times its weight, goes to the sum at once", true,

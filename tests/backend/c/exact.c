@@ -88,7 +88,8 @@ static int call(const tdsl_kernel_info *k, const int64_t *dims, int32_t threads)
         const int32_t asked = exact_pieces;
         run(k, dims, args, threads, (size_t)threads * one, 0);
         if (asked != exact_pieces || need > (size_t)threads * one) {
-            fprintf(stderr, "%zu bytes are enough for %d pieces of %d\n", need, asked, exact_pieces);
+            fprintf(stderr, "%zu bytes are enough for %d pieces of %d\n", need, asked,
+                    exact_pieces);
             exit(1);
         }
         run(k, dims, args, threads, one + (need - one) / 2, 1);
