@@ -11,24 +11,9 @@
 #include "backend/nki/part.h"
 #include "loop/walk.h"
 
-#define CORES 2
 /* A later dimension must take so much of the time of an earlier one, whose halves are longer runs of memory. */
 #define LESS  0.99
 #define TWICE 1.1 /* a text of two halves that are not alike counts so much more */
-
-static const Stmt *nki_core_loop(Stmt *const *body, uint32_t n)
-{
-    return n == 1 && body[0]->kind == STMT_FOR && body[0]->parallel ? body[0] : NULL;
-}
-
-int nki_lnc(const Kernel *k)
-{
-    const Stmt *s = k->n_body > 0 ? k->body[k->n_body - 1] : NULL;
-    bool part = s != NULL && s->kind == STMT_BLOCK;
-    const Stmt *loop =
-        part ? nki_core_loop(s->body, s->n_body) : nki_core_loop(k->body, k->n_body);
-    return loop == NULL ? 1 : CORES;
-}
 
 bool nki_cores_sound(const Kernel *k)
 {
@@ -265,11 +250,11 @@ static void join_halves(Ctx *ctx, Arena *a, Kernel *first, const Kernel *second,
         var[v] = is_core ? core : kernel_var(first, &ctx->syms, of->name->text, of->is_loop);
     }
     StmtCopy copy = {.arena = a, .from = second, .buf = buf, .var = var};
-    Stmt *both[CORES];
+    Stmt *both[NKI_CORES];
     both[0] = guarded_by(a, first, first->body, first->n_body, core, 0);
     both[1] = guarded_by(a, first, stmts_copy(&copy, second->body, second->n_body),
                          second->n_body, core, 1);
-    Stmt *loop = core_loop(a, first, both, CORES, core, CORES);
+    Stmt *loop = core_loop(a, first, both, NKI_CORES, core, NKI_CORES);
     first->body = arena_copy(a, &loop, sizeof(Stmt *));
     first->n_body = 1;
 }
@@ -296,10 +281,10 @@ static bool lies_apart(Ctx *ctx, const Kernel *k, const char **why)
 static Kernel *halves_along(const Target *target, Ctx *ctx, Arena *a, const Kernel *k,
                             LowerOne *one, uint32_t dim, double *weight, const char **why)
 {
-    Kernel *placed[CORES] = {NULL};
-    VarRef core[CORES] = {0};
+    Kernel *placed[NKI_CORES] = {NULL};
+    VarRef core[NKI_CORES] = {0};
     bool uneven = true;
-    for (int i = 0; i < CORES && uneven; i++) {
+    for (int i = 0; i < NKI_CORES && uneven; i++) {
         Halved half;
         if (!lower_halve(ctx, a, k, dim, i > 0, &half, why)) {
             return NULL;
@@ -320,7 +305,7 @@ static Kernel *halves_along(const Target *target, Ctx *ctx, Arena *a, const Kern
         join_halves(ctx, a, to, placed[1], core[0]);
         *weight = TWICE;
     } else {
-        put_core_loops(a, to, core[0], CORES);
+        put_core_loops(a, to, core[0], NKI_CORES);
     }
     return kernel_numbered(a, to);
 }

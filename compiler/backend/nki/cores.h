@@ -7,7 +7,14 @@
 
 #include "backend/nki/nki.h"
 
-/* Cores that the kernel is for: 1 or 2. */
+#define NKI_CORES 2
+
+/* The loop over cores that such a body is; or null. */
+static inline const Stmt *nki_core_loop(Stmt *const *body, uint32_t n)
+{
+    return n == 1 && body[0]->kind == STMT_FOR && body[0]->parallel ? body[0] : NULL;
+}
+/* walk.c: cores that the kernel is for, 1 or 2. */
 int nki_lnc(const Kernel *k);
 /* Is every part a loop over cores, or none, and no loop inside one? */
 bool nki_cores_sound(const Kernel *k);

@@ -45,13 +45,6 @@ static int64_t tensor_cycles(const Kernel *k, const Instr *i)
 }
 
 #define POSITION_CYCLES 150 /* before the first position */
-#define RECIPROCAL_MOST 16  /* columns */
-
-bool nki_vector_reciprocal(const Instr *i)
-{
-    bool plain = !i->s0.given && !i->s1.given && !(i->scale < 1.0) && !i->sums;
-    return i->kind == INSTR_ACTIVATION && i->recip && plain && i->dst.nf <= RECIPROCAL_MOST;
-}
 
 /* May either engine run it, so that the one with less to do does? A copy, plain or times a factor, a square, and a sum of rows, which
  * the Scalar engine makes beside a copy of these onto themselves. */

@@ -667,6 +667,14 @@ bool instr_squares(const Instr *i)
     return i->kind == INSTR_TENSOR && i->op == OP_MUL && same_operand(&i->a, &i->b);
 }
 
+#define RECIPROCAL_MOST 16 /* columns */
+
+bool nki_vector_reciprocal(const Instr *i)
+{
+    bool plain = !i->s0.given && !i->s1.given && !(i->scale < 1.0) && !i->sums;
+    return i->kind == INSTR_ACTIVATION && i->recip && plain && i->dst.nf <= RECIPROCAL_MOST;
+}
+
 bool instr_may_sum(const Instr *i)
 {
     return (i->kind == INSTR_ACTIVATION && !nki_vector_reciprocal(i)) || instr_squares(i);

@@ -276,9 +276,18 @@ int64_t nki_bank(const Kernel *k, BufRef buf);
 const char *nki_dtype(DType t);
 int64_t nki_bytes(DType t);
 /* ---- walk.c ---- */
-bool nki_on_chip(const Kernel *k, BufRef b);
+static inline bool nki_on_chip(const Kernel *k, BufRef b)
+{
+    return k->bufs.at[b].space == SPACE_TILE || k->bufs.at[b].space == SPACE_ACC;
+}
 /* The value without its casts. */
-const Expr *nki_bare(const Expr *e);
+static inline const Expr *nki_bare(const Expr *e)
+{
+    while (e->kind == EXPR_OP && e->op == OP_CAST) {
+        e = e->arg[0];
+    }
+    return e;
+}
 /* Elements of the dimensions from one on. */
 int64_t nki_elements(const Buffer *b, uint32_t from);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The instructions of a LEGAL kernel in program order, its loops unrolled. A statement in loops is read once: its positions are sums of loop
  * variables. */
-#include "backend/nki/nki.h"
+#include "backend/nki/cores.h"
 
 #include "loop/walk.h"
 
@@ -32,17 +32,13 @@ typedef struct Walk {
     const char *why;
 } Walk;
 
-bool nki_on_chip(const Kernel *k, BufRef b)
+int nki_lnc(const Kernel *k)
 {
-    return k->bufs.at[b].space == SPACE_TILE || k->bufs.at[b].space == SPACE_ACC;
-}
-
-const Expr *nki_bare(const Expr *e)
-{
-    while (e->kind == EXPR_OP && e->op == OP_CAST) {
-        e = e->arg[0];
-    }
-    return e;
+    const Stmt *s = k->n_body > 0 ? k->body[k->n_body - 1] : NULL;
+    bool part = s != NULL && s->kind == STMT_BLOCK;
+    const Stmt *loop =
+        part ? nki_core_loop(s->body, s->n_body) : nki_core_loop(k->body, k->n_body);
+    return loop == NULL ? 1 : NKI_CORES;
 }
 
 int64_t nki_elements(const Buffer *b, uint32_t from)
