@@ -717,20 +717,6 @@ static bool eval_node(Evaluator *e, NodeRef r)
     return ok;
 }
 
-static uint8_t *needed_nodes(Arena *arena, const Graph *g)
-{
-    uint8_t *needed = ARENA_ARRAY(arena, g->nodes.n, uint8_t);
-    for (uint32_t k = 0; k < g->results.n; k++) {
-        needed[g->results.at[k].node] = 1;
-    }
-    for (uint32_t r = g->nodes.n; r-- > 0;) {
-        for (uint32_t k = 0; needed[r] && k < graph_node(g, r)->n_operands; k++) {
-            needed[graph_node(g, r)->operand[k]] = 1;
-        }
-    }
-    return needed;
-}
-
 bool graph_eval(Ctx *ctx, Arena *arena, const Graph *g, const int64_t *dims,
                 Tensor *const *args, Tensor **results)
 {
@@ -744,7 +730,7 @@ bool graph_eval(Ctx *ctx, Arena *arena, const Graph *g, const int64_t *dims,
             return false;
         }
     }
-    const uint8_t *needed = needed_nodes(arena, g);
+    const bool *needed = graph_needed(arena, g);
     for (NodeRef r = 0; r < g->nodes.n; r++) {
         if (needed[r] && !eval_node(&e, r)) {
             return false;

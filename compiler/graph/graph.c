@@ -598,23 +598,49 @@ void graph_copy_results(Graph *to, const Graph *from, const NodeRef *map)
     graph_copy_required(to, from, map);
 }
 
+/* What the steps of a value read of steps before is stored at each step. True where there is more now. */
+static bool need_read_back(const Graph *g, const Node *n, bool *needed)
+{
+    const Recurrence *r = node_recurrence(g, n);
+    bool more = false;
+    for (uint32_t k = 0; k < r->body->params.n; k++) {
+        NodeRef value = r->param[k].role == STEPS_PRIOR
+                            ? recurrence_value(g, n->steps.recurrence, r->param[k].result)
+                            : NODE_NONE;
+        if (value != NODE_NONE && !needed[value]) {
+            needed[value] = more = true;
+        }
+    }
+    return more;
+}
+
+bool *graph_needed(Arena *arena, const Graph *g)
+{
+    bool *needed = ARENA_ARRAY(arena, g->nodes.n, bool), more = true;
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        needed[g->results.at[k].node] = true;
+    }
+    for (uint32_t k = 0; k < g->required.n; k++) {
+        needed[g->required.at[k].node] = true;
+    }
+    while (more) {
+        more = false;
+        for (NodeRef r = g->nodes.n; r-- > 0;) {
+            const Node *n = graph_node(g, r);
+            for (uint32_t k = 0; needed[r] && k < n->n_operands; k++) {
+                needed[n->operand[k]] = true;
+            }
+            more |= needed[r] && n->op == OP_STEPS && need_read_back(g, n, needed);
+        }
+    }
+    return needed;
+}
+
 Graph *graph_prune(Arena *arena, const Graph *g)
 {
     Graph *to = graph_like(arena, g);
     NodeRef *map = ARENA_ARRAY(arena, g->nodes.n, NodeRef);
-    uint8_t *needed = ARENA_ARRAY(arena, g->nodes.n, uint8_t);
-    for (uint32_t k = 0; k < g->results.n; k++) {
-        needed[g->results.at[k].node] = 1;
-    }
-    for (uint32_t k = 0; k < g->required.n; k++) {
-        needed[g->required.at[k].node] = 1;
-    }
-    for (uint32_t r = g->nodes.n; r-- > 0;) {
-        const Node *n = graph_node(g, r);
-        for (uint32_t k = 0; needed[r] && k < n->n_operands; k++) {
-            needed[n->operand[k]] = 1;
-        }
-    }
+    const bool *needed = graph_needed(arena, g);
     for (uint32_t r = 0; r < g->nodes.n; r++) {
         if (needed[r]) {
             map[r] = graph_clone_node(to, g, r, map);

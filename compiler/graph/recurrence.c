@@ -323,6 +323,39 @@ static const char *result_problem(const Node *n, const Recurrence *r)
     return fits ? NULL : "it is not what the body computes";
 }
 
+NodeRef recurrence_value(const Graph *g, uint32_t recurrence, uint32_t result)
+{
+    for (NodeRef r = 0; r < g->nodes.n; r++) {
+        const Node *n = graph_node(g, r);
+        if (n->op == OP_STEPS && n->steps.recurrence == recurrence &&
+            n->steps.result == result && n->steps.along >= 0) {
+            return r;
+        }
+    }
+    return NODE_NONE;
+}
+
+/* All values of a recurrence are computed together, of the operands of one of them; what steps read back is one of them. */
+static const char *together_problem(const Graph *g, const Node *n, const Recurrence *r)
+{
+    for (uint32_t k = 0; k < r->body->params.n; k++) {
+        if (r->param[k].role == STEPS_PRIOR &&
+            recurrence_value(g, n->steps.recurrence, r->param[k].result) == NODE_NONE) {
+            return "what its steps read of steps before is no value";
+        }
+    }
+    for (NodeRef o = 0; o < g->nodes.n; o++) {
+        const Node *other = graph_node(g, o);
+        bool same = other->op == OP_STEPS && other->steps.recurrence == n->steps.recurrence;
+        for (uint32_t k = 0; same && k < n->n_operands; k++) {
+            if (k >= other->n_operands || other->operand[k] != n->operand[k]) {
+                return "another value of its recurrence has other operands";
+            }
+        }
+    }
+    return NULL;
+}
+
 const char *recurrence_problem(const Graph *g, const Node *n)
 {
     if (n->steps.recurrence >= g->recurrences.n) {
@@ -351,7 +384,7 @@ const char *recurrence_problem(const Graph *g, const Node *n)
     for (uint32_t k = 0; k < r->body->results.n && problem == NULL; k++) {
         problem = first_problem(g, n, r, k);
     }
-    return problem;
+    return problem != NULL ? problem : together_problem(g, n, r);
 }
 
 /* ---- the steps ---- */

@@ -59,6 +59,8 @@ static inline const Recurrence *node_recurrence(const Graph *g, const Node *n)
 }
 /* The body's result that state parameter `param` becomes; the number of results if there is none. */
 uint32_t recurrence_state_result(const Recurrence *r, uint32_t param);
+/* The node that is this result of the recurrence at each step; NODE_NONE: none is. */
+NodeRef recurrence_value(const Graph *g, uint32_t recurrence, uint32_t result);
 /* Values of steps that no node is are not computed; a recurrence that no node is of keeps its number, and a body of states alone. */
 void recurrence_prune(Arena *arena, Graph *g, uint32_t number);
 /* States that the graph has at each step anyway are read from there, and are no states any more: where that is one step before, or the

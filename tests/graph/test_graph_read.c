@@ -3,6 +3,7 @@
  * that can be written brings the reader down. */
 #include "graph/support.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char everything[] =
@@ -50,6 +51,55 @@ static const char everything[] =
     "  %1 = einsum %0[a], %0[b] -> [] : i32[]\n"
     "  result @A2 = %1\n"
     "}\n";
+
+/* A recurrence of two values, h[t] = a[t] * g[t - 1] and g[t] = h[t - 1] + a[t], without its second value. */
+static const char steps_of_two[] =
+    "tdsl-dump graph 1\n\n"
+    "kernel f {\n"
+    "  form tensor\n"
+    "  dim n ~ 64\n"
+    "  param in @a : f64[n]\n"
+    "  recurrence 0 of n operands 3 {\n"
+    "    param prior 0 result 0 lag 1\n"
+    "    param prior 1 result 1 lag 1\n"
+    "    param each 2 along 0\n"
+    "    kernel f {\n"
+    "      form tensor\n"
+    "      dim n ~ 64\n"
+    "      param scalar @h_before : f64[]\n"
+    "      param scalar @g_before : f64[]\n"
+    "      param scalar @a : f64[]\n"
+    "      %0 = input @h_before : f64[]\n"
+    "      %1 = input @g_before : f64[]\n"
+    "      %2 = input @a : f64[]\n"
+    "      %3 = mul %1[], %2[] -> [] : f64[]\n"
+    "      %4 = add %0[], %2[] -> [] : f64[]\n"
+    "      result @h = %3\n"
+    "      result @g = %4\n"
+    "    }\n"
+    "  }\n"
+    "  %0 = input @a : f64[n]\n"
+    "  %1 = const 0.0 : f64[]\n"
+    "  %2 = const 1.0 : f64[]\n"
+    "  %3 = steps 0 result 0 along 0 %1, %2, %0 -> [a] : f64[n]\n";
+
+static void values_of_one_recurrence_are_computed_together(void **state)
+{
+    (void)state;
+    char text[sizeof steps_of_two + 200];
+    snprintf(text, sizeof text,
+             "%s  %%4 = steps 0 result 1 along 0 %%1, %%2, %%0 -> [a] : f64[n]\n"
+             "  result @h = %%3\n  result @g = %%4\n}\n",
+             steps_of_two);
+    assert_round_trip(text);
+    snprintf(text, sizeof text,
+             "%s  %%4 = steps 0 result 1 along 0 %%2, %%1, %%0 -> [a] : f64[n]\n"
+             "  result @h = %%3\n  result @g = %%4\n}\n",
+             steps_of_two);
+    assert_refused(text, "another value of its recurrence has other operands");
+    snprintf(text, sizeof text, "%s  result @h = %%3\n}\n", steps_of_two);
+    assert_refused(text, "what its steps read of steps before is no value");
+}
 
 static void a_dump_reads_back_to_the_same_bytes(void **state)
 {
@@ -409,6 +459,7 @@ static void cut_texts_and_changed_bytes_are_survived(void **state)
 }
 
 TESTS(TEST(a_dump_reads_back_to_the_same_bytes),
+      TEST(values_of_one_recurrence_are_computed_together),
       TEST(a_dump_by_hand_may_number_and_name_as_it_likes),
       TEST(labels_beyond_the_alphabet_have_numbers), TEST(broken_text_is_refused_at_its_place),
       TEST(broken_lines_are_refused_at_their_place),
