@@ -16,6 +16,44 @@ static const TensorType *type_of_name(Kern *k, Sym name)
     return known ? &k->k->values.at[value].type : NULL;
 }
 
+/* The wider of two types that numbers of an expression have: complex before floats before integers. */
+static DType wider(DType x, DType y)
+{
+    int of_x = dtype_is_complex(x) ? 3 : dtype_is_float(x) ? 2 : dtype_is_int(x) ? 1 : 0;
+    int of_y = dtype_is_complex(y) ? 3 : dtype_is_float(y) ? 2 : dtype_is_int(y) ? 1 : 0;
+    bool larger = of_y > of_x || (of_y == of_x && dtype_bytes(y) > dtype_bytes(x));
+    return x == DTYPE_NONE || (y != DTYPE_NONE && larger) ? y : x;
+}
+
+/* Of what a step reads, but for positions, and of its casts; DTYPE_NONE: nothing of it is known yet. */
+static DType type_in(Kern *k, AstId id)
+{
+    const AstNode n = *node(k, id);
+    const TensorType *type =
+        n.kind == AST_INDEXED || n.kind == AST_NAME ? type_of_name(k, n.name) : NULL;
+    DType found =
+        type == NULL || type->dtype == DTYPE_BOOL ? DTYPE_NONE : dtype_computes(type->dtype);
+    DType cast = DTYPE_NONE;
+    if (n.kind == AST_CALL && n.name != NULL &&
+        dtype_from_name(str_from(n.name->text), &cast)) {
+        return cast;
+    }
+    for (uint32_t c = 0; c < n.n && n.kind != AST_INDEXED; c++) {
+        found = wider(found, type_in(k, n.child[c]));
+    }
+    return found;
+}
+
+/* A number that is written has the type of what the steps read. */
+static DType type_of_number(Kern *k, const StepsName *of)
+{
+    AstKind begins = node(k, node(k, k->body->child[of->given[0].statement])->child[1])->kind;
+    DType t = begins == AST_INT || begins == AST_FLOAT
+                  ? type_in(k, node(k, k->body->child[of->statement])->child[1])
+                  : DTYPE_NONE;
+    return begins == AST_FLOAT && t != DTYPE_NONE && dtype_is_int(t) ? DTYPE_NONE : t;
+}
+
 DType steps_type(Kern *k, Sym name)
 {
     for (uint32_t v = 0; v < k->steps_names.n; v++) {
@@ -28,6 +66,9 @@ DType steps_type(Kern *k, Sym name)
         }
         if (has && type != NULL) {
             return type->dtype;
+        }
+        if (has && of->n_given > 0) {
+            return type_of_number(k, of);
         }
     }
     return DTYPE_NONE;

@@ -27,9 +27,9 @@ KERNELS = [
     ("(a: f32[t, n]) -> (h: f32[t, n]) { h[-1,i < n] = 0; h[t,i] = h[t - 1,i] + a[t,i]; }", {"n": 9, "t": 12}, 0),
     ("(a: f32[t, n]) -> (h: f32[t, n]) { h[-1,i < n] = 0; h[t,i] = h[t - 1,i] * h[t - 1,i] * a[t,i] + a[t,i]; }", {"n": 9, "t": 4}, 0),
     # state spaces: of 256 rows two blocks, each with a scan in a loop over the states
-    ("(d: f32[c, t], A: f32[c, s], B: f32[s, t], C: f32[s, t]) -> (y: f32[c, t]) { h[c < c,s < s,-1] = f32(0); h[c,s,t] = A[c,s] * h[c,s,t - 1] + d[c,t] * B[s,t];"
+    ("(d: f32[c, t], A: f32[c, s], B: f32[s, t], C: f32[s, t]) -> (y: f32[c, t]) { h[c < c,s < s,-1] = 0; h[c,s,t] = A[c,s] * h[c,s,t - 1] + d[c,t] * B[s,t];"
      " y[c,t] = sum[s](h[c,s,t] * C[s,t]); }", {"c": 256, "s": 3, "t": 20}, 1),
-    ("(d: f32[c, t], A: f32[c, s], B: f32[s, t], C: f32[s, t]) -> (y: f32[t, c]) { h[c < c,s < s,-1] = f32(0); h[c,s,t] = d[c,t] * B[s,t] + h[c,s,t - 1] * A[c,s];"
+    ("(d: f32[c, t], A: f32[c, s], B: f32[s, t], C: f32[s, t]) -> (y: f32[t, c]) { h[c < c,s < s,-1] = 0; h[c,s,t] = d[c,t] * B[s,t] + h[c,s,t - 1] * A[c,s];"
      " y[t,c] = sum[s](C[s,t] * h[c,s,t]); }", {"c": 7, "s": 4, "t": 20}, 1),
 ]
 
