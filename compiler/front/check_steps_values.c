@@ -3,6 +3,8 @@
  * those before, and what the graph is told in the end. */
 #include "front/check_parts.h"
 
+#include <string.h>
+
 static const AstNode *node(const Kern *k, AstId id)
 {
     return ast_node(&k->c->program->ast, id);
@@ -25,20 +27,30 @@ static DType wider(DType x, DType y)
     return x == DTYPE_NONE || (y != DTYPE_NONE && larger) ? y : x;
 }
 
-/* Of what a step reads, but for positions, and of its casts; DTYPE_NONE: nothing of it is known yet. */
+/* What gives numbers of one type, whatever it is of; DTYPE_NONE: of its operands'. */
+static DType type_of_call(const AstNode *n)
+{
+    static const char *const positions[] = {"argmax", "argmin", "count", "index", "extent"};
+    DType t = DTYPE_NONE;
+    bool call = (n->kind == AST_CALL || n->kind == AST_REDUCE) && n->name != NULL;
+    if (call && !dtype_from_name(str_from(n->name->text), &t)) {
+        for (size_t i = 0; i < sizeof positions / sizeof *positions; i++) {
+            t = strcmp(n->name->text, positions[i]) == 0 ? DTYPE_I64 : t;
+        }
+    }
+    return t;
+}
+
+/* Of what a step reads, but for positions; DTYPE_NONE: nothing of it is known yet. */
 static DType type_in(Kern *k, AstId id)
 {
     const AstNode n = *node(k, id);
     const TensorType *type =
         n.kind == AST_INDEXED || n.kind == AST_NAME ? type_of_name(k, n.name) : NULL;
-    DType found =
-        type == NULL || type->dtype == DTYPE_BOOL ? DTYPE_NONE : dtype_computes(type->dtype);
-    DType cast = DTYPE_NONE;
-    if (n.kind == AST_CALL && n.name != NULL &&
-        dtype_from_name(str_from(n.name->text), &cast)) {
-        return cast;
-    }
-    for (uint32_t c = 0; c < n.n && n.kind != AST_INDEXED; c++) {
+    DType found = type == NULL || type->dtype == DTYPE_BOOL ? type_of_call(&n)
+                                                            : dtype_computes(type->dtype);
+    bool whole = found != DTYPE_NONE || n.kind == AST_INDEXED || n.kind == AST_COMPARE;
+    for (uint32_t c = 0; c < n.n && !whole; c++) {
         found = wider(found, type_in(k, n.child[c]));
     }
     return found;

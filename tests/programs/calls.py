@@ -8,6 +8,7 @@ called with batch indices, give what NumPy does, by the interpreter and as C.
 
 usage: calls.py TDSLC TDSL-RUN
 """
+import itertools
 import pathlib
 import re
 import subprocess
@@ -46,6 +47,14 @@ def heads(tdslc, program):
 
 def extent(e, names):
     return eval(e, {}, names)  # noqa: S307: of our own programs
+
+
+def definite(x, extents, least=3):
+    """Symmetric in dimensions of one name, with n + `least` on the diagonal: such a matrix has a cholesky, and a triangle of it is no near-singular one."""
+    for a, b in itertools.combinations(range(x.ndim), 2):
+        if extents[a] == extents[b]:
+            x = (x + x.swapaxes(a, b)) / 2 + ((least + x.shape[a]) * np.eye(x.shape[a])).reshape([n if d in (a, b) else 1 for d, n in enumerate(x.shape)]).astype(x.dtype)
+    return x
 
 
 def wrapper(name, params, results, bare):
@@ -99,6 +108,8 @@ def every_kernel_with_one_more_index(tdslc, tool, folder):
                 shape = [2] * (number != bare) + [extent(e, names) for e in extents]
                 integer = kind.startswith("i")
                 arrays[p] = random.integers(0 if integer else -4, 2 if integer else 5, shape).astype(TYPES[kind])
+                if path.name == "dense.tdsl":
+                    arrays[p] = definite(arrays[p], [None] * (number != bare) + extents, 9) if p != "F" else arrays[p] / 8
             source = folder / "outer.tdsl"
             source.write_text(f'include "{path.name}";\n' + wrapper(name, params, results, bare))
             (folder / path.name).write_text(path.read_text())

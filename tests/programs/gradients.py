@@ -5,7 +5,6 @@ vjp gives for w. Of gradients.tdsl and of every other program of this folder, by
 
 usage: gradients.py TDSLC TDSL-RUN
 """
-import itertools
 import pathlib
 import re
 import sys
@@ -13,7 +12,7 @@ import tempfile
 
 import numpy as np
 
-from calls import DIMS, HERE, TYPES, extent, heads, run
+from calls import DIMS, HERE, TYPES, definite, extent, heads, run
 
 FLOAT = {"f64", "f32", "f16", "c128", "c64"}
 SIZES = {"strides": {"n": 3}, "pieces": {"n": 3, "m": 3}, "lookups": {"n": 4, "v": 5, "e": 3}, "conditions": {"n": 3, "m": 4},
@@ -29,14 +28,6 @@ def draw(random, kind, shape, near=False):
         return np.asarray(random.random(shape) < 0.5)
     x = random.standard_normal(shape)
     return np.asarray(x + 1j * random.standard_normal(shape) if kind.startswith("c") else x).astype(TYPES[kind])
-
-
-def definite(x, extents):
-    """With n + 3 on the diagonal of dimensions of one name: of such a matrix the half that counts has a cholesky, and triangles are no near-singular ones."""
-    for a, b in itertools.combinations(range(x.ndim), 2):
-        if extents[a] == extents[b]:
-            x += ((3 + x.shape[a]) * np.eye(x.shape[a])).reshape([n if d in (a, b) else 1 for d, n in enumerate(x.shape)]).astype(x.dtype)
-    return x
 
 
 def inner(x, y):
