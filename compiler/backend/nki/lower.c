@@ -74,6 +74,10 @@ static void lower_tile(Lower *l, const Stmt *s, const Stmt *next, bool *took)
         }
         return;
     }
+    if (s->n_first > 0) { /* of instructions alone, which this makes */
+        lower_refuse(l, s->span, "sums that begin with a loop");
+        return;
+    }
     if (s->scan > 0) {
         lower_scan(l, s);
         return;
