@@ -8,10 +8,11 @@
 
 #define LANES     ((double)NKI_PARTITIONS)
 #define PIECE     ((double)NKI_PSUM_BANK / 4) /* elements of a partition that one matmul sets */
-#define ACROSS    16.0                        /* passes of a maximum over partitions */
-#define SHARE     0.25                        /* of what may be packed: one block */
-#define STATEMENT 1e-7 /* seconds until an engine begins with a statement, */
-#define PRODUCT   2e-7 /* ... and the Tensor engine with a contraction */
+#define KEPT      2048.0 /* elements of a block that stays where matmuls leave it */
+#define ACROSS    16.0   /* passes of a maximum over partitions */
+#define SHARE     0.25   /* of what may be packed: one block */
+#define STATEMENT 1e-7   /* seconds until an engine begins with a statement, */
+#define PRODUCT   2e-7   /* ... and the Tensor engine with a contraction */
 
 typedef struct Leaf {
     const NkiChip *chip;
@@ -290,6 +291,21 @@ static void count_fold(Leaf *l, int32_t on)
     l->to->trips = columns / NKI_ROW;
 }
 
+/* What is made in the nest, and lies on partitions by another label than the leaf wants, is turned by the Tensor engine, and copied. */
+static void count_turned(Leaf *l, int32_t label)
+{
+    for (uint32_t i = 0; i < l->uses->list.n && label >= 0; i++) {
+        const Use *u = &l->uses->list.at[i];
+        if (is_made(l, u->node) && is_block(l, u->node) && l->is->on[u->node] >= 0 &&
+            label_lying(l, u) != label) {
+            double elements = elements_of(l, &u->access);
+            add_array(l, dtype_of(l, u->node), most(elements / (LANES * LANES), 1.0), LANES,
+                      true);
+            l->to->copies += elements / LANES;
+        }
+    }
+}
+
 /* ---- contractions ---- */
 
 static double role_extent(const Leaf *l, ScheduleRole r)
@@ -385,6 +401,29 @@ static void count_transposes(Leaf *l)
     }
 }
 
+/* Is what the contraction makes read from where it is made, by what is none? */
+static bool stays(const Leaf *l)
+{
+    const Nest *nest = l->nest;
+    const NestValue *v = &nest->values[l->ref];
+    bool reads = v->residence == RESIDE_TILE;
+    double all = 1.0;
+    for (uint32_t d = 0; d < l->n->rank && reads; d++) {
+        double length = (double)nest_block_extent(nest, l->ref, v->home, d);
+        bool row = l->n->out[d] == (int32_t)l->is->schedule->label[ROLE_M][0];
+        all *= row ? most(1.0, length / LANES) : length;
+    }
+    for (uint32_t k = l->is->item + 1; k <= v->last && k < nest->n_items && reads; k++) {
+        NodeRef r = nest->items[k].node;
+        const UseList *u = nest_is_loop(&nest->items[k]) ? NULL : &l->is->f->uses[r];
+        for (uint32_t i = 0; u != NULL && i < u->list.n; i++) {
+            reads &= u->list.at[i].node != l->ref || uses_count(u) != 2 ||
+                     node_is_expression(graph_node(l->g, r));
+        }
+    }
+    return reads && all <= KEPT;
+}
+
 /* Is it read alone by the statement after it, element by element? Then tiles are read where they are made. */
 static bool is_followed(const Leaf *l)
 {
@@ -411,7 +450,7 @@ static void count_product(Leaf *l)
     bool folds = l->nest->values[l->ref].fold != NEST_NONE;
     l->to->trips = columns / PIECE;
     l->to->vector += folds ? columns : 0.0;
-    l->to->copies += folds || !is_followed(l) ? columns : 0.0;
+    l->to->copies += folds || (!stays(l) && !is_followed(l)) ? columns : 0.0;
 }
 
 /* A product of complex numbers has no schedule: each row of the result has both parts, and where both operands are complex there are two
@@ -544,6 +583,7 @@ void nki_leaf(const void *chip, const NestLeaf *is, Engines *out)
     } else {
         count_fold(&l, label);
     }
+    count_turned(&l, label);
     set_seconds(&l, NKI_ROW);
     *(out->scalar > out->vector ? &out->scalar : &out->vector) += STATEMENT;
 }
