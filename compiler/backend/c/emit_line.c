@@ -39,12 +39,29 @@ static void directive(Text *out, const Sources *sources, const char *mark)
     text_put(out, "\n");
 }
 
+/* Parentheses that the line leaves open, beside those that were. */
+static int32_t depth_behind(const char *at, size_t n, int32_t depth)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (at[i] == '"') { /* in which there is no quote */
+            for (i++; i < n && at[i] != '"'; i++) {
+            }
+        } else if (at[i] == '/' && i + 1 < n && at[i + 1] == '*') {
+            return depth;
+        }
+        depth += i < n && at[i] == '(' ? 1 : i < n && at[i] == ')' ? -1 : 0;
+    }
+    return depth;
+}
+
+/* What goes on within parentheses, perhaps of a macro, where no directive may stand, is put on one line. */
 void lines_emit(Arena *arena, Text *out, const Sources *sources, const char *name)
 {
     Text all;
     const char *mark = NULL;            /* what stands behind #line; null: nothing */
     bool back = false, goes_on = false; /* to the C's own lines; a macro's text */
     uint32_t line = 1;                  /* of the C */
+    int32_t depth = 0;
     text_init(&all, arena);
     text_reserve(&all, out->n + out->n / 2);
     for (const char *at = out->at; *at != '\0';) {
@@ -55,6 +72,15 @@ void lines_emit(Arena *arena, Text *out, const Sources *sources, const char *nam
         } else {
             bool code = n > blanks && at[blanks] != '#' && !goes_on;
             goes_on = n > 0 && at[n - 1] == '\\';
+            bool inside = mark != NULL && code && depth > 0;
+            depth = mark != NULL && code ? depth_behind(at, n, depth) : 0;
+            if (inside) {
+                all.at[all.n - 1] = ' ';
+                text_put_n(&all, at + blanks, n - blanks);
+                text_put(&all, "\n");
+                at += n + (at[n] == '\n');
+                continue;
+            }
             if (mark != NULL && code) {
                 directive(&all, sources, mark);
                 line++;
