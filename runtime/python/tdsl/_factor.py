@@ -3,7 +3,7 @@
 import functools
 
 from ._arrays import name_of
-from ._errors import ArgumentError, Error
+from ._errors import ArgumentError, DefiniteError, Error
 
 _TRIANGLES = """dim n ~ 512, k ~ 64;
 kernel cholesky(S: T[n, n]) -> (L: T[n, n]) { L[i,j] = cholesky[i,j](S[i,j]); }
@@ -54,14 +54,11 @@ def square(name, A, argument="A"):
 
 def cholesky(name, A):
     """The lower triangle L with A = L L^T; ArgumentError where A is not positive definite."""
-    import numpy as np
     square(name, A)
-    L = _kernels(A).cholesky(A)
-    pivots = np.diagonal(L)
-    wrong = np.flatnonzero(~(np.isfinite(pivots) & (pivots > 0)))
-    if len(wrong):
-        raise ArgumentError(f"{name}: A is not positive definite: its leading minor of order {wrong[0] + 1} is not", "A")
-    return L
+    try:
+        return _kernels(A).cholesky(A)
+    except DefiniteError as error:
+        raise ArgumentError(f"{name}: A is not positive definite: its leading minor of order {error.pivot + 1} is not", "A") from None
 
 
 def solve_cholesky(L, B):
@@ -118,8 +115,12 @@ def qr(A):
     import numpy as np
     m, n = A.shape
     first = np.ascontiguousarray(A[:, :m])
-    Q, R = _kernels(A, _QR).qr(first)
-    if not np.isfinite(R).all() or np.abs(Q.T @ Q - np.eye(Q.shape[1])).max(initial=0) > 1e-3:
+    try:
+        Q, R = _kernels(A, _QR).qr(first)
+        wrong = not np.isfinite(R).all() or np.abs(Q.T @ Q - np.eye(Q.shape[1])).max(initial=0) > 1e-3
+    except DefiniteError:
+        wrong = True
+    if wrong:
         raise ArgumentError("qr: columns of A depend on each other, to within the rounding of products of two of them; numpy.linalg.qr takes such a matrix", "A")
     if m < n:
         R = np.concatenate([R, np.triu(Q.T @ A[:, m:], -m)], 1).astype(A.dtype, copy=False)
