@@ -41,9 +41,11 @@ typedef struct Builder {
     const Residence *residence; /* [nodes]: the nest's */
     Place *storage;             /* [nodes]: where the value is read */
     Place *accumulator;         /* [nodes]: where it is folded, when that is another buffer */
-    Place *running;      /* [nodes]: a maximum so far, as leaves of its online loop read it */
-    Place *factor;       /* [rules of online sums]: what takes a sum to its maximum so far */
-    BufRef indefinite;   /* of a kernel that factors matrices, else BUF_NONE */
+    Place *running;    /* [nodes]: a maximum so far, as leaves of its online loop read it */
+    Place *factor;     /* [rules of online sums]: what takes a sum to its maximum so far */
+    BufRef indefinite; /* of a kernel that factors matrices, else BUF_NONE */
+    bool
+        is_step; /* a recurrence's body: what is around its steps allocates that, and looks at it */
     const BufRef *param; /* [params] */
     BufRef *result;      /* [results] */
     VarRef *loop;        /* [items]: variables of the loops that are open, */
@@ -111,6 +113,10 @@ bool build_goes_on(const Builder *b, NodeRef node);
 
 /* By what the node's parts are joined. */
 Op build_fold(const Node *n);
+
+/* ---- kernel.c ---- */
+/* The body of a recurrence, whose statements stand in a loop over steps. */
+Kernel *build_step(Ctx *ctx, Arena *arena, const Nest *nest);
 
 /* ---- definite.c ---- */
 /* Where matrices that are not positive definite are noted, if the graph, or a step of its recurrences, factors one; else BUF_NONE. */

@@ -28,7 +28,7 @@ static void build_args(Builder *b)
         const Node *n = graph_node(g, result->node);
         if (result->param >= 0) {
             const Param *p = &g->params.at[result->param];
-            bool kept = b->indefinite != BUF_NONE;
+            bool kept = b->indefinite != BUF_NONE && !b->is_step;
             b->result[r] = !kept
                                ? param[result->param]
                                : kernel_buffer(k, &b->ctx->syms, p->name->text, p->dtype,
@@ -243,14 +243,15 @@ static void build_required(Ctx *ctx, Arena *arena, const Graph *g, Kernel *k)
     k->required = required;
 }
 
-Kernel *nest_lower(Ctx *ctx, Arena *arena, const Nest *nest)
+static Kernel *lower(Ctx *ctx, Arena *arena, const Nest *nest, bool is_step)
 {
     const Graph *g = nest->graph;
-    Builder b = {.ctx = ctx, .arena = arena, .g = g, .nest = nest};
+    Builder b = {.ctx = ctx, .arena = arena, .g = g, .nest = nest, .is_step = is_step};
     b.k = kernel_of_graph(arena, g);
     Block body = {0};
     begin_builder(&b);
-    if (b.indefinite != BUF_NONE) {
+    bool notes = b.indefinite != BUF_NONE && !is_step;
+    if (notes) {
         build_definite_begin(&b, &body);
     }
     if (nest->n_sizes == 0) {
@@ -258,11 +259,21 @@ Kernel *nest_lower(Ctx *ctx, Arena *arena, const Nest *nest)
     } else {
         build_sizes(&b, &body, nest);
     }
-    if (b.indefinite != BUF_NONE) {
+    if (notes) {
         build_definite_end(&b, &body);
     }
     b.nest = nest;
     build_work(&b);
     build_required(ctx, arena, g, b.k);
     return end_builder(&b, &body);
+}
+
+Kernel *nest_lower(Ctx *ctx, Arena *arena, const Nest *nest)
+{
+    return lower(ctx, arena, nest, false);
+}
+
+Kernel *build_step(Ctx *ctx, Arena *arena, const Nest *nest)
+{
+    return lower(ctx, arena, nest, true);
 }

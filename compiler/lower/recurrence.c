@@ -251,6 +251,10 @@ static void map_blocks(Steps *s, VarRef *var)
         if (from->space == SPACE_ARGUMENT) {
             continue;
         }
+        if (from->indefinite) {
+            s->buf[k] = b->indefinite;
+            continue;
+        }
         s->buf[k] =
             kernel_buffer(b->k, &b->ctx->syms, from->name->text, from->dtype, from->space,
                           from->rank, shape_here(s, from->rank, from->extent));
@@ -456,7 +460,7 @@ void build_steps(Builder *b, Block *to, NodeRef node, uint32_t scope)
             build_value_storage(b, to, value);
         }
     }
-    s.body = nest_lower(b->ctx, b->arena, s.r->nest);
+    s.body = build_step(b->ctx, b->arena, s.r->nest);
     s.dim = ARENA_ARRAY(b->arena, s.body->dims.list.n, int32_t);
     dims_import(b->arena, b->k->arena, &b->ctx->syms, &b->k->dims, &s.body->dims, s.dim);
     s.buf = ARENA_ARRAY(b->arena, s.body->bufs.n, BufRef);

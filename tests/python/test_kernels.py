@@ -59,6 +59,21 @@ class Definite(unittest.TestCase):
                 self.assertEqual((caught.exception.matrix, caught.exception.pivot), (3, 2))
                 np.testing.assert_array_equal(p.factor(np.abs(S)), np.sqrt(np.abs(S)))
 
+    def test_a_matrix_of_a_step_is_named(self):
+        text = """kernel steps(R: f64[t, n, n], x0: f64[n]) -> (x: f64[t, n]) {
+            x[-1,i] = x0[i];
+            L[t,i,j] = cholesky[i,j](R[t,i,j] + select(index(i) == index(j), 0*x[t - 1,i], 0));
+            x[t,j] = solve[i](L[t,i,j], x[t - 1,i]);
+        }"""
+        run = tdsl.compile(text).steps
+        for n in (4, 70):
+            R = np.eye(n)[None].repeat(5, 0) * 4
+            np.testing.assert_array_equal(run(R, np.ones(n)), 0.5 ** np.arange(1, 6)[:, None] * np.ones(n))
+            R[3, 2, 2] = -1
+            with self.assertRaises(tdsl.DefiniteError) as caught:
+                run(R, np.ones(n))
+            self.assertEqual((caught.exception.matrix, caught.exception.pivot), (0, 2))
+
     def test_arguments_are_as_they_were(self):
         solved = tdsl.compile(self.TEXT).solved
         for n in (4, 130):
