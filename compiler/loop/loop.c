@@ -194,6 +194,11 @@ Range range_whole(Dim extent)
     return (Range){affine_const(0), 0, true, extent};
 }
 
+bool range_is_whole(const Range *r)
+{
+    return r->start.n == 0 && r->start.base == 0 && r->span == 0 && r->limit.sym < 0;
+}
+
 bool range_eq(const Range *x, const Range *y)
 {
     return affine_eq(x->start, y->start) && x->span == y->span && x->clipped == y->clipped &&
@@ -206,6 +211,13 @@ Expr *expr_const(Arena *a, Number v)
     e->kind = EXPR_CONST;
     e->dtype = v.dtype;
     e->value = v;
+    return e;
+}
+
+Expr *expr_index(Arena *a, DType t, Affine at)
+{
+    Expr *e = ARENA_NEW(a, Expr);
+    *e = (Expr){.kind = EXPR_INDEX, .dtype = t, .at = arena_copy(a, &at, sizeof at)};
     return e;
 }
 

@@ -295,9 +295,13 @@ BufRef kernel_buffer(Kernel *k, SymTable *syms, const char *hint, DType t, Space
 /* One of the type and the shape of `like`, which may be of another kernel and an argument. */
 BufRef kernel_buffer_like(Kernel *k, SymTable *syms, const char *hint, const Buffer *like);
 Range range_whole(Dim extent);
+/* All positions from 0 on, of which the number is known? */
+bool range_is_whole(const Range *r);
 bool range_eq(const Range *x, const Range *y);
 Expr *expr_const(Arena *a, Number v);
 Expr *expr_load(Arena *a, const Kernel *k, BufRef buf, const Affine *at);
+/* The value of a position. */
+Expr *expr_index(Arena *a, DType t, Affine at);
 /* The element of the buffer, an argument, at positions that are values: [rank of buf] of i64; outside of it 0. */
 Expr *expr_gather(Arena *a, const Kernel *k, BufRef buf, const Expr *const *at);
 Expr *expr_op(Arena *a, Op op, DType t, uint32_t n, const Expr *const *arg);

@@ -57,9 +57,7 @@ static const Expr *read_index_value(LoopReader *r, const Term *call, DType t)
     if (!reader_affine(r, &c, &at) || !cursor_expect_end(&c)) {
         return NULL;
     }
-    Expr *e = ARENA_NEW(r->arena, Expr);
-    *e = (Expr){.kind = EXPR_INDEX, .dtype = t, .at = arena_copy(r->arena, &at, sizeof at)};
-    return e;
+    return expr_index(r->arena, t, at);
 }
 
 static const Expr *read_operation(LoopReader *r, const Term *call, Op op, DType made,

@@ -139,6 +139,17 @@ bool access_uses(const Kernel *k, BufRef buf, const Affine *at, VarRef v)
     return false;
 }
 
+uint32_t access_dim(const Kernel *k, BufRef buf, const Affine *at, VarRef v)
+{
+    uint32_t rank = k->bufs.at[buf].rank, found = rank, uses = 0;
+    for (uint32_t d = 0; d < rank; d++) {
+        uses += affine_uses(at[d], v);
+        bool is = at[d].n == 1 && at[d].base == 0 && affine_coef(at[d], v) == 1;
+        found = is ? d : found;
+    }
+    return uses == 1 ? found : rank;
+}
+
 const Expr *expr_uncast(const Expr *value)
 {
     return value->kind == EXPR_OP && value->op == OP_CAST ? value->arg[0] : value;
@@ -514,11 +525,7 @@ static void copy_gather(const StmtCopy *c, Expr *e)
                 continue;
             }
             Affine at = place_at(c, p, d, NULL);
-            Expr *index = ARENA_NEW(c->arena, Expr);
-            *index = (Expr){.kind = EXPR_INDEX,
-                            .dtype = DTYPE_I64,
-                            .at = arena_copy(c->arena, &at, sizeof at)};
-            arg[d] = index;
+            arg[d] = expr_index(c->arena, DTYPE_I64, at);
         }
         e->arg = arg;
         e->n_args = p->rank;

@@ -63,6 +63,8 @@ bool expr_uses(const Kernel *k, const Expr *value, VarRef v);
 bool expr_eq(const Kernel *k, const Expr *x, const Expr *y);
 uint64_t expr_hash(const Kernel *k, const Expr *value);
 bool access_uses(const Kernel *k, BufRef buf, const Affine *at, VarRef v);
+/* The dimension at which the variable stands alone; the rank: there is none, or it is in another one too. */
+uint32_t access_dim(const Kernel *k, BufRef buf, const Affine *at, VarRef v);
 /* Sets marked[b] for each buffer that is read. */
 void expr_mark_loads(const Expr *value, bool *marked);
 /* Marks what a TILE reads or writes, and nothing else, of so many buffers. */

@@ -222,11 +222,7 @@ static const Expr *weight_of_pair(Builder *b, DType t, uint32_t k)
     const uint32_t loop[2] = {b->nest->items[k].from - 1, k};
     const Expr *number[2];
     for (uint32_t i = 0; i < 2; i++) {
-        Expr *x = ARENA_NEW(b->arena, Expr);
-        Affine at = affine_var(b->arena, b->loop[loop[i]]);
-        *x = (Expr){
-            .kind = EXPR_INDEX, .dtype = DTYPE_I64, .at = arena_copy(b->arena, &at, sizeof at)};
-        number[i] = x;
+        number[i] = expr_index(b->arena, DTYPE_I64, affine_var(b->arena, b->loop[loop[i]]));
     }
     const Expr *choice[3] = {expr_op(b->arena, OP_LT, DTYPE_BOOL, 2, number),
                              weight_of(b, t, 2), weight_of(b, t, 1)};

@@ -130,10 +130,7 @@ static const Expr *number(Dense *s, double x)
 
 static const Expr *index_of(Dense *s, Affine x)
 {
-    Expr *e = ARENA_NEW(s->b->arena, Expr);
-    *e = (Expr){
-        .kind = EXPR_INDEX, .dtype = DTYPE_I64, .at = arena_copy(s->b->arena, &x, sizeof x)};
-    return e;
+    return expr_index(s->b->arena, DTYPE_I64, x);
 }
 
 /* `value` where x <= y, else 0. */

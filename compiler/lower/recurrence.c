@@ -200,12 +200,8 @@ static void set_number(Steps *s, Block *step, uint32_t param)
     BufRef own = s->body->args.at[param].buf;
     s->buf[own] = new_buffer(s, step, &s->body->bufs.at[own]);
     Stmt *set = build_stmt(s->b, STMT_TILE, s->node->span, NULL);
-    Expr *at = ARENA_NEW(s->b->arena, Expr);
-    *at = (Expr){.kind = EXPR_INDEX,
-                 .dtype = DTYPE_I64,
-                 .at = arena_copy(s->b->arena, &s->at, sizeof s->at)};
     set->dst = s->buf[own];
-    set->value = at;
+    set->value = expr_index(s->b->arena, DTYPE_I64, s->at);
     vec_push(s->b->arena, &step->list, set);
 }
 

@@ -55,11 +55,7 @@ static Affine index_position(Builder *b, Index index, const Position *pos)
 
 static const Expr *build_index(Builder *b, const Node *n, Access access, const Position *pos)
 {
-    Affine at = index_position(b, access.index[0], pos);
-    Expr *e = ARENA_NEW(b->arena, Expr);
-    *e = (Expr){
-        .kind = EXPR_INDEX, .dtype = n->dtype, .at = arena_copy(b->arena, &at, sizeof at)};
-    return e;
+    return expr_index(b->arena, n->dtype, index_position(b, access.index[0], pos));
 }
 
 const Affine *build_affine(Builder *b, uint32_t n, const Affine *x, Access access,

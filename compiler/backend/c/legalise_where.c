@@ -200,15 +200,8 @@ static void rows_product(Matmul *m, const VarRef var[3], const Range range[3], B
 
 static const Expr *compare(Matmul *m, Op op, Affine x, Affine y)
 {
-    Expr *index[2];
-    for (uint32_t k = 0; k < 2; k++) {
-        index[k] = ARENA_NEW(m->l->arena, Expr);
-        Affine at = k == 0 ? x : y;
-        *index[k] = (Expr){.kind = EXPR_INDEX,
-                           .dtype = DTYPE_I64,
-                           .at = arena_copy(m->l->arena, &at, sizeof at)};
-    }
-    const Expr *pair[2] = {index[0], index[1]};
+    const Expr *pair[2] = {expr_index(m->l->arena, DTYPE_I64, x),
+                           expr_index(m->l->arena, DTYPE_I64, y)};
     return expr_op(m->l->arena, op, DTYPE_BOOL, 2, pair);
 }
 

@@ -39,21 +39,7 @@ static const Expr *load_of(const Expr *e)
 /* The extent of an index with all values from 0 on; 0: it is another one. */
 static int64_t extent_of(const TileIndex *x)
 {
-    const Range *r = &x->range;
-    bool whole = r->start.n == 0 && r->start.base == 0 && r->span == 0 && r->limit.sym < 0;
-    return whole ? r->limit.n : 0;
-}
-
-/* The dimension whose position is the index, which is in no other; the rank: there is none. */
-static uint32_t dim_of(const Affine *at, uint32_t rank, VarRef v)
-{
-    uint32_t found = rank, uses = 0;
-    for (uint32_t d = 0; d < rank; d++) {
-        uses += affine_uses(at[d], v);
-        bool is = at[d].n == 1 && at[d].base == 0 && affine_coef(at[d], v) == 1;
-        found = is ? d : found;
-    }
-    return uses == 1 ? found : rank;
+    return range_is_whole(&x->range) ? x->range.limit.n : 0;
 }
 
 static uint32_t rank_of(const Diagonals *x, BufRef buf)
@@ -98,12 +84,12 @@ static bool find_rows(const Diagonals *x, Rows *r)
     VarRef v = s->index[r->row].var;
     r->n = extent_of(&s->index[r->row]);
     r->block = rows_of_block(r->n);
-    r->dim = dim_of(s->at, rank_of(x, s->dst), v);
+    r->dim = access_dim(x->to, s->dst, s->at, v);
     return r->dim < rank_of(x, s->dst) && r->block >= ROWS_LEAST && terms > 1 &&
            terms <= TERMS_MOST && positions >= POSITIONS_LEAST &&
-           dim_of(r->numbers->at, rank_of(x, r->numbers->buf), v) <
+           access_dim(x->to, r->numbers->buf, r->numbers->at, v) <
                rank_of(x, r->numbers->buf) &&
-           dim_of(r->other->at, rank_of(x, r->other->buf), v) < rank_of(x, r->other->buf);
+           access_dim(x->to, r->other->buf, r->other->at, v) < rank_of(x, r->other->buf);
 }
 
 static bool is_sum_of_rows(const Diagonals *x, const Stmt *s, Rows *r)
@@ -148,8 +134,8 @@ static void find_next(const Diagonals *x, Stmt *const *body, uint32_t n, uint32_
     }
     for (uint32_t i = 0; i < next->n_index; i++) {
         VarRef v = next->index[i].var;
-        uint32_t d = dim_of(load->at, rank_of(x, r->s->dst), v);
-        r->as_dim = dim_of(next->at, rank_of(x, next->dst), v);
+        uint32_t d = access_dim(x->to, r->s->dst, load->at, v);
+        r->as_dim = access_dim(x->to, next->dst, next->at, v);
         if (d == r->dim && extent_of(&next->index[i]) == r->n &&
             r->as_dim < rank_of(x, next->dst)) {
             r->next = next;
@@ -169,14 +155,6 @@ static const Affine *with_index(const Diagonals *x, const Affine *at, uint32_t r
         out[d] = affine_subst(x->arena, at[d], v, by);
     }
     return out;
-}
-
-static const Expr *position(const Diagonals *x, Affine at)
-{
-    Expr *e = ARENA_NEW(x->arena, Expr);
-    *e = (Expr){
-        .kind = EXPR_INDEX, .dtype = DTYPE_I64, .at = arena_copy(x->arena, &at, sizeof at)};
-    return e;
 }
 
 static Range rows_from(Affine start, int64_t n, int64_t all)
@@ -251,8 +229,9 @@ static Stmt *matrices(const Diagonals *x, const Rows *r, Affine first, BufRef bu
     const Buffer *b = &x->to->bufs.at[r->numbers->buf];
     const Affine *from = with_index(x, r->numbers->at, b->rank, row, affine_var(x->arena, d));
     const Expr *pair[2] = {
-        position(x, affine_var(x->arena, d)),
-        position(x, affine_add(x->arena, first, 1, affine_var(x->arena, row)))};
+        expr_index(x->arena, DTYPE_I64, affine_var(x->arena, d)),
+        expr_index(x->arena, DTYPE_I64,
+                   affine_add(x->arena, first, 1, affine_var(x->arena, row)))};
     const Expr *arg[3] = {expr_op(x->arena, OP_EQ, DTYPE_BOOL, 2, pair),
                           expr_load(x->arena, x->to, r->numbers->buf, from),
                           expr_const(x->arena, number_real(b->dtype, 0.0))};

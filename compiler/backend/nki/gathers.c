@@ -143,9 +143,7 @@ static const Expr *gather_at(Gathers *x, const Expr *e, BufRef at, uint32_t n,
     }
     arg[0] = expr_cast(x->arena, expr_load(x->arena, x->to, at, own), DTYPE_I64);
     for (uint32_t d = 1; d < rank; d++) {
-        Expr *index = ARENA_NEW(x->arena, Expr);
-        *index = (Expr){.kind = EXPR_INDEX, .dtype = DTYPE_I64, .at = &row[d - 1]};
-        arg[d] = index;
+        arg[d] = expr_index(x->arena, DTYPE_I64, row[d - 1]);
     }
     return expr_gather(x->arena, x->to, e->buf, arg);
 }
@@ -307,17 +305,14 @@ static void read_rows(Lower *l, const Stmt *s, Labels e, const Box *box, TileVie
     const Expr **arg = ARENA_ARRAY(l->arena, rank, const Expr *);
     arg[0] = expr_cast(l->arena, expr_load(l->arena, l->to, at.buf, column), DTYPE_I64);
     for (uint32_t i = e.n; i-- > 0;) {
-        Affine *here = ARENA_ARRAY(l->arena, 1, Affine);
-        here[0] = affine_const(box->s[e.at[i]]);
+        Affine here = affine_const(box->s[e.at[i]]);
         if (box->n[e.at[i]] > 1) {
             Affine q = affine_var(l->arena, l->q[1 + i]);
-            here[0] = affine_add(l->arena, here[0], 1, q);
+            here = affine_add(l->arena, here, 1, q);
             dst[1] = affine_add(l->arena, dst[1], flat, q);
         }
         flat *= box->n[e.at[i]];
-        Expr *at_row = ARENA_NEW(l->arena, Expr);
-        *at_row = (Expr){.kind = EXPR_INDEX, .dtype = DTYPE_I64, .at = here};
-        arg[1 + i] = at_row;
+        arg[1 + i] = expr_index(l->arena, DTYPE_I64, here);
     }
     for (uint32_t i = 0; i < e.n; i++) {
         if (box->n[e.at[i]] > 1) {

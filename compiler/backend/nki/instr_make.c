@@ -254,15 +254,12 @@ void make_transpose(Lower *l, TileView dst, TileView src)
 static const Expr *position(Lower *l, Affine base, int64_t down, uint32_t n,
                             const int64_t *along)
 {
-    Affine *at = ARENA_NEW(l->arena, Affine);
-    *at = affine_add(l->arena, base, down, affine_var(l->arena, l->p));
+    Affine at = affine_add(l->arena, base, down, affine_var(l->arena, l->p));
     for (uint32_t i = 0; i < n; i++) {
         VarRef v = n == 1 ? l->f : l->q[i];
-        *at = affine_add(l->arena, *at, along[i], affine_var(l->arena, v));
+        at = affine_add(l->arena, at, along[i], affine_var(l->arena, v));
     }
-    Expr *e = ARENA_NEW(l->arena, Expr);
-    *e = (Expr){.kind = EXPR_INDEX, .dtype = DTYPE_I64, .at = at};
-    return e;
+    return expr_index(l->arena, DTYPE_I64, at);
 }
 
 void make_iota(Lower *l, TileView dst, Affine base, int64_t down, const PositionWalk *w)

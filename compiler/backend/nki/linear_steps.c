@@ -21,14 +21,13 @@
 
 #include "loop/walk.h"
 
-#define STEPS_MOST  8192             /* positions of a row: tiles of 32 KiB a partition */
-#define TURNED_MOST INT64_C(1) << 21 /* elements that stay on chip until they are turned */
+#define STEPS_MOST  8192    /* positions of a row: tiles of 32 KiB a partition */
+#define TURNED_MOST 2097152 /* elements that stay on chip until they are turned */
 
 typedef struct Linear {
     Ctx *ctx;
     Arena *arena;
     Kernel *to;
-    bool any;
 } Linear;
 
 typedef VEC(Stmt *) StmtList;
@@ -54,18 +53,6 @@ static bool is_map(const Linear *x, const Stmt *s)
            x->to->bufs.at[s->dst].dtype == DTYPE_F32 && s->value->dtype == DTYPE_F32;
 }
 
-/* The dimension at which the variable stands alone; the rank: there is none, or it is elsewhere too. */
-static uint32_t dim_of(const Affine *at, uint32_t rank, VarRef v)
-{
-    uint32_t found = rank, uses = 0;
-    for (uint32_t d = 0; d < rank; d++) {
-        uses += affine_uses(at[d], v);
-        bool is = at[d].n == 1 && at[d].base == 0 && affine_coef(at[d], v) == 1;
-        found = is ? d : found;
-    }
-    return uses == 1 ? found : rank;
-}
-
 /* Is it the element that the statement sets, `lag` steps before along dimension d? */
 static bool is_before(const Linear *x, const Stmt *s, const Expr *e, uint32_t d, int64_t lag)
 {
@@ -89,7 +76,7 @@ static bool is_op(const Expr *e, Op op)
     return e->kind == EXPR_OP && e->op == op && e->dtype == DTYPE_F32;
 }
 
-/* factor * before + term, where `is` says what before may be. */
+/* factor * before + term, with the element `lag` steps before along dimension d in neither of the others. */
 static bool find_step(const Linear *x, const Stmt *s, uint32_t d, int64_t lag, Step *out)
 {
     if (!is_map(x, s) || !is_op(s->value, OP_ADD)) {
@@ -140,36 +127,27 @@ typedef struct Renamed {
     Affine to;
 } Renamed;
 
-static Affine renamed(const Renamed *r, Affine a)
+static const Affine *places_with(Arena *arena, const Affine *at, uint32_t rank, VarRef from,
+                                 Affine to)
 {
-    return affine_subst(r->arena, a, r->from, r->to);
+    Affine *out = ARENA_ARRAY(arena, rank, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        out[d] = affine_subst(arena, at[d], from, to);
+    }
+    return out;
 }
 
 static void rename_load(void *user, Expr *e)
 {
     const Renamed *r = user;
     uint32_t rank = e->kind == EXPR_INDEX ? 1 : r->k->bufs.at[e->buf].rank;
-    Affine *at = ARENA_ARRAY(r->arena, rank, Affine);
-    for (uint32_t d = 0; d < rank; d++) {
-        at[d] = renamed(r, e->at[d]);
-    }
-    e->at = at;
+    e->at = places_with(r->arena, e->at, rank, r->from, r->to);
 }
 
 static const Expr *with(const Linear *x, const Expr *e, VarRef from, Affine to)
 {
     Renamed r = {x->arena, x->to, from, to};
     return expr_with_places(x->arena, e, rename_load, &r);
-}
-
-static const Affine *places_with(const Linear *x, const Affine *at, uint32_t rank, VarRef from,
-                                 Affine to)
-{
-    Affine *out = ARENA_ARRAY(x->arena, rank, Affine);
-    for (uint32_t d = 0; d < rank; d++) {
-        out[d] = affine_subst(x->arena, at[d], from, to);
-    }
-    return out;
 }
 
 /* The statement's indices without `without`, and `v` over all steps behind them. */
@@ -198,46 +176,37 @@ static void make_scan_of(const Linear *x, Stmt *s, const Expr *factor, const Exp
     s->value = two(x, OP_MUL, DTYPE_F32, factor, term);
 }
 
-static Stmt *alloc(const Linear *x, const Stmt *s, const char *name, uint32_t rank,
-                   const Dim *extent, BufRef *made)
+/* Allocates a buffer of what the statement sets, one dimension for each of its indices, and sets that instead. What is there. */
+static const Expr *put_buffer(const Linear *x, StmtList *to, Stmt *s)
 {
-    *made = kernel_buffer(x->to, &x->ctx->syms, name, DTYPE_F32, SPACE_TILE, rank, extent);
-    x->to->bufs.at[*made].span = s->span;
-    Stmt *out = ARENA_NEW(x->arena, Stmt);
-    *out = (Stmt){.kind = STMT_ALLOC, .span = s->span, .buf = *made};
-    return out;
-}
-
-/* Where an index is in a buffer of what its statement sets. */
-static Affine place_of_index(const Linear *x, const TileIndex *i)
-{
-    return affine_add(x->arena, affine_var(x->arena, i->var), -1, i->range.start);
-}
-
-/* The extents and positions of such a buffer. */
-static uint32_t shape_of(const Linear *x, const Stmt *s, Dim **extent, Affine **at)
-{
-    *extent = ARENA_ARRAY(x->arena, s->n_index, Dim);
-    *at = ARENA_ARRAY(x->arena, s->n_index, Affine);
+    Dim *extent = ARENA_ARRAY(x->arena, s->n_index, Dim);
+    Affine *at = ARENA_ARRAY(x->arena, s->n_index, Affine);
     for (uint32_t i = 0; i < s->n_index; i++) {
         const Range *r = &s->index[i].range;
-        (*extent)[i] = r->span == 0 ? r->limit : dim_fixed(r->span);
-        (*at)[i] = place_of_index(x, &s->index[i]);
+        extent[i] = r->span == 0 ? r->limit : dim_fixed(r->span);
+        at[i] = affine_add(x->arena, affine_var(x->arena, s->index[i].var), -1, r->start);
     }
-    return s->n_index;
+    Stmt *alloc = ARENA_NEW(x->arena, Stmt);
+    *alloc = (Stmt){.kind = STMT_ALLOC, .span = s->span};
+    alloc->buf = kernel_buffer(x->to, &x->ctx->syms, x->to->bufs.at[s->dst].name->text,
+                               DTYPE_F32, SPACE_TILE, s->n_index, extent);
+    x->to->bufs.at[alloc->buf].span = s->span;
+    vec_push(x->arena, to, alloc);
+    s->dst = alloc->buf;
+    s->at = at;
+    return expr_load(x->arena, x->to, s->dst, at);
 }
 
 /* ---- a value that has all steps ---- */
 
-/* The first step in a loop of its own: what its product is with. */
+/* The first step in a loop of its own; `before`: the zeros that its product is with, or null. */
 static bool find_first(const Linear *x, const Stmt *loop, const Step *step, uint32_t d,
                        Step *out)
 {
     const Stmt *s = loop->n_body == 1 ? loop->body[0] : NULL;
     bool one = s != NULL && is_loop_over_steps(loop, 0) && loop->range.span == 1 &&
                is_map(x, s) && s->dst == step->s->dst && is_op(s->value, OP_ADD) &&
-               !reads(s->value, s->dst) &&
-               dim_of(s->at, x->to->bufs.at[s->dst].rank, loop->var) == d;
+               !reads(s->value, s->dst) && access_dim(x->to, s->dst, s->at, loop->var) == d;
     *out = (Step){.s = s};
     for (uint32_t i = 0; i < 4 && one && out->before == NULL; i++) {
         const Expr *product = s->value->arg[i / 2];
@@ -295,7 +264,8 @@ static bool change_value(Linear *x, const Stmt *before, const Stmt *loop, StmtLi
         return false;
     }
     const Stmt *s = loop->body[0];
-    uint32_t rank = x->to->bufs.at[s->dst].rank, d = dim_of(s->at, rank, loop->var);
+    uint32_t rank = x->to->bufs.at[s->dst].rank,
+             d = access_dim(x->to, s->dst, s->at, loop->var);
     if (d == rank || !find_step(x, s, d, 1, &step) ||
         !find_first(x, before, &step, d, &first)) {
         return false;
@@ -306,14 +276,11 @@ static bool change_value(Linear *x, const Stmt *before, const Stmt *loop, StmtLi
                *term = with(x, step.term, loop->var, t);
     const Expr *value = first_value(x, first.s, before->var, s, v);
     if (!is_like(x, value, first.before, factor, term)) {
-        Expr *at = ARENA_NEW(x->arena, Expr);
         if (value == NULL) {
             return false;
         }
-        *at = (Expr){
-            .kind = EXPR_INDEX, .dtype = DTYPE_I64, .at = arena_copy(x->arena, &t, sizeof t)};
-        const Expr *is_first =
-            two(x, OP_EQ, DTYPE_BOOL, at, expr_const(x->arena, number_int(DTYPE_I64, 0)));
+        const Expr *is_first = two(x, OP_EQ, DTYPE_BOOL, expr_index(x->arena, DTYPE_I64, t),
+                                   expr_const(x->arena, number_int(DTYPE_I64, 0)));
         const Expr *of_factor[3] = {is_first, expr_const(x->arena, number_real(DTYPE_F32, 0.0)),
                                     factor};
         const Expr *of_term[3] = {is_first, value, term};
@@ -321,24 +288,16 @@ static bool change_value(Linear *x, const Stmt *before, const Stmt *loop, StmtLi
         term = expr_op(x->arena, OP_SELECT, DTYPE_F32, 3, of_term);
     }
     Stmt *scan = over_steps(x, s, UINT32_MAX, v, steps);
-    scan->at = places_with(x, s->at, rank, loop->var, t);
+    scan->at = places_with(x->arena, s->at, rank, loop->var, t);
     make_scan_of(x, scan, factor, term);
     out->n--; /* the first step */
     if (d + 1 < rank &&
         elements_of(scan) <= TURNED_MOST) { /* rows of steps are columns there */
-        Dim *extent;
-        Affine *at;
-        BufRef rows;
         Stmt *copy = arena_copy(x->arena, scan, sizeof *scan);
-        uint32_t n = shape_of(x, scan, &extent, &at);
-        vec_push(x->arena, out,
-                 alloc(x, s, x->to->bufs.at[s->dst].name->text, n, extent, &rows));
         copy->fold = OP_COPY;
         copy->begins = copy->decays = false;
         copy->scan = 0;
-        copy->value = expr_load(x->arena, x->to, rows, at);
-        scan->dst = rows;
-        scan->at = at;
+        copy->value = put_buffer(x, out, scan);
         vec_push(x->arena, out, scan);
         scan = copy;
     }
@@ -377,199 +336,232 @@ static bool is_theirs(const Linear *x, BufRef state, const Stmt *map, const Stmt
     return others == 1;
 }
 
-/* The index of the sum that is the dimension of the state which the sum folds, all of both; n_index: there is none, or several. */
-static uint32_t folded_index(const Linear *x, const Stmt *map, const Stmt *sum,
-                             const Expr *load, uint32_t *dim)
-{
-    uint32_t found = sum->n_index, rank = x->to->bufs.at[map->dst].rank;
-    for (uint32_t i = 0; i < sum->n_index; i++) {
-        VarRef v = sum->index[i].var;
-        if (!access_uses(x->to, sum->dst, sum->at, v)) {
-            if (found < sum->n_index) {
-                return sum->n_index;
-            }
-            found = i;
-            *dim = dim_of(load->at, rank, v);
-        }
-    }
-    return found < sum->n_index && *dim < rank ? found : sum->n_index;
-}
-
-static bool is_whole(const Range *r)
-{
-    return r->start.n == 0 && r->start.base == 0 && r->span == 0 && r->limit.sym < 0;
-}
-
-/* The statement over the rows of a block of one of its indices. */
-static void in_block(const Linear *x, Stmt *s, VarRef index, Affine first)
-{
-    TileIndex *all = arena_copy(x->arena, s->index, s->n_index * sizeof *all);
-    for (uint32_t i = 0; i < s->n_index; i++) {
-        if (all[i].var == index) {
-            all[i].range.start = first;
-            all[i].range.span = NKI_PARTITIONS;
-        }
-    }
-    s->index = all;
-}
-
-static void replace_load(void *user, Expr *e)
-{
-    const Step *to = user; /* before: the load that takes the place of `factor` */
-    if (e->kind == EXPR_LOAD && e->buf == to->factor->buf) {
-        *e = *to->before;
-    }
-}
-
-static bool change_state(Linear *x, const Stmt *loop, StmtList *out)
-{
-    Arena *a = x->arena;
+/* A state, and the sum that reads it in each step. */
+typedef struct State {
+    const Stmt *loop, *map, *sum;
     Step step;
+    const Expr *load; /* of the state, by the sum */
+    uint32_t rank;    /* of the state, whose dimensions are the indices of `map` in order */
+    uint32_t folded;  /* the dimension that the sum folds */
+    uint32_t
+        rows; /* one that is taken in blocks, so that all stays on chip; the rank: none is */
+} State;
+
+static uint32_t dim_of_index(const Linear *x, const State *s, const TileIndex *i)
+{
+    return access_dim(x->to, s->map->dst, s->load->at, i->var);
+}
+
+/* The variable of the sum's index that is a dimension of the state. */
+static VarRef index_of_dim(const Linear *x, const State *s, uint32_t dim)
+{
+    VarRef found = UINT32_MAX;
+    for (uint32_t i = 0; i < s->sum->n_index; i++) {
+        bool is = dim_of_index(x, s, &s->sum->index[i]) == dim;
+        found = is ? s->sum->index[i].var : found;
+    }
+    return found;
+}
+
+/* Are the dimensions of the state the indices of its statement, and those of the sum, which folds one of them? */
+static bool find_dims(const Linear *x, State *s)
+{
+    uint32_t folds = 0;
+    bool fine = s->rank == s->map->n_index && s->rank == s->sum->n_index;
+    for (uint32_t i = 0; fine && i < s->rank; i++) {
+        fine = range_is_whole(&s->map->index[i].range) &&
+               access_dim(x->to, s->map->dst, s->map->at, s->map->index[i].var) == i;
+    }
+    for (uint32_t i = 0; fine && i < s->rank; i++) {
+        const TileIndex *index = &s->sum->index[i];
+        uint32_t d = dim_of_index(x, s, index);
+        bool kept = access_uses(x->to, s->sum->dst, s->sum->at, index->var);
+        folds += kept ? 0 : 1;
+        s->folded = kept ? s->folded : d;
+        fine = d < s->rank && range_is_whole(&index->range) &&
+               dim_eq(index->range.limit, s->map->index[d].range.limit);
+    }
+    return fine && folds == 1;
+}
+
+static uint32_t find_rows(const State *s)
+{
+    for (uint32_t d = 0; d < s->rank; d++) {
+        int64_t n = s->map->index[d].range.limit.n;
+        if (d != s->folded && n > NKI_PARTITIONS && n % NKI_PARTITIONS == 0) {
+            return d;
+        }
+    }
+    return s->rank;
+}
+
+static bool find_state(const Linear *x, const Stmt *loop, const StmtList *before, State *s)
+{
     if (!is_loop_over_steps(loop, 0) || loop->range.span != 0 || loop->n_body != 2 ||
         loop->range.limit.n > STEPS_MOST) {
         return false;
     }
     const Stmt *map = loop->body[0], *sum = loop->body[1];
+    *s = (State){.loop = loop, .map = map, .sum = sum};
     bool fits = map->kind == STMT_TILE && sum->kind == STMT_TILE && sum->fold == OP_SUM &&
                 sum->begins && sum->n_first == 0 && sum->scan == 0 && sum->exact == 0 &&
-                sum->places == 0 && sum->schedule == NULL;
-    if (!fits || !find_step(x, map, UINT32_MAX, 0, &step)) {
+                sum->places == 0 && sum->schedule == NULL &&
+                x->to->bufs.at[sum->dst].dtype == DTYPE_F32;
+    if (!fits || !find_step(x, map, UINT32_MAX, 0, &s->step)) {
         return false;
     }
-    uint32_t dim = 0, rank = x->to->bufs.at[map->dst].rank;
-    const Expr *load = expr_load_of(sum->value, map->dst);
-    uint32_t k = load == NULL ? sum->n_index : folded_index(x, map, sum, load, &dim);
-    uint32_t along = dim_of(sum->at, x->to->bufs.at[sum->dst].rank, loop->var);
-    bool whole =
-        k < sum->n_index && along < x->to->bufs.at[sum->dst].rank && rank == map->n_index;
-    for (uint32_t i = 0; whole && i < map->n_index; i++) {
-        whole = is_whole(&map->index[i].range) && dim_of(map->at, rank, map->index[i].var) == i;
-    }
-    for (uint32_t i = 0; whole && i < sum->n_index; i++) {
-        uint32_t d = dim_of(load->at, rank, sum->index[i].var);
-        whole = is_whole(&sum->index[i].range) && d < rank &&
-                dim_eq(sum->index[i].range.limit, map->index[d].range.limit);
-    }
-    if (!whole || sum->n_index != rank || x->to->bufs.at[sum->dst].dtype != DTYPE_F32 ||
-        !begins_with_zeros(x, map->dst, out->at, out->n) || !is_theirs(x, map->dst, map, sum)) {
-        return false;
-    }
-    int64_t steps = loop->range.limit.n;
-    uint32_t rows = rank; /* an index that is taken in blocks, so that all stays on chip */
-    for (uint32_t d = 0; d < rank; d++) {
-        int64_t m = map->index[d].range.limit.n;
-        rows = d != dim && rows == rank && m > NKI_PARTITIONS && m % NKI_PARTITIONS == 0 ? d
-                                                                                         : rows;
-    }
-    VarRef block = rows < rank ? kernel_var(x->to, &x->ctx->syms, "rows", true) : 0;
-    VarRef own = rows < rank ? map->index[rows].var : UINT32_MAX, other = UINT32_MAX;
-    for (uint32_t i = 0; i < sum->n_index && rows < rank; i++) {
-        other = dim_of(load->at, rank, sum->index[i].var) == rows ? sum->index[i].var : other;
-    }
-    Affine from_row = rows < rank ? affine_var(a, block) : affine_const(0);
-    VarRef v = kernel_var(x->to, &x->ctx->syms, "t", false), folded = map->index[dim].var;
-    VarRef w = kernel_var(x->to, &x->ctx->syms, "s", true);
-    Affine t = affine_var(a, v), here = affine_var(a, w);
-    Dim *extent;
-    Affine *at;
-    BufRef all, sums;
-    StmtList body = {0}, outer = {0};
-    /* the steps, of one position of the folded dimension */
-    Stmt *scan = over_steps(x, map, folded, v, steps);
-    in_block(x, scan, own, from_row);
-    uint32_t n = shape_of(x, scan, &extent, &at);
-    vec_push(a, &body, alloc(x, map, x->to->bufs.at[map->dst].name->text, n, extent, &all));
-    scan->dst = all;
-    scan->at = at;
-    make_scan_of(x, scan, with(x, with(x, step.factor, loop->var, t), folded, here),
-                 with(x, with(x, step.term, loop->var, t), folded, here));
-    vec_push(a, &body, scan);
-    /* what they add */
-    Stmt *add = over_steps(x, sum, sum->index[k].var, v, steps);
-    in_block(x, add, other, from_row);
-    n = shape_of(x, add, &extent, &at);
-    vec_push(a, &outer, alloc(x, sum, x->to->bufs.at[sum->dst].name->text, n, extent, &sums));
-    Stmt *none = arena_copy(a, add, sizeof *add);
-    none->fold = OP_COPY;
-    none->begins = false;
-    none->value = expr_const(a, number_real(DTYPE_F32, 0.0));
-    none->dst = sums;
-    none->at = at;
-    vec_push(a, &outer, none);
-    Affine *from = ARENA_ARRAY(a, rank, Affine);
-    uint32_t next = 0;
-    for (uint32_t d = 0; d < rank;
-         d++) { /* as the scan has them: without the folded one, then the steps */
-        if (d != dim) {
-            from[next++] = d == rows ? affine_add(a, load->at[d], -1, from_row) : load->at[d];
+    s->rank = x->to->bufs.at[map->dst].rank;
+    s->load = expr_load_of(sum->value, map->dst);
+    bool steps =
+        access_dim(x->to, sum->dst, sum->at, loop->var) < x->to->bufs.at[sum->dst].rank;
+    fits = s->load != NULL && steps && find_dims(x, s) &&
+           begins_with_zeros(x, map->dst, before->at, before->n) &&
+           is_theirs(x, map->dst, map, sum);
+    s->rows = fits ? find_rows(s) : s->rank;
+    return fits;
+}
+
+/* Where the new statements are: the step, the position of the folded dimension, and the first row of a block. */
+typedef struct Positions {
+    VarRef t;
+    Affine folded, row;
+} Positions;
+
+/* A statement of the loop over steps as one over all of them, at one position of an index, over a block of another. */
+static Stmt *turned(const Linear *x, const State *s, const Positions *p, const Stmt *of,
+                    VarRef folded, VarRef rows)
+{
+    Stmt *out = over_steps(x, of, folded, p->t, s->loop->range.limit.n);
+    TileIndex *index = (TileIndex *)(uintptr_t)out->index; /* a copy of ours */
+    for (uint32_t i = 0; i < out->n_index && s->rows < s->rank; i++) {
+        if (index[i].var == rows) {
+            index[i].range.start = p->row;
+            index[i].range.span = NKI_PARTITIONS;
         }
     }
-    from[next] = t;
-    const Step replace = {.factor = load, .before = expr_load(a, x->to, all, from)};
-    const Expr *value = with(x, with(x, sum->value, loop->var, t), sum->index[k].var, here);
-    value = expr_with_places(a, value, replace_load, (void *)(uintptr_t)&replace);
-    add->value = value;
-    add->dst = sums;
-    add->at = at;
+    return out;
+}
+
+static const Expr *turned_value(const Linear *x, const State *s, const Positions *p,
+                                const Expr *value, VarRef folded)
+{
+    value = with(x, value, s->loop->var, affine_var(x->arena, p->t));
+    return with(x, value, folded, p->folded);
+}
+
+/* The steps, at one position of the folded dimension: to a buffer of its own. */
+static BufRef put_steps(const Linear *x, const State *s, const Positions *p, StmtList *to)
+{
+    const Stmt *map = s->map;
+    VarRef folded = map->index[s->folded].var;
+    VarRef rows = s->rows < s->rank ? map->index[s->rows].var : UINT32_MAX;
+    Stmt *scan = turned(x, s, p, map, folded, rows);
+    put_buffer(x, to, scan);
+    make_scan_of(x, scan, turned_value(x, s, p, s->step.factor, folded),
+                 turned_value(x, s, p, s->step.term, folded));
+    vec_push(x->arena, to, scan);
+    return scan->dst;
+}
+
+typedef struct Replaced {
+    BufRef from;
+    const Expr *to;
+} Replaced;
+
+static void replace_load(void *user, Expr *e)
+{
+    const Replaced *r = user;
+    if (e->kind == EXPR_LOAD && e->buf == r->from) {
+        *e = *r->to;
+    }
+}
+
+/* What the sum adds, of all steps, which are in a buffer: the folded dimension lacks there, the steps are last. */
+static const Expr *added_value(const Linear *x, const State *s, const Positions *p, BufRef all,
+                               VarRef folded)
+{
+    Affine *at = ARENA_ARRAY(x->arena, s->rank, Affine);
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < s->rank; d++) {
+        Affine first = d == s->rows ? p->row : affine_const(0);
+        if (d != s->folded) {
+            at[n++] = affine_add(x->arena, s->load->at[d], -1, first);
+        }
+    }
+    at[n] = affine_var(x->arena, p->t);
+    Replaced r = {s->map->dst, expr_load(x->arena, x->to, all, at)};
+    const Expr *value = turned_value(x, s, p, s->sum->value, folded);
+    return expr_with_places(x->arena, value, replace_load, &r);
+}
+
+static Stmt *loop_of(const Linear *x, const State *s, VarRef v, uint32_t dim, int64_t step,
+                     const StmtList *body)
+{
+    Stmt *out = arena_copy(x->arena, s->loop, sizeof *s->loop);
+    out->var = v;
+    out->range = s->map->index[dim].range;
+    out->step = step;
+    out->body = body->at;
+    out->n_body = body->n;
+    return out;
+}
+
+static bool change_state(Linear *x, const Stmt *loop, StmtList *out)
+{
+    State s;
+    if (!find_state(x, loop, out, &s)) {
+        return false;
+    }
+    bool blocks = s.rows < s.rank;
+    VarRef block = blocks ? kernel_var(x->to, &x->ctx->syms, "rows", true) : 0;
+    Positions p = {.t = kernel_var(x->to, &x->ctx->syms, "t", false),
+                   .row = blocks ? affine_var(x->arena, block) : affine_const(0)};
+    VarRef each = kernel_var(x->to, &x->ctx->syms, "s", true);
+    p.folded = affine_var(x->arena, each);
+    VarRef folded = index_of_dim(x, &s, s.folded), rows = index_of_dim(x, &s, s.rows);
+    StmtList body = {0}, inner = {0}, *to = blocks ? &inner : out;
+    BufRef all = put_steps(x, &s, &p, &body);
+    Stmt *add = turned(x, &s, &p, s.sum, folded, rows);
+    const Expr *sum_of = put_buffer(x, to, add);
     add->begins = false;
-    vec_push(a, &body, add);
-    Stmt *around = arena_copy(a, loop, sizeof *loop);
-    around->var = w;
-    around->range = map->index[dim].range;
-    around->body = body.at;
-    around->n_body = body.n;
-    vec_push(a, &outer, around);
-    Stmt *copy = over_steps(x, sum, sum->index[k].var, v, steps);
-    in_block(x, copy, other, from_row);
+    add->value = added_value(x, &s, &p, all, folded);
+    vec_push(x->arena, &body, add);
+    Stmt *none = arena_copy(x->arena, add, sizeof *add);
+    none->fold = OP_COPY;
+    none->value = expr_const(x->arena, number_real(DTYPE_F32, 0.0));
+    vec_push(x->arena, to, none);
+    vec_push(x->arena, to, loop_of(x, &s, each, s.folded, 1, &body));
+    Stmt *copy = turned(x, &s, &p, s.sum, folded, rows);
     copy->fold = OP_COPY;
     copy->begins = false;
-    copy->at = places_with(x, sum->at, x->to->bufs.at[sum->dst].rank, loop->var, t);
-    copy->value = expr_load(a, x->to, sums, at);
-    vec_push(a, &outer, copy);
-    if (rows == rank) {
-        for (uint32_t i = 0; i < outer.n; i++) {
-            vec_push(a, out, outer.at[i]);
-        }
-        return true;
+    copy->at = places_with(x->arena, s.sum->at, x->to->bufs.at[s.sum->dst].rank, loop->var,
+                           affine_var(x->arena, p.t));
+    copy->value = sum_of;
+    vec_push(x->arena, to, copy);
+    if (blocks) {
+        vec_push(x->arena, out, loop_of(x, &s, block, s.rows, NKI_PARTITIONS, &inner));
     }
-    Stmt *blocks = arena_copy(a, loop, sizeof *loop);
-    blocks->var = block;
-    blocks->range = map->index[rows].range;
-    blocks->step = NKI_PARTITIONS;
-    blocks->body = outer.at;
-    blocks->n_body = outer.n;
-    vec_push(a, out, blocks);
     return true;
 }
 
-/* ---- all of them ---- */
-
-static void change_all(Linear *x, Stmt ***body, uint32_t *n)
-{
-    StmtList out = {0};
-    bool any = false;
-    for (uint32_t i = 0; i < *n; i++) {
-        Stmt *s = (*body)[i];
-        const Stmt *before = i > 0 ? (*body)[i - 1] : NULL;
-        bool changed = s->kind == STMT_FOR &&
-                       (change_value(x, before, s, &out) || change_state(x, s, &out));
-        any |= changed;
-        if (!changed) {
-            vec_push(x->arena, &out, s);
-        }
-    }
-    x->any |= any;
-    if (any) {
-        *body = out.at;
-        *n = out.n;
-    }
-}
-
-/* TILED to TILED. Recurrences stand in the kernel's body. */
+/* Recurrences stand in the kernel's body. */
 Kernel *nki_linear_steps(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
     (void)target;
     Linear x = {.ctx = ctx, .arena = arena, .to = kernel_changeable(arena, k)};
-    change_all(&x, &x.to->body, &x.to->n_body);
-    return x.any ? kernel_numbered(arena, x.to) : (Kernel *)(uintptr_t)k;
+    StmtList out = {0};
+    bool any = false;
+    for (uint32_t i = 0; i < k->n_body; i++) {
+        Stmt *s = x.to->body[i];
+        const Stmt *before = i > 0 ? x.to->body[i - 1] : NULL;
+        bool changed = s->kind == STMT_FOR &&
+                       (change_value(&x, before, s, &out) || change_state(&x, s, &out));
+        any |= changed;
+        if (!changed) {
+            vec_push(arena, &out, s);
+        }
+    }
+    x.to->body = out.at;
+    x.to->n_body = out.n;
+    return any ? kernel_numbered(arena, x.to) : (Kernel *)(uintptr_t)k;
 }
