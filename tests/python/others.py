@@ -61,7 +61,6 @@ DIFFERENT = {
         "test_jax_with_constants[": "arrays of NumPy only",
         "test_torch_with_constants[": "arrays of NumPy only",
         "test_object_arrays_backend[": "no arrays of objects",
-        "test_type_errors": "casting= is not looked at where nothing is converted",
         "test_bad_path_option": "CompileError, a ValueError, not KeyError, for a search that there is not",
     },
     # numpy.einsum is ours
