@@ -151,6 +151,23 @@ void diag_help(Diagnostic *d, const char *format, ...)
     va_end(args);
 }
 
+void diag_fix(Diagnostic *d, Span span, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (d->owner != NULL && span.source != 0) {
+        DiagFix fix = {span, format_args(d->owner->arena, format, args)};
+        vec_push(d->owner->arena, &d->fixes, fix);
+    }
+    va_end(args);
+}
+
+void diag_meant(Diagnostic *d, Span span, const char *near)
+{
+    diag_help(d, "did you mean '%s'?", near);
+    diag_fix(d, span, "%s", near);
+}
+
 int diags_exit_code(const Diags *d)
 {
     if (d->input_is_wrong || (d->warnings_are_errors && d->n_warnings > 0)) {

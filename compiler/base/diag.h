@@ -37,6 +37,12 @@ typedef struct DiagMark {
     bool is_note;     /* gets a line of its own even where the culprit's line is the same */
 } DiagMark;
 
+/* A change that would cure it: this text in the place of the span. */
+typedef struct DiagFix {
+    Span span;
+    const char *text;
+} DiagFix;
+
 typedef struct Diagnostic {
     struct Diags *owner;
     Severity severity;
@@ -46,6 +52,7 @@ typedef struct Diagnostic {
     VEC(DiagMark) marks;
     const char *because, *help; /* null: none */
     VEC(const char *) rows;     /* of a table, before them */
+    VEC(DiagFix) fixes;         /* each one by itself */
 } Diagnostic;
 
 typedef struct Diags {
@@ -83,6 +90,9 @@ void diag_row(Diagnostic *d, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Of the facts, what no place shows. */
 void diag_because(Diagnostic *d, const char *format, ...) PRINTF_LIKE(2, 3);
 void diag_help(Diagnostic *d, const char *format, ...) PRINTF_LIKE(2, 3);
+void diag_fix(Diagnostic *d, Span span, const char *format, ...) PRINTF_LIKE(3, 4);
+/* Asks in the help if `near` was meant, and offers it in the place of the span. */
+void diag_meant(Diagnostic *d, Span span, const char *near);
 
 /* All records, ordered by source place, then by creation; one after the other, control characters escaped.
  *

@@ -62,7 +62,14 @@ static void put_record(Diags *d, Text *out, const Diagnostic *r)
     text_char(out, ']');
     put_text(out, "note", r->because);
     put_text(out, "help", r->help);
-    text_put(out, "}\n");
+    text_put(out, ", \"fixes\": [");
+    for (uint32_t k = 0; k < r->fixes.n; k++) {
+        text_put(out, k == 0 ? "{\"place\": " : ", {\"place\": ");
+        put_span(d, out, r->fixes.at[k].span);
+        put_text(out, "text", r->fixes.at[k].text);
+        text_char(out, '}');
+    }
+    text_put(out, "]}\n");
 }
 
 void diags_render_json(Diags *d, Text *out)

@@ -59,6 +59,6 @@ void usage_render_json(const Usage *u, Text *out)
         } else {
             text_put(out, "null");
         }
-        text_put(out, "}\n");
+        text_put(out, ", \"fixes\": []}\n");
     }
 }

@@ -45,8 +45,9 @@ CheckedExpr *unknown_function(Kern *k, AstId ast, const AstNode *n)
             diag_help(d, "%s", cure);
         } else if (type != NULL) {
             diag_help(d, "a cast is written %s(x)", type);
+            diag_fix(d, n->at, "%s", type);
         } else if (near != NULL) {
-            diag_help(d, "did you mean '%s'?", near);
+            diag_meant(d, n->at, near);
         }
     }
     return expr_poison(k, ast, n->span);
@@ -117,7 +118,7 @@ CheckedExpr *call_extent(Kern *k, AstId ast, const AstNode *n)
                                    d->name->text);
         const char *near = suggest_dim(k, d->name);
         if (near != NULL) {
-            diag_help(e, "did you mean '%s'?", near);
+            diag_meant(e, d->span, near);
         }
         return expr_poison(k, ast, n->span);
     }

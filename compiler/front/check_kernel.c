@@ -56,7 +56,7 @@ DType dtype_declared(Kern *k, const AstNode *n)
                                "there is no element type '%s'", n->name->text);
     const char *meant = dtype_meant((Str){n->name->text, n->name->n});
     if (meant != NULL) {
-        diag_help(d, "did you mean '%s'?", meant);
+        diag_meant(d, n->at, meant);
     } else {
         diag_help(d, "the element types are %s", dtype_names());
     }

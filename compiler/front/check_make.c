@@ -17,6 +17,14 @@ void mark_other(Check *c, Diagnostic *d, Span other, const char *text)
     diag_mark(d, other, "%s", line != 0 && line == other_line ? "" : text);
 }
 
+void fix_call(Check *c, Diagnostic *d, Span at, const char *function)
+{
+    Str text = at.source == 0 ? (Str){"", 0} : source_get(&c->ctx->sources, at.source)->text;
+    if (at.hi <= text.n && at.lo < at.hi && at.hi - at.lo < 1000) {
+        diag_fix(d, at, "%s(%.*s)", function, (int)(at.hi - at.lo), text.at + at.lo);
+    }
+}
+
 bool extent_check(Check *c, int64_t n, Span at)
 {
     if (n < 0) {

@@ -264,12 +264,14 @@ CheckedExpr *unknown_value(Kern *k, Sym name, Span at)
         if (map_get(&k->label_by_name, name->id, &label) && label > 0) {
             diag_help(d, "'%s' is an index; its position as a number is index(%s)", name->text,
                       name->text);
+            diag_fix(d, at, "index(%s)", name->text);
         } else if (number_of_name(name->text) != NULL) {
-            diag_help(d, "did you mean '%s'?", number_of_name(name->text));
+            diag_meant(d, at, number_of_name(name->text));
         } else if (near != NULL) {
-            diag_help(d, "did you mean '%s'?", near);
+            diag_meant(d, at, near);
         } else if (dim_known(k, name)) {
             diag_help(d, "the extent of a dim is written extent(%s)", name->text);
+            diag_fix(d, at, "extent(%s)", name->text);
         }
     }
     return expr_poison(k, 0, at);

@@ -314,6 +314,7 @@ bool operand_typed(const Calling *c, uint32_t p, DType t)
               node(k, c->params.child[p])->name->text, kernel_name(c), dtype_name(t));
     if (!o->in_place && !dtype_is_complex(from)) {
         diag_help(d, "a cast says so: %s(...)", dtype_name(t));
+        fix_call(k->c, d, span, dtype_name(t));
     }
     return false;
 }

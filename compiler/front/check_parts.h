@@ -261,6 +261,8 @@ bool define_find(Check *c, Sym name, int64_t *value);
 int64_t define_typical(Check *c, Sym name, int64_t otherwise);
 /* Is an extent within its bounds? */
 bool extent_check(Check *c, int64_t n, Span at);
+/* Offers a call of `function` around what stands there. */
+void fix_call(Check *c, Diagnostic *d, Span at, const char *function);
 /* Marks the other party; the text is for a line of its own only. */
 void mark_other(Check *c, Diagnostic *d, Span other, const char *text);
 

@@ -179,7 +179,7 @@ static bool name_affine(Kern *k, const AstNode *n, Affine *out)
                                    n->name->text);
         const char *near = suggest_dim(k, n->name);
         if (near != NULL) {
-            diag_help(d, "did you mean '%s'?", near);
+            diag_meant(d, n->span, near);
         } else {
             diag_help(d,
                       "an index that only stands in sums is given its range where it is "

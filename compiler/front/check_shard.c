@@ -39,7 +39,7 @@ static bool dim_by_name(Kern *k, const AstNode *n, const AstNode *type, uint32_t
         Diagnostic *e = diag_error(&k->c->ctx->diags, E_UNKNOWN_NAME, n->span,
                                    "no dimension of the tensor is '%s'", n->name->text);
         if (near != NULL) {
-            diag_help(e, "did you mean '%s'?", near->name->text);
+            diag_meant(e, n->span, near->name->text);
         } else {
             diag_help(e, "a dimension has a number, too: the first is 0");
         }

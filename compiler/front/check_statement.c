@@ -460,8 +460,10 @@ static CheckedExpr *coerce(Kern *k, CheckedExpr *e, const Value *v)
         diag_help(d, "take re(...), im(...) or abs(...)");
     } else if (wider) {
         diag_help(d, "%s(...) wraps it around", dtype_name(t));
+        fix_call(k->c, d, e->span, dtype_name(t));
     } else {
         diag_help(d, "a cast says so: %s(...)", dtype_name(t));
+        fix_call(k->c, d, e->span, dtype_name(t));
     }
     return expr_poison(k, e->ast, e->span);
 }

@@ -38,6 +38,7 @@ static bool is_typeset(EinsumScan *s, uint32_t code, const char *text, size_t n,
                                        "'%.*s' (U+%04X) is no index of an einsum string",
                                        (int)n, text, code);
             diag_help(d, "write '%s'", typeset[k].meant);
+            diag_fix(d, span, "%s", typeset[k].meant);
             return true;
         }
     }

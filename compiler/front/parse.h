@@ -67,6 +67,7 @@ int parse_token(ParseValue *value, Span *span, void *scanner);
 /* Null when the statement has a message already. */
 Diagnostic *parse_say(Parse *p, DiagCode code, Span span, const char *what);
 void parse_help(Diagnostic *d, const char *help);
+void parse_fix(Diagnostic *d, Span span, const char *text);
 const char *parse_source(const Parse *p, Span span, size_t *n);
 bool parse_ends_operand(int token);
 

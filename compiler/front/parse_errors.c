@@ -129,6 +129,7 @@ static bool say_missing_sign(Parse *p, Span span, int token)
             d, "an index has its range as i < n, or that of the tensors in which it stands");
     } else if (last == T_INT || last == T_FLOAT || last == T_IMAGINARY) {
         parse_help(d, "a product is written with '*'");
+        parse_fix(d, end_of(p->before.span), "*");
     }
     return true;
 }
@@ -162,6 +163,7 @@ static bool say_bracket(Parse *p, Span span, int token)
         if (d != NULL) {
             diag_mark(d, p->unclosed, "opened here");
         }
+        parse_fix(d, end_of(p->before.span), *open == '(' ? ")" : "]");
         return true;
     }
     return false;
@@ -219,9 +221,10 @@ void parse_unexpected(Parse *p, Span span, int token, const char *const *all, in
         size_t length;
         const char *name = parse_source(p, p->before.span, &length);
         Span at = {p->source, p->before.span.lo, p->before.span.lo};
-        (void)parse_say(p, E_SYNTAX, at,
-                        str_format(&p->ctx->arena, "a ',' is missing before '%.*s'",
-                                   (int)(length < 60 ? length : 60), name));
+        parse_fix(parse_say(p, E_SYNTAX, at,
+                            str_format(&p->ctx->arena, "a ',' is missing before '%.*s'",
+                                       (int)(length < 60 ? length : 60), name)),
+                  at, ", ");
         return;
     }
     if (say_bracket(p, span, token) || say_missing_sign(p, span, token) ||
@@ -229,8 +232,9 @@ void parse_unexpected(Parse *p, Span span, int token, const char *const *all, in
         return;
     }
     if (expects(expected, n, "';'") && token == 0) {
-        (void)parse_say(p, E_SYNTAX, end_of(p->before.span),
-                        "a ';' is missing at the end of this");
+        parse_fix(parse_say(p, E_SYNTAX, end_of(p->before.span),
+                            "a ';' is missing at the end of this"),
+                  end_of(p->before.span), ";");
         return;
     }
     Text t;

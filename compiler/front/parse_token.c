@@ -18,6 +18,13 @@ Diagnostic *parse_say(Parse *p, DiagCode code, Span span, const char *what)
     return said ? NULL : diag_error(&p->ctx->diags, code, span, "%s", what);
 }
 
+void parse_fix(Diagnostic *d, Span span, const char *text)
+{
+    if (d != NULL) {
+        diag_fix(d, span, "%s", text);
+    }
+}
+
 void parse_help(Diagnostic *d, const char *help)
 {
     if (d != NULL && help != NULL) {
@@ -196,7 +203,7 @@ static bool lacks_semicolon(const Parse *p, const ParseToken *t)
 static ParseToken semicolon(Parse *p)
 {
     Span at = {p->source, p->last.span.hi, p->last.span.hi};
-    (void)parse_say(p, E_SYNTAX, at, "a ';' is missing at the end of this");
+    parse_fix(parse_say(p, E_SYNTAX, at, "a ';' is missing at the end of this"), at, ";");
     return (ParseToken){.token = ';', .span = at};
 }
 
@@ -215,6 +222,7 @@ static ParseToken item_word(Parse *p, void *scanner, ParseToken t)
         parse_help(d, str_format(&p->ctx->arena,
                                  word >= 0 ? "here it is '%s'" : "did you mean '%s'?",
                                  keywords[row].word));
+        parse_fix(d, t.span, keywords[row].word);
         t.token = keywords[row].token;
         return t;
     }
@@ -251,8 +259,9 @@ static ParseToken statement_word(Parse *p, void *scanner, ParseToken t)
         return t;
     }
     if (next.token == T_NAME && near_keyword(p, t.span, 4, 5) >= 0) {
-        parse_help(parse_say(p, E_SYNTAX, t.span, "this begins no statement"),
-                   "did you mean 'spill'?");
+        Diagnostic *d = parse_say(p, E_SYNTAX, t.span, "this begins no statement");
+        parse_help(d, "did you mean 'spill'?");
+        parse_fix(d, t.span, "spill");
         t.token = T_SPILL;
     }
     return t;

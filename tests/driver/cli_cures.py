@@ -128,6 +128,44 @@ def every_message_is_a_json_object_for_programs():
     tdslc("t.tdsl", "--diagnostics=xml", status=2)
 
 
+HEAD = "kernel f(A: f64[n, m], x: f64[m]) -> (R: f64[n]) {"
+# A program with one mistake, and how the part of it that is wrong reads when the fix is made.
+FIXES = [
+    (HEAD + "\n    R[i] = A[i,j] * x[j]\n}", "x[j];"),
+    ("kernel f(A: f64[n, m], xs: f64[m]) -> (R: f64[n]) { R[i] = A[i,j] * xz[j]; }", "A[i,j] * xs[j]"),
+    (HEAD + "\n    R[i] = ep(A[i,0]);\n}", "exp(A"),
+    (HEAD + "\n    R[i] = A[i,0] * i;\n}", "* index(i)"),
+    (HEAD + "\n    R[i] = A[i,0] * n;\n}", "* extent(n)"),
+    (HEAD + "\n    R[i] = A[i,0] * extent(m2);\n}", "extent(m)"),
+    (HEAD + "\n    R[i] = A[i,0] * Inf;\n}", "* inf"),
+    (HEAD + "\n    R[i] = sum[j](A[i,j];\n}", "A[i,j]);"),
+    (HEAD + "\n    R[i] = 2 A[i,0];\n}", "2* A"),
+    (HEAD + "\n    R[i] = float64(A[i,0]);\n}", "f64(A"),
+    ("kernel f(x: f64[n] y: f64[n]) -> (R: f64[n]) { R[i] = x[i] + y[i]; }", "f64[n] , y"),
+    ("kernel f(x: double[n]) -> (R: f64[n]) { R[i] = x[i]; }", "x: f64[n]"),
+    ("kernel f(x: f64[n]) -> (R: i64[n]) { R[i] = x[i]; }", "i64(x[i])"),
+    ("kernel g(x: f32[n]) -> (R: f32) { R = sum[i](x[i]); }\nkernel f(x: f64[n]) -> (R: f32) { R = g[i](x[i]); }", "g[i](f32(x[i]))"),
+    ("kernel f(x: f64[n, m]) -> (R: f64[m, n]) { R = einsum(\"ij→ji\", x); }", "ij->ji"),
+    ("kernal f(x: f64[n]) -> (R: f64[n]) { R[i] = x[i]; }", "kernel f"),
+    ("kernel f(x: f64[n, n]) -> (R: f64[n]) { D[i,j] = x[i,j];\n spil D; R[i] = sum[j](D[i,j]); }", "spill D"),
+    ("kernel f(x: f64[rows] shard(rowz)) -> (R: f64[rows]) { R[i] = x[i]; }", "shard(rows)"),
+]
+
+
+@test
+def a_fix_makes_the_program_right():
+    for program, cured in FIXES:
+        write("t.tdsl", program + "\n")
+        found = json.loads(tdslc("t.tdsl", "-w", "--diagnostics=json", "--stop-after=graph", status=1).messages.splitlines()[0])
+        assert found["fixes"], (program, found)
+        text = read("t.tdsl")
+        first, last = found["fixes"][0]["place"]["bytes"]
+        text = text[:first] + found["fixes"][0]["text"].encode() + text[last:]
+        assert cured.encode() in text, (cured, text)
+        write("t.tdsl", text.decode())
+        tdslc("t.tdsl", "-w", "--stop-after=graph")
+
+
 @test
 def a_wrong_command_line_is_a_json_object_without_the_tools_name():
     for args, message, help in ((["--repot", "--diagnostics=json"], "unknown option '--repot'", "did you mean '--report'?"),
