@@ -28,21 +28,22 @@ def _end(process):
 _TICK = 0.5  # seconds
 
 
-def _wait(process, given, tick):
+def _wait(process, given, tick, every):
     """What the program prints; `tick` is called now and then."""
     import subprocess
     if tick is None:
         return process.communicate(given)
     while True:
         try:
-            return process.communicate(given, timeout=_TICK)
+            return process.communicate(given, timeout=every)
         except subprocess.TimeoutExpired:
             given = None
             tick()
 
 
-def run(command, text=None, env=None, keeps_best=False, tick=None):
-    """(exit status, standard output, standard error as text, whether the user interrupted). tick: what is called while it runs, now and then.
+def run(command, text=None, env=None, keeps_best=False, tick=None, every=_TICK, cwd=None):
+    """(exit status, standard output, standard error as text, whether the user interrupted). tick: what is called while it runs, every so many
+    seconds; what it raises ends the program.
 
     The program has a session of its own, so a Ctrl-C reaches this process alone. It ends the program, and KeyboardInterrupt goes on;
     with `keeps_best` the program is told once, and gives the best that it has so far.
@@ -51,7 +52,7 @@ def run(command, text=None, env=None, keeps_best=False, tick=None):
     try:
         given = None if text is None else text.encode()
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL if text is None else subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, env=env, start_new_session=True)
+                                   stderr=subprocess.PIPE, env=env, cwd=cwd, start_new_session=True)
     except ValueError as error:  # a NUL, half of a surrogate pair
         raise CompileError(f"a text that no program can be given: {error}") from None
     except OSError as error:
@@ -59,7 +60,7 @@ def run(command, text=None, env=None, keeps_best=False, tick=None):
     interrupted = False
     try:
         try:
-            out, err = _wait(process, given, tick)
+            out, err = _wait(process, given, tick, every)
         except KeyboardInterrupt:
             if not keeps_best:
                 raise

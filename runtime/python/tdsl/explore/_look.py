@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page asks of a program: messages and report, the view of a tab, a timed run. Each is a run of tdslc or tdsl-run, with a limit of time."""
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+import time
+from typing import Any, Callable
+
+from .. import _process, _tools
+from .._errors import Error
+
+COMPILE_SECONDS = 10.0
+RUN_SECONDS = 30.0
+_TICK = 0.02  # seconds: how soon a tool ends that nobody waits for
+_SHOWN = 6000  # lines of a view
+_TARGETS = ("trn1", "trn2", "trn3")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Refused(Error):
+    """A request that the page does not make."""
+
+
+class Overrun(Error):
+    """A tool took longer than it may."""
+
+
+class Question:
+    """A program, and the sizes of its open dims, as the page sends them; `gone()` raises when nobody waits for the answer any more."""
+
+    def __init__(self, asked: Any, folder: str, scratch: str, gone: Callable[[], None]) -> None:
+        def text(name: str, default: str) -> str:
+            value = asked.get(name, default)
+            if not isinstance(value, str):
+                raise Refused(f"'{name}' is no text")
+            return value
+        if not isinstance(asked, dict):
+            raise Refused("not a JSON object")
+        self.program, self.tab, self.kernel, self.target = text("program", ""), text("tab", ""), text("kernel", ""), text("target", "trn2")
+        self.f32 = asked.get("f32") is True
+        sizes = asked.get("sizes", {})
+        if not isinstance(sizes, dict) or not all(_NAME.fullmatch(n) and type(v) is int and 0 <= v < 2**31 for n, v in sizes.items()):
+            raise Refused("'sizes' are no numbers by name of a dim")
+        if self.target not in _TARGETS or (self.kernel and not _NAME.fullmatch(self.kernel)):
+            raise Refused("no such target, or no name of a kernel")
+        self.sizes: dict[str, int] = sizes
+        self.folder, self.scratch, self._gone = folder, scratch, gone
+
+    def tool(self, program: str, *arguments: str, seconds: float = COMPILE_SECONDS) -> tuple[int, str, str]:
+        """(exit status, what it prints, its messages)."""
+        end = time.monotonic() + seconds
+
+        def tick() -> None:
+            self._gone()
+            if time.monotonic() > end:
+                raise Overrun(f"{os.path.basename(program)} was ended after {seconds:g} s")
+        self._gone()
+        status, out, messages, _ = _process.run([program, *arguments], self.program, env={**os.environ, "TMPDIR": self.scratch, "TDSL_PROGRESS": "0"},
+                                                tick=tick, every=_TICK, cwd=self.folder)
+        return status, out.decode(errors="replace"), messages
+
+    def planned(self) -> list[str]:
+        return [f"-D{name}~{n}" for name, n in self.sizes.items()]
+
+    def chosen(self) -> list[str]:
+        return [f"--kernel={self.kernel}"] if self.kernel else []
+
+
+def _units(data: bytes, end: int) -> int:
+    """A place in UTF-8 as one in UTF-16, in which a browser counts."""
+    return len(data[:end].decode(errors="ignore").encode("utf-16-le")) // 2
+
+
+def _messages(text: str, program: str) -> list[dict[str, Any]]:
+    """The messages of --diagnostics=json, with `at`, the place in the program as the browser counts, where they have one there."""
+    found, data = [], program.encode(errors="replace")
+    for line in text.splitlines():
+        try:
+            message = json.loads(line)
+        except ValueError:
+            message = {"level": "error", "code": None, "message": line, "place": None, "note": None, "help": None}
+        if message["code"] == "-Wdefine":  # the size of a dim that was there a moment ago
+            continue
+        place = message["place"]
+        if place and place["file"] in ("<stdin>", "-") and place.get("bytes"):
+            message["at"] = [_units(data, place["bytes"][0]), _units(data, place["bytes"][1])]
+        found.append(message)
+    return found
+
+
+def _lines(text: str) -> dict[str, Any]:
+    """Lines of a text, each with the line of the program that it is of, or 0."""
+    lines = text.splitlines()
+    return {"lines": [[line, 0] for line in lines[:_SHOWN]], "left": max(0, len(lines) - _SHOWN)}
+
+
+_HASH_LINE = re.compile(r'#line (\d+) "(.*)"$')
+
+
+def _c_lines(text: str) -> dict[str, Any]:
+    """C with #line, taken out: what stands behind one of the program is of that line; behind others, of included files and of the C itself, of none."""
+    lines, of = [], 0
+    for line in text.splitlines():
+        mark = _HASH_LINE.match(line)
+        if mark:
+            of = int(mark[1]) if mark[2] == "<stdin>" else 0
+        else:
+            lines.append([line, of])
+    return {"lines": lines[:_SHOWN], "left": max(0, len(lines) - _SHOWN)}
+
+
+def _nki_lines(text: str) -> dict[str, Any]:
+    """An NKI program: a comment says the line of the program that the statements behind it are of."""
+    lines, of = [], 0
+    for line in text.splitlines():
+        mark = re.match(r"\s*# line (\d+):", line)
+        of = int(mark[1]) if mark else of
+        lines.append([line, of])
+    return {"lines": lines[:_SHOWN], "left": max(0, len(lines) - _SHOWN)}
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as f:
+        return f.read()
+
+
+def _view(q: Question, typical: dict[str, int]) -> dict[str, Any]:
+    """What a tab shows; {"failed": words} where the compiler refuses it."""
+    with tempfile.TemporaryDirectory(dir=q.scratch) as made:
+        if q.tab == "report":
+            status, out, said = q.tool(_tools.tdslc(), "-", "-w", *q.planned(), *q.chosen(), "--report=html")
+            view = {"html": out.replace("&lt;stdin&gt;", "The program")}
+        elif q.tab == "nest":
+            status, out, said = q.tool(_tools.tdslc(), "-", "-w", *q.planned(), *q.chosen(), "--dump=nest")
+            view = _lines(out)
+        elif q.tab == "c":
+            path = os.path.join(made, "kernel.c")
+            status, out, said = q.tool(_tools.tdslc(), "-", "-w", *q.planned(), *q.chosen(), "--emit=c-lines", "-o", path)
+            view = _c_lines(_read(path)) if status == 0 else {}
+            for mark in view.get("lines", ()):
+                mark[0] = mark[0].replace(made + os.sep, "")
+        elif q.tab == "nki":
+            bound = [f"-D{name}={n}" for name, n in {**typical, **q.sizes}.items() if name in typical]
+            more = ["--f64=f32"] if q.f32 else []
+            status, out, said = q.tool(_tools.tdslc(), "-", "-w", *bound, *q.chosen(), *more, f"--target={q.target}", "-o", os.path.join(made, "nki"))
+            view = _nki_lines("\n".join(_read(os.path.join(made, "nki", name)) for name in sorted(os.listdir(os.path.join(made, "nki")))
+                                        if name.endswith(".py") and name != "build_neff.py")) if status == 0 else {}
+            view["bound"] = bound
+        else:
+            return {}
+    return view if status == 0 else {"failed": said.strip()}
+
+
+def look(q: Question) -> dict[str, Any]:
+    """Messages of the program, its report where it is right, and the view of the tab."""
+    start = time.perf_counter()
+    status, out, said = q.tool(_tools.tdslc(), "-", "--diagnostics=json", "--report=json", *q.planned())
+    answer: dict[str, Any] = {"messages": _messages(said, q.program), "report": None, "view": None, "seconds": 0.0}
+    if status == 0:
+        answer["report"] = json.loads(out)
+        kernels = answer["report"]["kernels"]
+        mine = next((k for k in kernels if k["name"] == q.kernel), None)
+        if mine is None:
+            q.kernel = ""
+        typical = {name: n for k in ([mine] if mine else kernels) for name, n in k["typical"].items()}
+        answer["view"] = _view(q, typical)
+    answer["seconds"] = time.perf_counter() - start
+    return answer
+
+
+def layout(q: Question) -> dict[str, Any]:
+    """The program as `tdslc fmt` lays it out."""
+    status, out, said = q.tool(_tools.tdslc(), "fmt", "-")
+    return {"program": out} if status == 0 else {"failed": said.strip()}
+
+
+def _memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+_TIME = re.compile(r"^time median=(\S+) min=(\S+) ", re.M)
+
+
+def run(q: Question) -> dict[str, Any]:
+    """One kernel on random data, at the sizes of the page: time, and what tdsl-run says of the results."""
+    status, out, said = q.tool(_tools.tdslc(), "-", "-w", "--report=json", *q.planned(), *q.chosen())
+    if status != 0:
+        return {"failed": said.strip()}
+    kernel = json.loads(out)["kernels"][0]
+    status, out, said = q.tool(_tools.tdslc(), "-", "-w", "--emit=manifest", *q.planned(), *q.chosen())
+    if status != 0:
+        return {"failed": said.strip()}
+    head = json.loads(out)["kernels"][0]
+    sizes = {d["name"]: q.sizes.get(d["name"], d["typical"]) for d in head["dims"]}
+    needed = kernel["bytes_parameters"] + kernel["bytes_results"] + kernel["bytes_spilled"]
+    if needed > _memory() // 2:
+        return {"failed": f"the arrays need {needed / 1e9:.3g} GB, more than half of this machine's memory: make the sizes smaller"}
+    calls = max(1, min(50, int(0.3 / max(kernel["seconds"], 1e-9))))
+    given = [a for a in head["arguments"] if a["role"] != "out"]
+    for whole in ("random", "zeros"):  # random whole numbers may be positions that lie outside
+        values = [f"{a['name']}={'random:' + str(k + 1) if a['dtype'][0] in 'fbc' else whole + (':' + str(k + 1) if whole == 'random' else '')}"
+                  for k, a in enumerate(given)]
+        words = ["-", "-w", f"--kernel={head['name']}", *[f"-D{n}={v}" for n, v in sizes.items()], *values, "--time", f"--repeat={calls}"]
+        status, out, said = q.tool(_tools.tdsl_run(), *words, seconds=RUN_SECONDS)
+        if "E0804" not in said:
+            break
+    timed = _TIME.search(out)
+    if status != 0 or timed is None:
+        return {"failed": said.strip() or f"tdsl-run: exit status {status}"}
+    shell = " ".join(["tdsl-run FILE.tdsl", *words[2:]])
+    return {"kernel": head["name"], "sizes": sizes, "seconds": float(timed[2]), "median": float(timed[1]), "multiply_adds": kernel["multiply_adds"], "calls": calls,
+            "predicted": kernel["seconds"], "zeros": whole == "zeros", "said": out[:20000].strip(), "command": shell}
