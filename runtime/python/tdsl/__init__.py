@@ -8,9 +8,10 @@ __version__ = "0.1.0"
 _PARTS = {
     "_cache": ["cache_clear", "cache_info"],
     "_comm": ["ThreadComm", "thread_ranks"],
+    "convert": ["Converted", "from_jaxpr"],
     "_contract": ["contract", "tensordot", "transpose"],
     "_einsum": ["Expression", "einsum", "expression"],
-    "_errors": ["ArgumentError", "CCompilerError", "CallError", "CompileError", "CompileWarning", "CopyWarning", "DtypeError", "Error",
+    "_errors": ["ArgumentError", "CCompilerError", "CallError", "CompileError", "CompileWarning", "ConversionError", "CopyWarning", "DtypeError", "Error",
                 "DefiniteError", "FileError", "OverlapError", "PeerError", "PositionError", "RankTimeoutError", "ShapeError", "SlowWarning", "WorkspaceError"],
     "_path": ["Path", "einsum_path", "path"],
     "_program": ["Kernel", "Program", "compile", "load"],
@@ -19,16 +20,17 @@ _PARTS = {
 }
 _PART_OF = {name: part for part, names in _PARTS.items() for name in names}
 __all__ = sorted(_PART_OF)
-_MODULES = "cotengra", "jax", "nki", "opt_einsum", "pyscf", "torch", "trnblas", "trnfft", "trnsolver", "trntensor", "xarray"  # most import the package of their name
+_MODULES = "convert", "cotengra", "jax", "nki", "opt_einsum", "pyscf", "torch", "trnblas", "trnfft", "trnsolver", "trntensor", "xarray"  # most import the package of their name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._cache import cache_clear as cache_clear, cache_info as cache_info
     from ._comm import ThreadComm as ThreadComm, thread_ranks as thread_ranks
+    from .convert import Converted as Converted, from_jaxpr as from_jaxpr
     from ._contract import contract as contract, tensordot as tensordot, transpose as transpose
     from ._einsum import Expression as Expression, einsum as einsum, expression as expression
     from ._errors import (ArgumentError as ArgumentError, CCompilerError as CCompilerError, CallError as CallError, CompileError as CompileError,
-                          CompileWarning as CompileWarning, CopyWarning as CopyWarning, DtypeError as DtypeError, Error as Error,
+                          CompileWarning as CompileWarning, ConversionError as ConversionError, CopyWarning as CopyWarning, DtypeError as DtypeError, Error as Error,
                           DefiniteError as DefiniteError, FileError as FileError, OverlapError as OverlapError, PeerError as PeerError, PositionError as PositionError,
                           RankTimeoutError as RankTimeoutError, ShapeError as ShapeError, SlowWarning as SlowWarning, WorkspaceError as WorkspaceError)
     from ._path import Path as Path, einsum_path as einsum_path, path as path

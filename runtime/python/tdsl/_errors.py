@@ -59,6 +59,14 @@ class OverlapError(ArgumentError):
     """A result shares memory with another argument of the kernel."""
 
 
+class ConversionError(Error, ValueError):
+    """A model or a list that a door of `tdsl.convert` reads holds what has no translation. `unknown`: all of it, as (what, where)."""
+
+    def __init__(self, message: str, unknown: list[tuple[str, str]] | None = None) -> None:
+        super().__init__(message)
+        self.unknown = unknown or []
+
+
 class CallError(Error, TypeError):
     """Arguments of a call are missing, too many, or of names that there are not."""
 
