@@ -4,17 +4,16 @@
 there and have a size, nothing is wider than the page and no bar lies over text, in light and dark, wide and narrow; and it prints.
 The pictures are left in the build folder, to be looked at. 77: no Chromium."""
 import argparse
-import html
 import json
 import pathlib
-import re
-import shutil
 import subprocess
 import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+sys.path.insert(0, str(ROOT / "tests/support"))
+import browser as browsers  # noqa: E402  (beside the tests)
+
 NARROW = 420
 PROGRAMS = ROOT / "tests/programs/programs.tdsl"
 PAGES = {
@@ -35,9 +34,7 @@ SPILLS = """kernel fold(A: f64[900,30], B: f64[30,900], V: f64[900,30]) -> (R: f
     R[i,k] = P[i,j] * V[j,k];
 }
 """
-# Runs in a copy of the page, which has no script of its own.
-LOOK = """<script>
-window.addEventListener("load", () => {
+LOOK = """(() => {
 const all = [...document.querySelectorAll('body *')], seen = {};
 document.querySelectorAll('details').forEach(e => e.open = true);
 const size = e => e.getBoundingClientRect();
@@ -54,39 +51,18 @@ for (const bar of document.querySelectorAll('.bar, .bar > span')) {
       under.push(text.data.trim());
   }
 }
-top.document.body.setAttribute('data-seen', JSON.stringify({
-  page: document.documentElement.scrollWidth, window: innerWidth, seen, under: under.slice(0, 5),
+return {page: document.documentElement.scrollWidth, window: innerWidth, seen, under: under.slice(0, 5),
   wide: all.filter(e => size(e).right > innerWidth + 1 && !e.closest('.graph svg')).slice(0, 5).map(e => e.tagName + '.' + e.getAttribute('class')),
   loaded: performance.getEntriesByType('resource').map(e => e.name), foreign: document.querySelectorAll('[src],link,iframe,object').length, dark: matchMedia('(prefers-color-scheme: dark)').matches,
-  paper: getComputedStyle(document.body).backgroundColor}));
-});
-</script>"""
+  paper: getComputedStyle(document.body).backgroundColor};
+})()"""
 
 
-def browse(browser, folder, page, *options):
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-extensions", "--no-first-run",
-               "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={folder}/profile", "--enable-logging=stderr", *options,
-               page.as_uri()]
-    done = subprocess.run(command, capture_output=True, timeout=120, check=False)
-    messages = done.stderr.decode("utf-8", "replace")
-    assert done.returncode == 0, messages
-    console = [line for line in messages.split("\n") if "CONSOLE" in line]
-    assert not console, console
-    return done.stdout.decode()
-
-
-def framed(text, width, height):
-    """Chromium has no window narrower than 500 pixels; a frame is a window to the page in it."""
-    return (f'<!DOCTYPE html><html><body style="margin:0"><iframe style="border:0;width:{width}px;height:{height}px" '
-            f'srcdoc="{html.escape(text)}"></iframe></body></html>')
-
-
-def look(browser, folder, page, width, *options):
-    copy = folder / "copy.html"
-    text = page.read_text(encoding="utf-8").replace("</body>", LOOK + "</body>")
-    copy.write_text(text if width >= 500 else framed(text, width, 1000), encoding="utf-8")
-    dom = browse(browser, folder, copy, f"--window-size={max(width, 500)},1000", "--dump-dom", *options)
-    found = json.loads(html.unescape(re.search(r'data-seen="([^"]*)"', dom).group(1)))
+def look(browser, page, width, dark=False):
+    browser.size(width, 1000, dark)
+    browser.open(page.as_uri())
+    found = browser.value(LOOK)
+    assert not browser.messages, browser.messages
     assert found["page"] <= found["window"] == width and not found["wide"] and not found["under"], (width, found)
     assert not found["loaded"] and not found["foreign"], found
     return found
@@ -99,27 +75,24 @@ def check(browser, tdslc, folder, out, name):
     assert done.returncode == 0, done.stderr.decode()
     report = subprocess.run([*args, "--report=json"], cwd=folder, capture_output=True, timeout=120, check=True)
     kernels = json.loads(report.stdout)["kernels"]
-    found = look(browser, folder, page, 1200)
+    found = look(browser, page, 1200)
     values = sum(len(k["values"]) for k in kernels)
     loops = json.dumps([k["nest"] for k in kernels]).count('"body"')
     seen = found["seen"]
     assert seen[".loop"] == loops and seen[".nest li"] >= loops + len(kernels), (loops, seen)
     assert seen["th"] > values and seen["table"] >= 2 * len(kernels) and seen[".facts div"] >= 4 * len(kernels), seen
     assert seen[".bar > span"] > 0 and seen[".pill"] > values and seen["svg .band"] >= len(kernels) and seen["svg .arc"] > 0, seen
-    look(browser, folder, page, 900)
-    look(browser, folder, page, NARROW)
-    dark = look(browser, folder, page, 1200, "--blink-settings=preferredColorScheme=0")
+    look(browser, page, 900)
+    look(browser, page, NARROW)
+    dark = look(browser, page, 1200, dark=True)
     assert not found["dark"] and dark["dark"] and dark["paper"] != found["paper"], (found["paper"], dark["paper"])
-    for mode, option in (("", "1"), ("-dark", "0")):
+    for mode, width, height, is_dark in (("", 1200, 2600, False), ("-dark", 1200, 2600, True), ("-narrow", NARROW, 3600, False)):
         picture = out / f"{name}{mode}.png"
-        browse(browser, folder, page, "--window-size=1200,2600", f"--screenshot={picture}", f"--blink-settings=preferredColorScheme={option}")
+        browser.size(width, height, is_dark)
+        browser.open(page.as_uri())
+        browser.picture(picture)
         assert picture.stat().st_size > 20000, picture
-    picture = out / f"{name}-narrow.png"
-    copy = folder / "copy.html"
-    copy.write_text(framed(page.read_text(encoding="utf-8"), NARROW, 3600), encoding="utf-8")
-    browse(browser, folder, copy, "--window-size=500,3600", f"--screenshot={picture}")
-    assert picture.stat().st_size > 20000, picture
-    browse(browser, folder, page, f"--print-to-pdf={out / (name + '.pdf')}")
+    browser.pdf(out / f"{name}.pdf")
     assert (out / f"{name}.pdf").read_bytes()[:5] == b"%PDF-"
     print(f"ok   {name}: {values} values, {loops} loops", flush=True)
 
@@ -130,14 +103,14 @@ def main():
     parser.add_argument("--out", required=True, type=pathlib.Path)
     parser.add_argument("--only", default="")
     args = parser.parse_args()
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
+    program = browsers.found()
+    if program is None:
         print("skipped: no Chromium to look at pages with (Debian: chromium-headless-shell)")
         return 77
     out = args.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     failed = 0
-    with tempfile.TemporaryDirectory(prefix="tdsl-page-") as folder:
+    with tempfile.TemporaryDirectory(prefix="tdsl-page-") as folder, browsers.Browser(program, f"{folder}/profile") as browser:
         (pathlib.Path(folder) / "spills.tdsl").write_text(SPILLS, encoding="utf-8")
         for name in PAGES:
             if args.only not in name:
