@@ -205,8 +205,29 @@ static const char *emulator_script(Arena *arena)
     return TDSL_EMULATOR_FROM_TOOL;
 }
 
+#define PROFILE_FILE "profile"
+
+static void ask_profile(Emulation *e, const EmulatorProfile *profile)
+{
+    if (!profile->schedule) {
+        word(e, "--report");
+        word(e, "text");
+    }
+    word(e, profile->schedule ? "--timeline" : "--report-file");
+    word(e, scratch_path(&e->scratch, PROFILE_FILE));
+}
+
+static bool read_profile(Emulation *e, EmulatorProfile *profile)
+{
+    const char *why = NULL;
+    return file_read(e->arena, scratch_path(&e->scratch, PROFILE_FILE), FILE_LIMIT,
+                     &profile->text, &why) ||
+           fail(e, "the emulator left no profile", why);
+}
+
 bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *set, const Head *h,
-                  const int64_t *dims, Tensor *const *args, Tensor **results)
+                  const int64_t *dims, Tensor *const *args, Tensor **results,
+                  EmulatorProfile *profile)
 {
     Emulation e = {.ctx = ctx, .arena = arena, .h = h};
     const char *script = emulator_script(arena);
@@ -229,8 +250,12 @@ bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *set, const Head *h,
         word(&e, "--out");
         word(&e, out[k]);
     }
+    if (profile->asked) {
+        ask_profile(&e, profile);
+    }
     word(&e, NULL);
-    ok = ok && scratch_run(&e.scratch, e.argv.at, "the emulator", NULL);
+    ok = ok && scratch_run(&e.scratch, e.argv.at, "the emulator", NULL) &&
+         (!profile->asked || read_profile(&e, profile));
     for (uint32_t k = 0; ok && k < n; k++) {
         ok = order[k] == NO_RESULT ||
              read_result(&e, out[k], dims, order[k], &results[order[k]]);

@@ -34,6 +34,7 @@ typedef struct Run {
     Tensor **results;
     VEC(RunOutput) outputs; /* of -o, in order */
     CTiming timing;
+    EmulatorProfile profile;
     bool without_openmp; /* the C compiler has none */
     bool called;         /* its ranks, if there are any */
 } Run;
@@ -330,7 +331,7 @@ static bool run_kernel(Run *r, const char *target)
     }
     if (emulated_target(target) != NULL) {
         return run_emulator(&t->ctx, &t->arena, &r->c.outputs, &r->head, r->args.dims,
-                            r->args.args, r->results);
+                            r->args.args, r->results, &r->profile);
     }
     const char *symbol = target_symbol(&t->arena, r->c.target, r->head.name->text);
     CLibrary library;
@@ -415,6 +416,11 @@ static bool show(Run *r)
         }
         show_threads(r, &text);
     }
+    if (r->profile.schedule) {
+        files_add(&t->files, option_last(&t->options, OPT_PROFILE, NULL), r->profile.text);
+    } else {
+        text_put_n(&text, r->profile.text.at, r->profile.text.n);
+    }
     if (text.n > 0) {
         files_add(&t->files, "-", text_str(&text));
     }
@@ -440,6 +446,11 @@ static bool run_input(ToolRun *t, Run *r)
                                    "unknown target '%s'; there are c, interp and emulator",
                                    target));
     }
+    if (option_given(&t->options, OPT_PROFILE) && emulated == NULL) {
+        return usage(t, "--profile is for a target that is emulated");
+    }
+    r->profile.asked = option_given(&t->options, OPT_PROFILE);
+    r->profile.schedule = option_last(&t->options, OPT_PROFILE, "")[0] != '\0';
     int64_t repeat = option_given(&t->options, OPT_TIME) ? 1 : 0;
     int64_t threads = c_threads(THREADS_MOST);
     int64_t seconds = RUN_TIMEOUT;

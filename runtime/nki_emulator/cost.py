@@ -138,7 +138,7 @@ def instruction_cycles(record, machine):
     return _CYCLES[record["op"]](record, machine)
 
 
-_BYTES = {name: dtype.size for name, dtype in TYPES.items()}
+BYTES = {name: dtype.size for name, dtype in TYPES.items()}
 
 
 def _run_elements(operand):
@@ -160,7 +160,7 @@ def copy_cost(record):
     dst = record["operands"]["dst"]
     src = record["operands"]["src"]
     count = prod(dst["shape"])
-    size = max(_BYTES[dst["dtype"]], _BYTES[src["dtype"]])
+    size = max(BYTES[dst["dtype"]], BYTES[src["dtype"]])
     run = min(_run_elements(dst), _run_elements(src))
     charge = 1
     if record["op"] == "dma_transpose" and size > 2:
@@ -168,8 +168,8 @@ def copy_cost(record):
     elif record["op"] == "dma_transpose":
         run, charge = _run_elements(src), 2
     descriptors = -(-count // run)
-    read = count * _BYTES[src["dtype"]] if src["space"] not in ("sbuf", "psum") else 0
-    written = count * _BYTES[dst["dtype"]] if dst["space"] not in ("sbuf", "psum") else 0
+    read = count * BYTES[src["dtype"]] if src["space"] not in ("sbuf", "psum") else 0
+    written = count * BYTES[dst["dtype"]] if dst["space"] not in ("sbuf", "psum") else 0
     charged = charge * descriptors * max(run * size, DESCRIPTOR_BYTES)
     return count * size, charged, descriptors, read, written
 
@@ -281,7 +281,7 @@ class _Schedule:
         self.end = 0.0
 
     def _room(self, operand):
-        row = prod(operand["tensor_shape"][1:]) * _BYTES[operand["dtype"]]
+        row = prod(operand["tensor_shape"][1:]) * BYTES[operand["dtype"]]
         return -(-row // self.machine.bank_bytes) if operand["space"] == "psum" else \
             -(-row // 4) * 4
 
@@ -299,7 +299,7 @@ class _Schedule:
 
     def add(self, at, record, queue, duration, shared=0.0, latency=0.0):
         """Place one instruction; `duration` occupies its queue, `shared` the line of all copies,
-        `latency` delays its result."""
+        `latency` delays its result. When it starts, leaves its queue free, and its result is there."""
         start = self.clock[queue]
         for key, operand in record["operands"].items():
             tensor = operand["tensor"]
@@ -329,6 +329,7 @@ class _Schedule:
             if self.last_use[tensor] == at and operand["space"] in self.pools:
                 self.pools[operand["space"]].give(self._room(operand), done)
                 self.last_use[tensor] = -1
+        return start, end, done
 
 
 def _queue_of(record):
@@ -337,8 +338,10 @@ def _queue_of(record):
     return "load" if record["operands"]["dst"]["space"] in ("sbuf", "psum") else "store"
 
 
-def cost_report(records, machine, compulsory_bytes=0):
-    """The report as plain data; see the module's text for what the figures mean."""
+def cost_report(records, machine, compulsory_bytes=0, placed=None):
+    """The report as plain data; see the module's text for what the figures mean. To the list `placed` goes of each record (queue, start, end, when its
+    result is there)."""
+    placed = [] if placed is None else placed
     engines = {e: {"instructions": 0, "cycles": 0, "us": 0.0} for e in ENGINES}
     dma = {"transfers": 0, "descriptors": 0, "bytes": 0, "charged_bytes": 0,
            "hbm_read_bytes": 0, "hbm_written_bytes": 0}
@@ -353,8 +356,8 @@ def cost_report(records, machine, compulsory_bytes=0):
                                ("hbm_written_bytes", written)):
                 dma[key] += value
             charged_to[queue] += charged
-            schedule.add(at, record, queue, charged / (machine.dma_gbps * 1000),
-                         charged / (machine.dma_both_gbps * 1000), DMA_LATENCY_US)
+            placed.append((queue, *schedule.add(at, record, queue, charged / (machine.dma_gbps * 1000),
+                                                charged / (machine.dma_both_gbps * 1000), DMA_LATENCY_US)))
             continue
         cycles = instruction_cycles(record, machine)
         row = engines[record["engine"]]
@@ -370,7 +373,7 @@ def cost_report(records, machine, compulsory_bytes=0):
             macs += record["macs"]
             passes = FP32_PASSES if record["operands"]["moving"]["dtype"] == "float32" else 1
             ideal_us += passes * record["macs"] / (128 * 128 * machine.tensor_ghz * 1000)
-        schedule.add(at, record, queue, us)
+        placed.append((queue, *schedule.add(at, record, queue, us)))
     dma["us"] = max(*(n / (machine.dma_gbps * 1000) for n in charged_to.values()),
                     dma["charged_bytes"] / (machine.dma_both_gbps * 1000))
     return _summary(engines, dma, schedule, machine, macs, ideal_us, switches,

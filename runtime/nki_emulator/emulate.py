@@ -32,9 +32,9 @@ class Result:
     cores run it, records, memory and cost are those of the first, `programs` has the records of
     both."""
 
-    def __init__(self, sessions, kernel, views, memory, cost):
+    def __init__(self, sessions, kernel, views, memory, cost, text):
         session = sessions[0]
-        self.kernel, self.machine = kernel, session.machine
+        self.kernel, self.machine, self.text = kernel, session.machine, text
         self.outputs = [dtypes.to_outside(v.values, v.dtype) for v in views]
         self.output_types = [v.dtype for v in views]
         self.records, self.programs = session.records, [s.records for s in sessions]
@@ -230,7 +230,7 @@ def emulate(text, arrays, manifest=None, function=None, target="trn2", path="<ke
         if manifest.counts.get(key, found) != found:
             broken("H3", f"{found} {key}, the manifest has {manifest.counts[key]}",
                    line=checked.kernel.lineno, path=path)
-    return Result(sessions, name, results, memory, cost)
+    return Result(sessions, name, results, memory, cost, text)
 
 
 __all__ = ["emulate", "Result", "FileError", "UsageError", "RuleError"]

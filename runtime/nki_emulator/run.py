@@ -3,7 +3,7 @@
 
     run.py KERNEL.py [--function NAME] [--manifest M.json] [--target trn2]
            --in A.npy ... [--in-dtype PARAM=bfloat16] --out R.npy ... [--raw] [--synthetic]
-           [--report text|json] [--report-file F] [--trace T.json]
+           [--report text|json] [--report-file F] [--trace T.json] [--timeline T.json]
            [--max-instructions N] [--ranges error|warn] [--lnc 1|2]
 
 Arrays are .npy files, given in the order of parameters and of results. bfloat16 travels as its
@@ -11,7 +11,8 @@ bit pattern in uint16; a manifest (see manifest.py) or --in-dtype says that it i
 manifest says that an argument is the parts of complex numbers, the file may hold either; with a
 complex one among the inputs, such results are written as complex numbers. With a
 manifest, KERNEL.py may be '-': the manifest's `file` is run, or its parts. The report goes to standard
-output unless --report-file names a file. Outputs are written all or none.
+output unless --report-file names a file. --trace is the list of calls (trace.py), --timeline the
+predicted schedule of the engines for Perfetto (timeline.py). Outputs are written all or none.
 
 With --raw, files are the bare elements, little-endian and row-major, in the types and shapes of
 the manifest (which is then needed): what a C program writes without a header. With --synthetic
@@ -65,6 +66,7 @@ def _parser():
     parser.add_argument("--report", choices=("text", "json"))
     parser.add_argument("--report-file")
     parser.add_argument("--trace")
+    parser.add_argument("--timeline")
     parser.add_argument("--max-instructions", type=int, default=20000)
     parser.add_argument("--lnc", type=int, choices=(1, 2), help="cores (default: the manifest's)")
     parser.add_argument("--ranges", choices=("error", "warn"), default="error")
@@ -194,18 +196,21 @@ def _run_parts(options, manifest):
         {"kernel": r.kernel, "results": r.result_serials, "calls": r.records}
         for r in result.results]}
     outputs = [as_caller(x, a) if a.words and not options.as_device else x for x, a in zip(result.outputs, manifest.outputs)]
-    return _deliver(options, result, outputs, report, trace)
+    return _deliver(options, result, result.results, outputs, report, trace)
 
 
-def _deliver(options, result, outputs, report, trace):
+def _deliver(options, result, programs, outputs, report, trace):
     """Write results, trace and report, all or none."""
     from nki_emulator.errors import UsageError
+    from nki_emulator.timeline import timeline
     if options.outputs and len(options.outputs) != len(result.outputs):
         raise UsageError(f"{len(options.outputs)} --out files for "
                          f"{len(result.outputs)} results")
     files = [(p, _writer(options, o)) for p, o in zip(options.outputs, outputs)]
     if options.trace:
         files.append((options.trace, lambda stream: stream.write(json.dumps(trace).encode())))
+    if options.timeline:
+        files.append((options.timeline, lambda stream: stream.write(json.dumps(timeline(programs)).encode())))
     if options.report_file:
         files.append((options.report_file, lambda stream: stream.write(report.encode())))
     _write_all(files)
@@ -251,7 +256,7 @@ def _run(options):
         report = json.dumps(result.report(), indent=1) + "\n"
     elif options.report == "text":
         report = cost_text(result.cost, result.memory)
-    return _deliver(options, result, outputs, report, {
+    return _deliver(options, result, [result], outputs, report, {
         "kernel": result.kernel, "results": result.result_serials, "calls": result.records,
         **({"cores": result.programs} if len(result.programs) > 1 else {})})
 
