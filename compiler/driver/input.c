@@ -127,6 +127,9 @@ static IncludeStatus read_include(void *user, const char *path, Str *text, const
 {
     Input *in = user;
     struct stat st;
+    if (in->edited != NULL && in->edited(in->editor, path, text, why) == INCLUDE_READ) {
+        return INCLUDE_READ;
+    }
     if (stat(path, &st) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
         return INCLUDE_ABSENT;
     }

@@ -6,7 +6,7 @@
 
 #include "driver/options.h"
 #include "driver/stage.h"
-#include "front/ast.h"
+#include "front/check.h"
 #include "graph/graph.h"
 
 struct FrontDefine;
@@ -25,6 +25,9 @@ typedef struct Input {
     const struct Program *program; /* a checked .tdsl program */
     Module *module;                /* of an equation */
     VEC(const char *) files;       /* all files read, for the dependency file */
+    IncludeReader
+        edited; /* what an editor has of a file, which it may not have written; or null */
+    void *editor;
 } Input;
 
 /* Reads and checks. `shapes` (with `dtype`) are those of an equation's operands; null: from --shape and --dtype. False

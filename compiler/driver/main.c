@@ -11,6 +11,7 @@
 #include "driver/files.h"
 #include "driver/format_tool.h"
 #include "driver/input.h"
+#include "driver/lsp/lsp.h"
 #include "driver/path_tool.h"
 #include "driver/request.h"
 #include "driver/tool.h"
@@ -407,9 +408,23 @@ static bool check_usage(ToolRun *t)
     return inputs == 1;
 }
 
+static bool lsp_check_usage(ToolRun *t)
+{
+    const char *name = option_last(&t->options, OPT_TARGET, "c");
+    if (t->options.positional.n > 0) {
+        return usage_error(&t->usage, "--lsp takes no file: the editor sends texts");
+    }
+    return target_find(name) != NULL ||
+           usage_error(&t->usage, "unknown target '%s'; there are%s", name,
+                       target_names(&t->arena));
+}
+
 static bool run(ToolRun *t)
 {
     Request r;
+    if (option_given(&t->options, OPT_LSP)) {
+        return lsp_check_usage(t) && lsp_serve(t);
+    }
     if (option_given(&t->options, OPT_PASSES)) {
         return list_passes(t);
     }

@@ -4,7 +4,7 @@
 
 #include "driver/report.h"
 
-static int64_t type_bytes(const Graph *g, DType t, uint32_t rank, const Dim *shape)
+static int64_t typical_bytes(const Graph *g, DType t, uint32_t rank, const Dim *shape)
 {
     int64_t bytes = dtype_bytes(t);
     for (uint32_t d = 0; d < rank; d++) {
@@ -17,11 +17,12 @@ static void count_arguments(ReportKernel *r)
 {
     for (uint32_t k = 0; k < r->g->params.n; k++) {
         const Param *p = &r->g->params.at[k];
-        r->parameters = sat_add(r->parameters, type_bytes(r->g, p->dtype, p->rank, p->shape));
+        r->parameters =
+            sat_add(r->parameters, typical_bytes(r->g, p->dtype, p->rank, p->shape));
     }
     for (uint32_t k = 0; k < r->g->results.n; k++) {
         const Node *n = graph_node(r->g, r->g->results.at[k].node);
-        r->results = sat_add(r->results, type_bytes(r->g, n->dtype, n->rank, n->shape));
+        r->results = sat_add(r->results, typical_bytes(r->g, n->dtype, n->rank, n->shape));
     }
 }
 

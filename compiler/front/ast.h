@@ -98,8 +98,30 @@ void ast_append(Ctx *ctx, Ast *a, AstId list,
                 AstId child);                         /* to a LIST, FILE or CHAIN being made */
 void ast_set_file(Ast *a, AstId include, AstId file); /* the one thing known only later */
 
+/* ---- tokens.c ---- */
+typedef enum TokenKind {
+    TOKEN_NAME,
+    TOKEN_KEYWORD, /* a truth value too */
+    TOKEN_NUMBER,
+    TOKEN_STRING,
+    TOKEN_SIGN,
+    TOKEN_COMMENT
+} TokenKind;
+
+typedef struct Token {
+    TokenKind kind;
+    Span span;
+} Token;
+
+typedef struct Tokens {
+    VEC(Token) list;
+} Tokens;
+
+/* Tokens and the comments between them, in the order of the text. What is no token is reported and left out. */
+void tokens_scan(Ctx *ctx, uint32_t source, Tokens *out);
+void tokens_dump(Ctx *ctx, uint32_t source, Text *out); /* one token a line; reads back */
+
 /* ---- ast_dump.c: each stage's dump is TDSL text again, with a first line that says what it is ---- */
-void tokens_dump(Ctx *ctx, uint32_t source, Text *out);    /* one token a line; reads back */
 void ast_dump(const Ast *a, Text *out);                    /* canonical layout; reads back */
 void ast_dump_head(const Ast *a, AstId kernel, Text *out); /* one line, without the body */
 

@@ -353,8 +353,7 @@ static bool is_bidi_control(uint32_t c)
            (c >= 0x2066 && c <= 0x2069);
 }
 
-/* Valid UTF-8 without characters that change the order in which text is shown? */
-static bool text_readable(Ctx *ctx, uint32_t source)
+bool parse_readable(Ctx *ctx, uint32_t source)
 {
     Str text = source_get(&ctx->sources, source)->text;
     size_t bad = 0;
@@ -432,7 +431,7 @@ AstId ast_parse(Ctx *ctx, Ast *a, uint32_t source)
     uint32_t first = a->nodes.n;
     p.file = ast_new(ctx, a, AST_FILE, all, sym_cstr(&ctx->syms, s->name), all, NULL, 0);
     vec_push(a->arena, &a->files, p.file);
-    if (!text_readable(ctx, source)) {
+    if (!parse_readable(ctx, source)) {
         a->damaged = true;
         return p.file;
     }
@@ -446,34 +445,4 @@ AstId ast_parse(Ctx *ctx, Ast *a, uint32_t source)
     tdsl_lex_destroy(scanner);
     narrow_types(ctx, a, first);
     return p.file;
-}
-
-/* ---- the list of tokens ---- */
-
-void tokens_dump(Ctx *ctx, uint32_t source, Text *out)
-{
-    const Source *s = source_get(&ctx->sources, source);
-    text_put(out, "// tdsl-dump tokens 1\n");
-    if (!text_readable(ctx, source)) {
-        return;
-    }
-    Ast ast;
-    ast_init(&ast, &ctx->arena);
-    Parse p = {.ctx = ctx, .ast = &ast, .source = source};
-    void *scanner = NULL;
-    parse_skip_mark(&p);
-    CHECK(tdsl_lex_init_extra(&p, &scanner) == 0);
-    CHECK(tdsl__scan_bytes(s->text.at + p.at, (int)(s->text.n - p.at), scanner) != NULL);
-    ParseValue value = {0};
-    Span span = {0};
-    for (int token; (token = tdsl_lex(&value, &span, scanner)) > 0;) {
-        text_put_n(out, s->text.at + span.lo, span.hi - span.lo);
-        const char *kind = token == T_NAME                      ? "name"
-                           : token == T_INT || token == T_FLOAT ? "number"
-                           : token == T_STRING                  ? "string"
-                           : token < 128 || token >= T_ARROW    ? "symbol"
-                                                                : "keyword";
-        text_printf(out, " // %s\n", kind);
-    }
-    tdsl_lex_destroy(scanner);
 }

@@ -60,6 +60,8 @@ int parse_open_string(Parse *p, Span span);
 void parse_open_comment(Parse *p);
 
 /* ---- before both ---- */
+/* Valid UTF-8 without characters that change the order in which text is shown? Else false, after a report. */
+bool parse_readable(Ctx *ctx, uint32_t source);
 void parse_skip_mark(Parse *p);
 
 /* ---- between them ---- */

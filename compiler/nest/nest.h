@@ -270,6 +270,8 @@ void nest_block(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest);
 
 /* ---- price.c ---- Sets `cost`, `unfused` and `compulsory`. */
 void nest_estimate(Ctx *ctx, const Machine *machine, Nest *nest);
+/* Of each leaf, in [items]: what one thread computes and waits; that of a recurrence's steps is 0, and so are loops. */
+void nest_leaf_seconds(Ctx *ctx, const Machine *machine, const Nest *nest, double *seconds);
 /* What the nest costs where an open dim has this size. */
 NestCost nest_cost_at(Arena *scratch, const Machine *machine, const Nest *nest, int32_t dim,
                       int64_t size);

@@ -95,7 +95,7 @@ void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Price
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         masked |= graph_node(g, n)->op == OP_INDEX;
     }
-    *p = (Pricer){f, machine, machine_rules(machine), ops, scalar, dims, inlined, masked};
+    *p = (Pricer){f, machine, machine_rules(machine), ops, scalar, dims, inlined, masked, NULL};
 }
 
 /* ---- one leaf ---- */
@@ -612,6 +612,9 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest, NestMarks
         price_leaf(leaves, n, &leaves[k], body, beside, most, arithmetic, seen, &cost);
     }
     p->rules->add(nest, leaves, n, &cost);
+    for (uint32_t k = 0; p->leaf != NULL && k < n; k++) {
+        p->leaf[leaves[k].item] = leaves[k].seconds;
+    }
     price_count(p, nest, leaves, n, &cost);
     cost.path = cost.seconds;
     if (p->machine->threads > 1) {
@@ -636,6 +639,18 @@ void pricer_of(Arena *scratch, const Nest *nest, const Machine *machine, NestFac
     }
     nest_facts_of(scratch, nest->graph, residence, facts);
     pricer_init(scratch, facts, machine, pricer);
+}
+
+void nest_leaf_seconds(Ctx *ctx, const Machine *machine, const Nest *nest, double *seconds)
+{
+    Arena scratch;
+    Pricer pricer;
+    NestFacts facts;
+    arena_init(&scratch, &ctx->budget);
+    pricer_of(&scratch, nest, machine, &facts, &pricer);
+    pricer.leaf = seconds;
+    (void)nest_price(&scratch, &pricer, nest, NULL);
+    arena_release(&scratch);
 }
 
 NestCost nest_cost_at(Arena *scratch, const Machine *machine, const Nest *nest, int32_t dim,

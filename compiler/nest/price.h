@@ -17,6 +17,7 @@ typedef struct Pricer {
     const int64_t *dims;  /* typical extents */
     int64_t inlined;      /* multiply-adds of expressions that no nest stores */
     bool masked;          /* some positions are values: masks may leave out iterations */
+    double *leaf;         /* [items] takes the seconds of each leaf; or null */
 } Pricer;
 
 void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Pricer *p);
