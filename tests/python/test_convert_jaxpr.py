@@ -100,14 +100,14 @@ class Jaxpr(unittest.TestCase):
         self.assertEqual(made.text.split("\n", 1)[1], f"""\
 kernel attention(q: f32[3, 4], k: f32[5, 4], v: f32[5, 6]) -> (y: f32[3, 6]) {{
     // test_convert_jaxpr.py:{line + 1}: s = q @ k.T / 8
-    s[i,j] = q[i,k] * k[j,k] / 8;
+    s[i,j] = q[i,l] * k[j,l] / 8;
     // test_convert_jaxpr.py:{line + 2}: p = jax.nn.softmax(s)
     largest[i] = max[j](s[i,j]);
     t[i,j] = exp(s[i,j] - largest[i]);
     total[i] = sum[j](t[i,j]);
     p[i,j] = t[i,j] / total[i];
     // test_convert_jaxpr.py:{line + 3}: return p @ v
-    y[i,j] = p[i,k] * v[k,j];
+    y[i,j] = p[i,l] * v[l,j];
 }}
 """)
 
@@ -115,7 +115,7 @@ kernel attention(q: f32[3, 4], k: f32[5, 4], v: f32[5, 6]) -> (y: f32[3, 6]) {{
         arrays = whole(5, 8), whole(8, 8), whole(8, 8), whole(8, 8)
         made = tdsl.from_jaxpr(jax.make_jaxpr(heads)(*arrays))
         self.assertIn("q[i,j < 2,k < 4] = x[i,l] * wq[l,4*j + k];", made.text)
-        self.assertIn("select(index(j) >= index(k), s[i,j,k], 0)", made.text)
+        self.assertIn("select(index(j) >= index(l), s[i,j,l], 0)", made.text)
         np.testing.assert_array_equal(made.compile().heads(*arrays), heads(*arrays) * 1.0)
 
     def test_open_dims(self):

@@ -65,7 +65,8 @@ class Types(unittest.TestCase):
         self.assertEqual({int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error:" in line}, set(range(2, len(WRONG) + 2)), done.stdout)
 
     def test_the_package(self):
-        parts = "_einsum", "_program", "_path", "_errors", "_cache", "_calls", "bench", "nki", "convert._graph", "convert._elements", "convert._jaxpr"
+        parts = "_einsum", "_program", "_path", "_errors", "_cache", "_calls", "bench", "nki", "convert._graph", "convert._elements", "convert._jaxpr", "convert._onnx", "convert._equations", \
+            "convert._einsum_list", "convert._pdaggerq", "convert.__main__"
         done = self.mypy("--follow-imports=silent", *[word for part in parts for word in ("-m", "tdsl." + part)])
         self.assertEqual(done.returncode, 0, done.stdout)
 

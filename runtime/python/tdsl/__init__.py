@@ -8,7 +8,7 @@ __version__ = "0.1.0"
 _PARTS = {
     "_cache": ["cache_clear", "cache_info"],
     "_comm": ["ThreadComm", "thread_ranks"],
-    "convert": ["Converted", "from_jaxpr"],
+    "convert": ["Converted", "from_einsum_list", "from_jaxpr", "from_onnx", "from_pdaggerq"],
     "_contract": ["contract", "tensordot", "transpose"],
     "_einsum": ["Expression", "einsum", "expression"],
     "_errors": ["ArgumentError", "CCompilerError", "CallError", "CompileError", "CompileWarning", "ConversionError", "CopyWarning", "DtypeError", "Error",
@@ -26,7 +26,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._cache import cache_clear as cache_clear, cache_info as cache_info
     from ._comm import ThreadComm as ThreadComm, thread_ranks as thread_ranks
-    from .convert import Converted as Converted, from_jaxpr as from_jaxpr
+    from .convert import (Converted as Converted, from_einsum_list as from_einsum_list, from_jaxpr as from_jaxpr, from_onnx as from_onnx,
+                          from_pdaggerq as from_pdaggerq)
     from ._contract import contract as contract, tensordot as tensordot, transpose as transpose
     from ._einsum import Expression as Expression, einsum as einsum, expression as expression
     from ._errors import (ArgumentError as ArgumentError, CCompilerError as CCompilerError, CallError as CallError, CompileError as CompileError,

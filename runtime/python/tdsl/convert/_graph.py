@@ -128,7 +128,8 @@ class Node:
 
     def __init__(self, shape: Any, kind: str) -> None:
         self.shape, self.kind = tuple(shape), kind
-        self.name: str | None = None
+        self.name: str | None = None  # with a name it has a statement
+        self.hint = ""                # the name if it happens to have one
         self.origin = ""
         self.stored: "Stored | None" = None
 
@@ -491,10 +492,14 @@ class Kernel:
         self.parameters.append((found.text, found, note))
         return found
 
-    def add(self, node: Node, origin: str, name: str | None = None) -> Node:
-        """Takes a node into the graph: the place that it comes from, and its name if it shall have a statement."""
-        node.origin, node.name = origin, name
-        self.nodes.append(node)
+    def add(self, node: Node, origin: str, hint: str = "") -> Node:
+        """Takes a node into the graph, with what it is made of and the graph does not have yet: the place that it comes from, and a name for its statement."""
+        for x in node.operands:
+            if not (x.leaf or x.origin):
+                self.add(x, origin)
+        if not node.origin:
+            node.origin, node.hint = origin, hint
+            self.nodes.append(node)
         return node
 
     def write(self, results: list[tuple[str, Node]], top: str) -> Converted:
@@ -567,7 +572,7 @@ class Kernel:
         if heavy(node) and any(r is not None and r.fold or more for r, more in readers):
             return True
         try:
-            ctx = Context(self.dims)
+            ctx = Context(self.dims | self.values.taken)
             return len(node.own_code(ctx, [ctx.digits(node.own_digits(k)) for k in range(len(node.shape))]).text) > 90
         except Crosses:
             return True
@@ -601,7 +606,7 @@ class Kernel:
             self.refused.add("an axis that is split in two ways of which none is a part of the other", node.origin)
 
     def _assign(self, node: Node, name: str, result: bool, axes: list[list[Any]]) -> None:
-        ctx = Context(self.dims)
+        ctx = Context(self.dims | self.values.taken)
         at = [ctx.digits(digits) for digits in axes]
         code = node.code(ctx, at)
         if not code.silent:
@@ -639,12 +644,12 @@ class Kernel:
 
     def _pieces(self, node: Pieces, name: str, result: bool) -> None:
         whole = node.shape
-        ctx = Context(self.dims)
+        ctx = Context(self.dims | self.values.taken)
         names = [ctx.index(n) for n in whole]
         listed = ",".join(f"{i} < {n}" for i, n in zip(names, whole))
         rows = [f"    {name}[{listed}] = 0;" if result else f"    {name}: {node.kind}[{listed}] = 0;"]
         for x, starts in zip(node.operands, node.starts):
-            ctx = Context(self.dims)
+            ctx = Context(self.dims | self.values.taken)
             at = [ctx.digits(x.digits(k)) for k in range(len(x.shape))]
             code = ctx.close(x.code(ctx, at))
             if x.stored is None and any(name_of not in ctx.alone for pos in at for name_of, _ in (pos.digits or [])[1:]):
@@ -694,8 +699,10 @@ def only_positions(node: Node) -> bool:
 
 
 def default_name(node: Node) -> str:
-    while node.view:
+    while node.view and not node.hint:
         node = node.operands[0]
+    if node.hint:
+        return node.hint
     if isinstance(node, Reduce):
         return {"sum": "total", "max": "largest", "min": "least", "prod": "product"}.get(node.op, node.op)
     return "product" if isinstance(node, Contract) else "joined" if isinstance(node, Pieces) else "rows" if isinstance(node, Lookup) else "t"

@@ -12,6 +12,7 @@ from .._errors import ConversionError
 from . import _elements as e
 from ._graph import Contract, Crosses, Iota, Kernel, Lookup, Node, Number, Pieces, Pos, Reduce, Running, Size, Stored, broadcast, cut, reshape, transpose
 from ._text import TYPES, Converted, Poly
+from ._window import Window
 
 # Names of jax's primitives that are elementwise, by what _elements calls them.
 ELEMENTWISE = {**{name: name for name in ("add", "sub", "mul", "neg", "max", "min", "pow", "atan2", "eq", "ne", "lt", "le", "gt", "ge", "exp", "exp2", "expm1", "log", "log1p",
@@ -72,21 +73,6 @@ def simple(name: str, x: list[Node], numbers: list[Number | None]) -> Node | Non
             return x[2] if values[0] else x[1]
         return x[0] if x[1].kind == "bool" and values[1:] == [False, True] else None
     return None
-
-
-def missing(node: Node, nodes: list[Node]) -> list[Node]:
-    """What an operation is made of and the graph does not have yet, operands first."""
-    known, found = {id(each) for each in nodes[-400:]}, []
-
-    def visit(each: Node) -> None:
-        if each.leaf or id(each) in known or each.origin:
-            return
-        known.add(id(each))
-        for x in each.operands:
-            visit(x)
-        found.append(each)
-    visit(node)
-    return found
 
 
 class Reader:
@@ -206,8 +192,7 @@ class Reader:
         node = self.same[key] = self.operation(name, params, x, shape, kind)
         self.kept += x
         if not node.leaf:
-            for part in missing(node, self.k.nodes):
-                self.k.add(part, where[0])
+            self.k.add(node, where[0])
             self.lines.append((*where, node))
         return [node]
 
@@ -335,7 +320,7 @@ class Reader:
                     raise Unknown("conv_general_dilated with padding below 0")
                 extents[axis], starts[axis] = extents[axis] + a + b, a
             image = Pieces(extents, [image], [starts])
-        return Window(image, x[1], numbers, [int(n) for n in p["window_strides"]], [int(n) for n in p["rhs_dilation"]], shape, kind)
+        return Window(image, x[1], (numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec), [int(n) for n in p["window_strides"]], [int(n) for n in p["rhs_dilation"]], shape, kind)
 
     def gathered(self, p: dict[str, Any], x: list[Node], shape: Any) -> Node:
         """Rows, or elements, at positions: whole slices of the other axes."""
@@ -379,31 +364,6 @@ class Reader:
             assert inside is not None
             return e.elementwise(shape, source.kind, [inside, found, empty], e.select)
         return found
-
-
-class Window(Node):
-    """A convolution: the window moves over the image."""
-    fold = True
-
-    def __init__(self, image: Node, window: Node, numbers: Any, strides: list[int], dilation: list[int], shape: Any, kind: str) -> None:
-        super().__init__(shape, kind)
-        self.operands, self.numbers, self.strides, self.dilation = [image, window], numbers, strides, dilation
-
-    def own_code(self, ctx: Any, at: list[Pos]) -> e.Code:
-        image, window = self.operands
-        n = self.numbers
-        at_image: list[Any] = [None] * len(at)
-        at_window: list[Any] = [None] * len(at)
-        channel = ctx.digits([image.shape[n.lhs_spec[1]]])
-        at_image[n.lhs_spec[0]], at_image[n.lhs_spec[1]] = at[n.out_spec[0]], channel
-        at_window[n.rhs_spec[0]], at_window[n.rhs_spec[1]] = at[n.out_spec[1]], channel
-        names = [name for _, name in channel.terms]
-        for k, (a, b, c) in enumerate(zip(n.lhs_spec[2:], n.rhs_spec[2:], n.out_spec[2:])):
-            inner = ctx.digits([window.shape[b]])
-            names += [name for _, name in inner.terms]
-            at_window[b], at_image[a] = inner, at[c].moved(self.strides[k], 0).plus(inner.moved(self.dilation[k], 0))
-        code = f"{image.code(ctx, at_image).text} * {window.code(ctx, at_window).text}"
-        return e.Code(f"sum[{', '.join(ctx.listed(name) for name in names)}]({code})" if names else code, e.ATOM if names else e.PRODUCT, self.kind)
 
 
 def from_jaxpr(jaxpr: Any, name: str = "", results: Iterable[str] | None = None) -> Converted:
