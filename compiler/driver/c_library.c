@@ -10,6 +10,7 @@
 
 #include "driver/c_library.h"
 #include "driver/positions.h"
+#include "driver/profile.h"
 #include "driver/scratch.h"
 #include "driver/targets.h"
 #include "driver/tool.h"
@@ -243,8 +244,12 @@ bool c_library_call(CLibrary *b, const Head *h, const char *symbol, const int64_
     double *seconds = ARENA_ARRAY(b->arena, (size_t)timing->repeat + 1, double);
     bool ok = c_call_open(&call, b, symbol);
     for (int64_t k = 0; k <= timing->repeat && ok; k++) {
-        ok = c_call_run(&call, 1, &seconds[k]); /* the first is the warm call */
+        if (k <= 1) {
+            profile_begin(b); /* the first is the warm call */
+        }
+        ok = c_call_run(&call, 1, &seconds[k]);
     }
+    profile_end(b);
     c_call_close(&call);
     if (!ok) {
         return false;
@@ -254,6 +259,9 @@ bool c_library_call(CLibrary *b, const Head *h, const char *symbol, const int64_
         size_t n = (size_t)timing->repeat;
         qsort(seconds + 1, n, sizeof *seconds, compare_times);
         timing->least = seconds[1];
+        for (size_t k = 1; k <= n; k++) {
+            timing->mean += seconds[k] / (double)n;
+        }
         timing->median = (seconds[1 + (n - 1) / 2] + seconds[1 + n / 2]) / 2;
     }
     return true;

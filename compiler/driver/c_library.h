@@ -14,6 +14,8 @@ typedef struct CLibrary {
     int32_t
         threads; /* that a call may have; OpenMP keeps several, which run its code until the process ends */
     bool without_openmp; /* the C compiler has no OpenMP, and the text could use it */
+    double counted_from,
+        counted; /* seconds between the begin and the end of counting: profile.h */
 } CLibrary;
 
 /* A kernel with its arguments, to be called again and again. `head` to `threads` are the caller's to set; the results are
@@ -33,7 +35,7 @@ typedef struct CCall {
 typedef struct CTiming {
     int64_t repeat;  /* calls to time after a warm one; 0: one call, not timed */
     int32_t threads; /* of a call, at most; more than 1 need OpenMP */
-    double median, least;
+    double median, least, mean;
     uint64_t multiply_adds;
     /* of the fastest call on ranks, seconds of the rank that has most of each; 0: no ranks */
     double moving, computing;

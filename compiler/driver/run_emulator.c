@@ -207,17 +207,17 @@ static const char *emulator_script(Arena *arena)
 
 #define PROFILE_FILE "profile"
 
-static void ask_profile(Emulation *e, const EmulatorProfile *profile)
+static void ask_profile(Emulation *e, const RunProfile *profile)
 {
-    if (!profile->schedule) {
+    if (!profile->to_file) {
         word(e, "--report");
         word(e, "text");
     }
-    word(e, profile->schedule ? "--timeline" : "--report-file");
+    word(e, profile->to_file ? "--timeline" : "--report-file");
     word(e, scratch_path(&e->scratch, PROFILE_FILE));
 }
 
-static bool read_profile(Emulation *e, EmulatorProfile *profile)
+static bool read_profile(Emulation *e, RunProfile *profile)
 {
     const char *why = NULL;
     return file_read(e->arena, scratch_path(&e->scratch, PROFILE_FILE), FILE_LIMIT,
@@ -227,7 +227,7 @@ static bool read_profile(Emulation *e, EmulatorProfile *profile)
 
 bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *set, const Head *h,
                   const int64_t *dims, Tensor *const *args, Tensor **results,
-                  EmulatorProfile *profile)
+                  RunProfile *profile)
 {
     Emulation e = {.ctx = ctx, .arena = arena, .h = h};
     const char *script = emulator_script(arena);

@@ -6,21 +6,16 @@
 #define DRIVER_RUN_EMULATOR_H
 
 #include "driver/head.h"
+#include "driver/profile.h"
 #include "target/target.h"
 
 /* The target of this name if its kernels are emulated; "emulator" is the first such target. Null: none. */
 const Target *emulated_target(const char *name);
 
-/* What the emulator says of time, in text for people or as a schedule for Perfetto. */
-typedef struct EmulatorProfile {
-    bool asked, schedule;
-    Str text;
-} EmulatorProfile;
-
 /* Runs the kernel of that head; results as it lists them. Environment: one variable names run.py (the
  * runtime has the same), TDSL_PYTHON the interpreter. */
 bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *files, const Head *h,
                   const int64_t *dims, Tensor *const *args, Tensor **results,
-                  EmulatorProfile *profile);
+                  RunProfile *profile);
 
 #endif

@@ -34,7 +34,7 @@ typedef struct Run {
     Tensor **results;
     VEC(RunOutput) outputs; /* of -o, in order */
     CTiming timing;
-    EmulatorProfile profile;
+    RunProfile profile;
     bool without_openmp; /* the C compiler has none */
     bool called;         /* its ranks, if there are any */
 } Run;
@@ -326,6 +326,7 @@ static bool run_kernel(Run *r, const char *target)
     }
     r->c.emit.source_name = r->in.name;
     r->c.emit.tool_version = TDSL_VERSION;
+    r->c.emit.profile = r->profile.asked && strcmp(target, "c") == 0;
     if (!decisions_make(t, &r->c, pass_count(r->c.target))) {
         return false;
     }
@@ -355,6 +356,9 @@ static bool run_kernel(Run *r, const char *target)
                                 r->args.args, &files, r->results, &r->timing, &t->speaks)
                     : c_library_call(&library, &r->head, symbol, r->args.dims, r->args.args,
                                      r->results, &r->timing));
+    if (ok && r->c.emit.profile) {
+        profile_show(&library, r->head.name->text, &r->timing, &r->profile);
+    }
     c_library_close(&library);
     return ok;
 }
@@ -416,7 +420,7 @@ static bool show(Run *r)
         }
         show_threads(r, &text);
     }
-    if (r->profile.schedule) {
+    if (r->profile.to_file) {
         files_add(&t->files, option_last(&t->options, OPT_PROFILE, NULL), r->profile.text);
     } else {
         text_put_n(&text, r->profile.text.at, r->profile.text.n);
@@ -437,6 +441,18 @@ static bool mesh_of_comm(ToolRun *t, MeshWish *mesh)
     return true;
 }
 
+/* Counters are for one thread, which is what a call has then. */
+static bool can_profile(Run *r, const char *target, const MeshWish *mesh)
+{
+    ToolRun *t = r->t;
+    if (strcmp(target, "interp") == 0 || mesh_is_asked(mesh) ||
+        (option_given(&t->options, OPT_THREADS) && r->timing.threads > 1)) {
+        return usage(t, "--profile is for one thread of target c, or for the emulator");
+    }
+    r->timing.threads = 1;
+    return true;
+}
+
 static bool run_input(ToolRun *t, Run *r)
 {
     const char *target = option_last(&t->options, OPT_TARGET, "c");
@@ -446,12 +462,9 @@ static bool run_input(ToolRun *t, Run *r)
                                    "unknown target '%s'; there are c, interp and emulator",
                                    target));
     }
-    if (option_given(&t->options, OPT_PROFILE) && emulated == NULL) {
-        return usage(t, "--profile is for a target that is emulated");
-    }
     r->profile.asked = option_given(&t->options, OPT_PROFILE);
-    r->profile.schedule = option_last(&t->options, OPT_PROFILE, "")[0] != '\0';
-    int64_t repeat = option_given(&t->options, OPT_TIME) ? 1 : 0;
+    r->profile.to_file = option_last(&t->options, OPT_PROFILE, "")[0] != '\0';
+    int64_t repeat = 1;
     int64_t threads = c_threads(THREADS_MOST);
     int64_t seconds = RUN_TIMEOUT;
     MeshWish mesh = {0};
@@ -467,8 +480,11 @@ static bool run_input(ToolRun *t, Run *r)
         return usage(t, "--checkpoint is for one call, without --time");
     }
     mesh.ranks = kept && !mesh_is_asked(&mesh) ? 1 : mesh.ranks;
-    r->timing.repeat = option_given(&t->options, OPT_TIME) ? repeat : 0;
+    r->timing.repeat = option_given(&t->options, OPT_TIME) || r->profile.asked ? repeat : 0;
     r->timing.threads = (int32_t)threads;
+    if (r->profile.asked && !can_profile(r, target, &mesh)) {
+        return false;
+    }
     const Target *run = emulated != NULL ? emulated : target_find("c");
     const Target *limited = decisions_target(t, run);
     if (limited == NULL) {

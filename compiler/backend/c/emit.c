@@ -17,7 +17,8 @@ extern const char dist_abi_text[]; /* tdsl/dist_abi.h likewise */
 
 typedef struct File {
     Ctx *ctx;
-    bool lines; /* see emit_line.c */
+    bool lines;         /* see emit_line.c */
+    Counters *counters; /* see emit_profile.c; or null */
     Arena *arena;
     OutputSet *set;
     Arena scratch; /* of the kernel being printed */
@@ -101,6 +102,7 @@ static void emitter_init(Emitter *e, File *f, const Kernel *k, ExportedName name
                    .ctx = f->ctx,
                    .tiles = &f->tiles,
                    .lines = f->lines,
+                   .counters = f->counters,
                    .symbol = name.symbol,
                    .macro = name.macro};
     names_init(&e->w.names, &f->scratch);
@@ -474,7 +476,12 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
         wrapper_emit(m, name, o, source, set);
         return true;
     }
-    File f = {.ctx = ctx, .lines = lines, .arena = a, .set = set};
+    Counters counters = {.arena = a};
+    File f = {.ctx = ctx,
+              .lines = lines,
+              .counters = o->profile ? &counters : NULL,
+              .arena = a,
+              .set = set};
     arena_init(&f.scratch, &ctx->budget);
     helpers_init(&f.help, a);
     tiles_init(&f.tiles, a, &f.help);
@@ -518,6 +525,9 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
     source_text(&f, m, name, &c, list);
     if (lines && m->kernels.n > 0) {
         lines_emit(a, &c, m->kernels.at[0]->sources, str_format(a, "%s.c", base));
+    }
+    if (o->profile) {
+        counters_emit(a, &c, &counters);
     }
     vec_push(a, &set->files, ((OutputFile){".c", NULL, text_str(&c)}));
     if (o->header_name != NULL) {

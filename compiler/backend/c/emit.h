@@ -108,14 +108,15 @@ typedef struct Emitter {
     Ctx *ctx;
     Tiles *tiles;
     bool uses_isa;
-    bool lines;          /* marks of lines are printed: emit_line.c */
-    const char *symbol;  /* of the kernel */
-    int32_t *number;     /* [dims] in the kernel's table: see dim_number */
-    uint32_t n_computed; /* extents in the kernel's table that are computed from others */
-    bool file_computes;  /* some kernel of the file has such */
-    bool file_requires;  /* some kernel of the file requires positions to lie inside */
-    bool file_factors;   /* some kernel of the file factors matrices */
-    const char *macro;   /* of its workspace's size; null: it has none */
+    bool lines;                /* marks of lines are printed: emit_line.c */
+    struct Counters *counters; /* or numbers of counters: emit_profile.c; or null */
+    const char *symbol;        /* of the kernel */
+    int32_t *number;           /* [dims] in the kernel's table: see dim_number */
+    uint32_t n_computed;       /* extents in the kernel's table that are computed from others */
+    bool file_computes;        /* some kernel of the file has such */
+    bool file_requires;        /* some kernel of the file requires positions to lie inside */
+    bool file_factors;         /* some kernel of the file factors matrices */
+    const char *macro;         /* of its workspace's size; null: it has none */
     struct {
         const char *bytes, *size, *need, *none, *ws, *isa;
         const char *each, *space, *crew, *common, *work, *number; /* where loops are parallel */
@@ -154,10 +155,28 @@ typedef struct Emitter {
 /* More tile statements than this are not printed into one file: no C compiler takes it in reasonable time. */
 #define EMIT_STATEMENTS 100000
 
+/* ---- emit_profile.c ---- */
+typedef struct Counter {
+    const char *text; /* the statement of the program, or the value */
+    uint32_t line;    /* of the source; 0: not known */
+} Counter;
+
+typedef struct Counters {
+    Arena *arena;
+    uint32_t n, cap;
+    Counter *at;
+} Counters;
+/* From 1. */
+uint32_t counter_of(Counters *c, const char *text, uint32_t line);
+void counters_emit(Arena *arena, Text *out, const Counters *c);
+
 /* ---- emit_line.c ---- */
+#define LINE_MARK '\x01'
 /* What is printed from here on is of the line of the first TILE among these; of no line. */
 void line_mark(Emitter *e, Text *out, Stmt *const *body, uint32_t n);
 void line_unmark(Emitter *e, Text *out);
+/* emit_stmt.c. What a statement of the kernel is part of: a statement of the program, else the value that it computes; null where neither is known. */
+const char *origin_of(const Kernel *k, const Stmt *s);
 /* The text with `#line` instead of marks; `name`: of the C file. */
 void lines_emit(Arena *arena, Text *out, const Sources *sources, const char *name);
 

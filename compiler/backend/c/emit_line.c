@@ -6,8 +6,6 @@
 
 #include "backend/c/emit.h"
 
-#define LINE_MARK '\x01'
-
 void line_mark(Emitter *e, Text *out, Stmt *const *body, uint32_t n)
 {
     Sources *sources = e->w.k->sources;
@@ -15,16 +13,25 @@ void line_mark(Emitter *e, Text *out, Stmt *const *body, uint32_t n)
     while (i < n && body[i]->kind != STMT_TILE) {
         i++;
     }
-    if (!e->lines || e->in_tile || i == n || sources == NULL || body[i]->span.source == 0) {
+    bool placed = sources != NULL && i < n && body[i]->span.source != 0;
+    if (e->in_tile || i == n || !(e->counters != NULL || (e->lines && placed))) {
         return;
     }
-    source_position(sources, body[i]->span, &line, &column);
+    if (placed) {
+        source_position(sources, body[i]->span, &line, &column);
+    }
+    if (e->counters != NULL) {
+        const char *origin = origin_of(e->w.k, body[i]);
+        line_put(out, str_format(e->w.arena, "%c%u", LINE_MARK,
+                                 counter_of(e->counters, origin == NULL ? "" : origin, line)));
+        return;
+    }
     line_put(out, str_format(e->w.arena, "%c%u %u", LINE_MARK, line, body[i]->span.source));
 }
 
 void line_unmark(Emitter *e, Text *out)
 {
-    if (e->lines && !e->in_tile) {
+    if ((e->lines || e->counters != NULL) && !e->in_tile) {
         line_put(out, str_format(e->w.arena, "%c", LINE_MARK));
     }
 }

@@ -72,10 +72,8 @@ static WorkspaceTop alloc_emit(Emitter *e, Stmt *const *body, uint32_t n, Worksp
     return ws;
 }
 
-/* What a statement of the kernel is part of: a statement of the program, else the value that it computes; null where
- * neither is known. Not its line: a token, AST or checked dump is laid out in another way than its program, and the C
- * of all dumps is the same. */
-static const char *origin_of(const Kernel *k, const Stmt *s)
+/* Not its line: a token, AST or checked dump is laid out in another way than its program, and the C of all dumps is the same. */
+const char *origin_of(const Kernel *k, const Stmt *s)
 {
     const SourceStatement *statement = source_statement(&k->statements, s->span);
     return statement != NULL ? statement->text : s->name != NULL ? s->name->text : NULL;

@@ -256,9 +256,13 @@ void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n)
     free_block(&f, body, n);
     const char *name = str_format(e->tiles->arena, "tdsl_tile%u_%s", ++e->n_tiles, e->symbol);
     const char *parameters = free_text(&f, true), *arguments = free_text(&f, false);
-    line_mark(e, &e->tiles->folds, body, n);
+    if (e->lines) { /* counters count where it is called */
+        line_mark(e, &e->tiles->folds, body, n);
+    }
     variants_emit(e, name, parameters, body, n);
-    line_unmark(e, &e->tiles->folds);
+    if (e->lines) {
+        line_unmark(e, &e->tiles->folds);
+    }
     vec_push(e->tiles->arena, &e->tiles->fold_names, name);
     text_printf(&e->tiles->members, "    void (*%s)(%s);\n", name + strlen("tdsl_"),
                 parameters);
