@@ -239,7 +239,9 @@ static bool pass_collapse(Compilation *c)
 
 static bool pass_narrow(Compilation *c)
 {
-    return !c->target->machine->narrow || rewrite_in_place(c, opt_narrow);
+    const Machine *m = c->target->machine;
+    return (!m->narrow && !m->alike) ||
+           rewrite_in_place(c, m->narrow ? opt_narrow : opt_narrow_alike);
 }
 
 static bool pass_domains(Compilation *c)

@@ -192,12 +192,19 @@ static bool is_matrix_product(const Factors *f, const CheckedExpr *fold)
     return false;
 }
 
-static CheckedExpr *compute_product(Kern *k, CheckedExpr *e, DType t, bool narrow)
+/* What a product does with operands of 16 bits that hold f32. */
+typedef enum Narrow {
+    NARROW_NOT,
+    NARROW_READS, /* a contraction reads their 16 bits */
+    NARROW_ROUNDS /* they are rounded to 16 bits, and read in the type of the product */
+} Narrow;
+
+static CheckedExpr *compute_product(Kern *k, CheckedExpr *e, DType t, Narrow narrow)
 {
-    if (narrow && e->kind == CHECKED_READ && e->rank > 0) {
+    if (narrow != NARROW_NOT && e->kind == CHECKED_READ && e->rank > 0) {
         const Value *v = &k->k->values.at[e->read];
         if (holds_f32(v)) {
-            return e; /* read as 16 bits */
+            return narrow == NARROW_READS ? e : cast_to(k, e, t);
         }
     }
     if (!is_product(e) && !is_minus(e)) {
@@ -205,10 +212,28 @@ static CheckedExpr *compute_product(Kern *k, CheckedExpr *e, DType t, bool narro
     }
     for (uint32_t a = 0; a < e->n; a++) {
         bool divisor = is_product(e) && a > 0 && e->link[a] == OP_DIV;
-        e->arg[a] = compute_product(k, e->arg[a], t, narrow && !divisor);
+        e->arg[a] = compute_product(k, e->arg[a], t, divisor ? NARROW_NOT : narrow);
     }
     e->dtype = t;
     return e;
+}
+
+/* Does the fold add up such a product of matrices? */
+static bool adds_matrix_product(Kern *k, CheckedExpr *body, const CheckedExpr *fold)
+{
+    Factors f = {0};
+    if (fold->op != OP_SUM || !is_plain_product(body, fold)) {
+        return false;
+    }
+    collect_factors(k, body, &f);
+    return is_matrix_product(&f, fold);
+}
+
+/* `select(condition, x, 0)`, which a sum of x under a condition adds up (fold_where). */
+static bool is_restricted(const CheckedExpr *e)
+{
+    return e->kind == CHECKED_MAP && e->op == OP_SELECT && e->arg[2]->kind == CHECKED_CONST &&
+           e->arg[2]->value.re == 0 && e->arg[2]->value.i == 0;
 }
 
 static CheckedExpr *compute_reduce(Kern *k, CheckedExpr *e, DType t)
@@ -216,9 +241,14 @@ static CheckedExpr *compute_reduce(Kern *k, CheckedExpr *e, DType t)
     CheckedExpr *body = e->arg[0];
     bool adds = e->op == OP_SUM || e->op == OP_PROD;
     if (adds && is_plain_product(body, e)) {
-        Factors f = {0};
-        collect_factors(k, body, &f);
-        e->arg[0] = compute_product(k, body, t, e->op == OP_SUM && is_matrix_product(&f, e));
+        e->arg[0] = compute_product(
+            k, body, t, adds_matrix_product(k, body, e) ? NARROW_READS : NARROW_NOT);
+    } else if (is_restricted(body) && dtype_is_half(e->dtype) &&
+               adds_matrix_product(k, body->arg[1], e)) {
+        body->arg[0] = compute(k, body->arg[0], DTYPE_BOOL);
+        body->arg[1] = compute_product(k, body->arg[1], t, NARROW_ROUNDS);
+        body->arg[2] = cast_to(k, compute(k, body->arg[2], t), t);
+        body->dtype = t;
     } else {
         DType own = own_type(body);
         e->arg[0] = cast_to(k, compute(k, body, own), own);

@@ -119,9 +119,29 @@ static Verdict sum_of_bools(Rewriter *r, NodeSpec *s, NodeRef *done)
     return RULE_SPEC;
 }
 
+/* The same where all operands come to one type of 16 bits. */
+static Verdict read_alike_through_casts(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    NodeSpec read = *s;
+    if (read_through_casts(r, &read, done) != RULE_SPEC) {
+        return RULE_NO;
+    }
+    DType t = spec_operand(r, &read, 0)->dtype;
+    for (uint32_t k = 0; k < read.n_operands; k++) {
+        if (!dtype_is_half(t) || spec_operand(r, &read, k)->dtype != t) {
+            return RULE_NO;
+        }
+    }
+    *s = read;
+    return RULE_SPEC;
+}
+
 static const Rule rules[] = {
     {"read-through-casts", OP_EINSUM, read_through_casts},
     {"sum-of-bools", OP_EINSUM, sum_of_bools},
+};
+static const Rule rules_alike[] = {
+    {"read-through-casts", OP_EINSUM, read_alike_through_casts},
 };
 
 /* Does a contraction read what is only widened, or bools? A large graph is not copied for nothing. */
@@ -147,4 +167,13 @@ Graph *opt_narrow(Ctx *ctx, Arena *arena, Graph *g)
         return g;
     }
     return rewrite_graph(ctx, arena, g, rules, sizeof rules / sizeof rules[0]);
+}
+
+Graph *opt_narrow_alike(Ctx *ctx, Arena *arena, Graph *g)
+{
+    if (!any_widened(g)) {
+        return g;
+    }
+    return rewrite_graph(ctx, arena, g, rules_alike,
+                         sizeof rules_alike / sizeof rules_alike[0]);
 }

@@ -276,7 +276,7 @@ static bool leaves_out(const Products *p)
 static NodeRef factor_node(Products *p, const Factor *f)
 {
     NodeRef masked = NODE_NONE;
-    if (leaves_out(p) && p->selections == 1 && p->selected != NODE_NONE) {
+    if (dtype_is_float(p->sum->dtype) && p->selections == 1 && p->selected != NODE_NONE) {
         masked = where_exponential(&p->scratch, p->g, p->to, p->map, f->node, f->at,
                                    p->selected, p->holds);
     }
@@ -340,6 +340,18 @@ static uint32_t group_of(const Products *p, uint32_t n, const LabelSet *group, c
     return k == NODE_NONE ? n : k;
 }
 
+/* Is a factor of group k of n an exponential that is 0 where the condition does not hold? */
+static bool has_exponential(Products *p, uint32_t n, const LabelSet *group, uint32_t k)
+{
+    bool found = false;
+    for (uint32_t i = 0; !found && k < n && i < p->factors.list.n; i++) {
+        const Factor *f = &p->factors.list.at[i];
+        found = !f->divides && group_of(p, n, group, f) == k &&
+                factor_node(p, f) != p->map[f->node];
+    }
+    return found;
+}
+
 /* What stands before the factors and conditions of group k of n, and these. Divisors that stand first wait for the first factor. */
 static Value group_value(Products *p, Value begin, uint32_t n, const LabelSet *group,
                          uint32_t k)
@@ -358,10 +370,11 @@ static Value group_value(Products *p, Value begin, uint32_t n, const LabelSet *g
             value_times(p, &v, &p->factors.list.at[i]);
         }
     }
+    bool is_zero_elsewhere = p->masks && has_exponential(p, n, group, k);
     Value where = {NODE_NONE, {0}};
     for (uint32_t i = 0; i < p->conditions.list.n; i++) {
         const Factor *c = &p->conditions.list.at[i];
-        if (group_of(p, n, group, c) != k) {
+        if (is_zero_elsewhere || group_of(p, n, group, c) != k) {
             continue;
         }
         if (k < n && leaves_out(p)) {
@@ -586,10 +599,12 @@ static NodeRef sum_of_exponential(Products *p, NodeRef at)
         return NODE_NONE;
     }
     Value where = {NODE_NONE, {0}};
-    for (uint32_t k = 0; k < p->conditions.list.n; k++) {
+    for (uint32_t k = 0; !p->masks && k < p->conditions.list.n; k++) {
         where = condition_and(p, &where, &p->conditions.list.at[k]);
     }
-    value_under(p, &v, &where, OP_WHERE);
+    if (where.node != NODE_NONE) {
+        value_under(p, &v, &where, OP_WHERE);
+    }
     NodeSpec s = graph_spec(p->g, at);
     s.operand = &v.node;
     s.access = &v.at;
@@ -691,9 +706,37 @@ static NodeRef rewrite_contraction(Products *p, NodeRef at)
     return contract(p, at, p->factors.list.n, value, true).node;
 }
 
+/* select(c, exp(s - m), 0), m the maximum of s where c holds, is an exponential that is 0 elsewhere, for machines that multiply by
+ * that. Of results the elements that the condition leaves out are 0 even where the row has a NaN. */
+static NodeRef rewrite_selection(Products *p, NodeRef at)
+{
+    const Node *n = graph_node(p->g, at);
+    bool result = n->keep;
+    for (uint32_t r = 0; r < p->g->results.n; r++) {
+        result = result || p->g->results.at[r].node == at;
+    }
+    NodeRef masked = NODE_NONE;
+    if (p->masks && !result && dtype_is_float(n->dtype) && selected(p->g, n) == 1) {
+        masked = where_exponential(&p->scratch, p->g, p->to, p->map, n->operand[1],
+                                   n->access[1], n->operand[0], n->access[0]);
+    }
+    if (masked == NODE_NONE) {
+        return NODE_NONE;
+    }
+    NodeSpec s = graph_spec(p->g, at);
+    s.op = OP_COPY;
+    s.n_operands = 1;
+    s.operand = &masked;
+    s.access = &n->access[1];
+    return graph_add(p->to, &s);
+}
+
 static NodeRef rewrite(Products *p, NodeRef at)
 {
     const Node *n = graph_node(p->g, at);
+    if (n->op == OP_SELECT) {
+        return rewrite_selection(p, at);
+    }
     bool sums = n->op == OP_SUM || (n->op == OP_ANY && n->dtype == DTYPE_BOOL);
     bool products = n->op == OP_EINSUM && n->n_labels > n->rank && !n->onto;
     if ((!sums && !products) || n->n_labels > LABELS_MOST || graph_slices(p->g, at).n > 0) {

@@ -150,6 +150,15 @@ static bool is_least(const Graph *g, NodeRef n)
 NodeRef where_exponential(Arena *scratch, const Graph *g, Graph *to, const NodeRef *map,
                           NodeRef node, Access at, NodeRef condition, Access holds)
 {
+    const Node *cast = graph_node(g, node);
+    if (cast->op == OP_CAST && dtype_is_float(cast->dtype)) {
+        NodeRef made = where_exponential(scratch, g, to, map, cast->operand[0],
+                                         access_compose(scratch, cast, cast->access[0], at),
+                                         condition, holds);
+        NodeSpec s = graph_spec(g, node);
+        s.operand = &made;
+        return made == NODE_NONE ? NODE_NONE : graph_add(to, &s);
+    }
     Exponential e;
     if (!exponential_of(g, node, &e) || e.masked->operand[0] != condition ||
         !is_least(g, e.masked->operand[2])) {

@@ -16,7 +16,7 @@ typedef struct Bounded {
 bool where_bounds(Arena *scratch, const Graph *g, const Node *sum, NodeRef condition, Access at,
                   bool negated, Bounded *to);
 
-/* `node`, read by `at` in labels of `sum`, is exp(s - m), or that of its product with a number, where m is the maximum of the same s
+/* `node`, read by `at` in labels of `sum`, is exp(s - m), or that of its product with a number, or a cast of it, where m is the maximum of the same s
  * under the condition, which some position of each row fulfils: then exp(select(condition, s, -inf) - m) is the same where the
  * condition holds, and 0 elsewhere. Adds that to `to`, of which map[old] are the nodes of `g`; NODE_NONE: it is none. */
 NodeRef where_exponential(Arena *scratch, const Graph *g, Graph *to, const NodeRef *map,

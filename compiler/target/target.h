@@ -131,6 +131,7 @@ typedef struct Machine {
     bool
         adds; /* may a contraction begin with what another one, or a caller, has left in memory? */
     bool narrow;  /* do contractions convert operands of narrower types? */
+    bool alike;   /* do they take operands of one type of 16 bits, and add them up in f32? */
     bool domains; /* are its functions wrong, without a word, outside of some range? */
     bool masks;  /* is 0 times what a condition leaves out 0, whatever that is? (docs say so) */
     bool online; /* has it infinities, which maxima over loops begin with? */

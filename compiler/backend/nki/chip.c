@@ -31,7 +31,7 @@
                  .exp = 1 / ((scalar)*1e9 * NKI_PARTITIONS),                                   \
                  .start = 3e-6,                                                                \
                  .statement = 1e-7},                                                           \
-        .domains = true, .masks = true, .online = true, .pairs = true,                         \
+        .alike = true, .domains = true, .masks = true, .online = true, .pairs = true,          \
         .row_gathers = (most_cores) > 1, .max_instructions = NKI_INSTRUCTIONS, .cores = 1,     \
         .cores_most = (most_cores)                                                             \
     }

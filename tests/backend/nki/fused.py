@@ -12,6 +12,15 @@ import tempfile
 
 ATTENTION = ("kernel k(Q: bf16[%s,128], K: bf16[%s,128], V: bf16[%s,128]) -> (O: bf16[%s,128]) { S[%sq,k] = Q[%sq,d] * K[%sk,d] / 11.3137; "
              "W[%sq,k] = exp(S[%sq,k] - max[l](S[%sq,l])); O[%sq,d] = W[%sq,k] * V[%sk,d] / sum[l](W[%sq,l]); }")
+CAUSAL = ("kernel k(Q: bf16[8,2048,128], K: bf16[8,2048,128], V: bf16[8,2048,128]) -> (O: bf16[8,2048,128]) { S[h,q,k] = %s; "
+          "M[h,q] = %s(S[h,q,k]); W[h,q,k] = %s; O[h,q,d] = %s(W[h,q,k] * V[h,k,d]) / %s(W[h,q,k]); }")
+SCORES, EXP, BELOW = "0.088 * sum[d](Q[h,q,d] * K[h,k,d])", "exp(S[h,q,k] - M[h,q])", "index(k) <= index(q)"
+# One attention in three spellings: sums under a condition, weights that are 0, and scores that are -inf. The nest counts all of them.
+SPELLINGS = [
+    ("causal sums", CAUSAL % (SCORES, "max[k <= q]", EXP, "sum[k <= q]", "sum[k <= q]"), 800, 330),
+    ("causal weights", CAUSAL % (SCORES, "max[k <= q]", f"select({BELOW}, {EXP}, 0)", "sum[k]", "sum[k]"), 800, 330),
+    ("causal scores", CAUSAL % (f"select({BELOW}, {SCORES}, -inf)", "max[k]", EXP, "sum[k]", "sum[k]"), 800, 330),
+]
 # (name, program, microseconds at most, lines at most)
 CASES = [
     ("attention", ATTENTION % (*["8,2048"] * 4, *["h,"] * 10), 625, 100),
@@ -35,7 +44,7 @@ TRN1 = [
 ]
 
 
-def problems(options, program, most_us, most_lines, target="trn2"):
+def problems(options, program, most_us, most_lines, target="trn2", priced=True):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "p.tdsl")
         with open(path, "w", encoding="utf-8") as stream:
@@ -53,7 +62,7 @@ def problems(options, program, most_us, most_lines, target="trn2"):
         yield "a value is in memory"
     if kernel["model"]["compulsory_bytes"] != kernel["bytes_compulsory"]:
         yield f"{kernel['model']['compulsory_bytes']} bytes are compulsory by the model, {kernel['bytes_compulsory']} all of its arguments and results"
-    if not 0.67 < chosen / printed < 1.5:
+    if priced and not 0.67 < chosen / printed < 1.5:
         yield f"priced at {chosen:.0f} us, and takes {printed:.0f}"
 
 
@@ -62,7 +71,7 @@ def main():
     parser.add_argument("--bin", required=True)
     options = parser.parse_args()
     failed = 0
-    for name, *case in CASES + [(*row, "trn1") for row in TRN1]:
+    for name, *case in CASES + [(*row, "trn1") for row in TRN1] + [(*row, "trn2", False) for row in SPELLINGS]:
         found = list(problems(options, *case))
         failed += len(found)
         print("\n".join(f"FAILED {name}: {p}" for p in found) or f"passed {name}")
