@@ -211,14 +211,15 @@ static bool fail_definite(const CCall *call)
 bool c_call_run(CCall *call, int64_t times, double *seconds)
 {
     const tdsl_threads threads = {.count = call->threads};
+    double (*now)(void) = call->clock != NULL ? call->clock : tool_clock;
     reset_inout(call);
-    double start = tool_clock();
+    double start = now();
     tdsl_status status = TDSL_OK;
     for (int64_t k = 0; k < times && status == TDSL_OK; k++) {
         status = call->info->call_threads(call->dims, call->pointers, call->workspace,
                                           call->bytes, &threads);
     }
-    *seconds = tool_clock() - start;
+    *seconds = now() - start;
     if (status == TDSL_E_INDEX) {
         return fail_outside(call);
     }

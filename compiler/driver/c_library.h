@@ -24,8 +24,9 @@ typedef struct CCall {
     const Head *head;
     const int64_t *dims;
     Tensor *const *args;
-    Tensor **results; /* [results] */
-    int32_t threads;  /* at most; more than 1 need OpenMP */
+    Tensor **results;      /* [results] */
+    int32_t threads;       /* at most; more than 1 need OpenMP */
+    double (*clock)(void); /* that times calls; null: tool_clock */
     CLibrary *library;
     const struct tdsl_kernel_info *info;
     void **pointers, *workspace;

@@ -309,7 +309,8 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
     }
     if ((tuned && !tune_start(c)) || !run_dumping(t, c, r->end) ||
         !decisions_make(t, c, r->end) || !check_order(t, r, c) || !report_ranks_fit(c) ||
-        (tuned && !tune(t, c, (double)r->seconds)) || !deliver(t, r, &in, c)) {
+        (tuned && !tune(t, c, (double)r->seconds, (int32_t)r->threads)) ||
+        !deliver(t, r, &in, c)) {
         return false;
     }
     if (c->clock != NULL) {

@@ -232,7 +232,9 @@ static bool read_tune_request(const Reader *d)
     d->r->last = STAGE_NEST;
     d->r->end = passes_until(d->r->target, STAGE_NEST);
     d->r->seconds = 60;
-    if (!option_number(d->o, OPT_TUNE_TIME, 1, 1000000, &d->r->seconds, d->usage)) {
+    d->r->threads = 1;
+    if (!option_number(d->o, OPT_TUNE_TIME, 1, 1000000, &d->r->seconds, d->usage) ||
+        !option_number(d->o, OPT_TUNE_THREADS, 1, THREADS_MOST, &d->r->threads, d->usage)) {
         return false;
     }
     return strcmp(d->r->target->name, "c") == 0 ||
@@ -256,8 +258,10 @@ static bool read_wanted(const Reader *d)
     if (given(d, OPT_TUNE)) {
         return read_tune_request(d);
     }
-    if (given(d, OPT_TUNE_TIME) || given(d, OPT_CC) || given(d, OPT_CFLAGS)) {
-        return refuse(d, "--tune-time, --cc and --cflags say how --tune goes about it");
+    if (given(d, OPT_TUNE_TIME) || given(d, OPT_TUNE_THREADS) || given(d, OPT_CC) ||
+        given(d, OPT_CFLAGS)) {
+        return refuse(d, "--tune-time, --tune-threads, --cc and --cflags say how --tune goes "
+                         "about it");
     }
     if (given(d, OPT_DUMP) && given(d, OPT_EMIT)) {
         return refuse(d, "--dump and --emit ask for two things: one at a time");

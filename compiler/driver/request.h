@@ -39,6 +39,7 @@ typedef struct Request {
     ReportForm form;
     const char *plan;
     int64_t seconds; /* of WANT_TUNED */
+    int64_t threads; /* ... that nests are run on */
 } Request;
 
 /* What --emit takes, of all targets, with blanks between. */

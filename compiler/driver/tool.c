@@ -63,6 +63,13 @@ double tool_clock(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+double tool_thread_clock(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 bool tool_read(ToolRun *t, const char *path, Str *out)
 {
     const char *why = NULL;

@@ -29,6 +29,7 @@ int tool_main(Tool tool, int argc, char **argv, const struct tdsl_comm *comm,
 
 /* Reads a whole file; false after a diagnostic (E_FILE). */
 bool tool_read(ToolRun *t, const char *path, Str *out);
-double tool_clock(void); /* seconds, monotonic */
+double tool_clock(void);        /* seconds, monotonic */
+double tool_thread_clock(void); /* seconds for which this thread has run */
 
 #endif

@@ -7,9 +7,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "driver/c_library.h"
 #include "driver/progress.h"
+#include "driver/report.h"
 #include "driver/trial.h"
 #include "nest/variants.h"
 
@@ -32,10 +34,20 @@ typedef struct Runner {
     Arena arena;
     CLibrary library;
     CCall call;
-    int64_t calls; /* of a turn */
-    double least;  /* seconds of one call */
+    int64_t calls;  /* of a turn */
+    double least;   /* seconds of one call */
+    uint32_t entry; /* in the record, when it has been measured */
     bool open;
 } Runner;
+
+/* What was tried, as it was measured. */
+typedef struct Record {
+    const char *what;
+    uint32_t from; /* the entry that it is a change of; of the first itself */
+    double
+        of_first; /* its time as a share of the first one's, by way of those it took turns with */
+    bool best;    /* for a while */
+} Record;
 
 typedef struct Tuner {
     Compilation *c;
@@ -48,8 +60,11 @@ typedef struct Tuner {
     Tensor **args;
     double end;
     Progress *progress;
-    Map seen;      /* nests by their text */
-    Runner *first; /* the model's choice: the others' results are its */
+    int32_t threads;
+    VEC(Record) record; /* in the order in which they were tried */
+    Map seen;           /* nests by their text */
+    const Runner *from; /* the nest that those now tried are changes of */
+    Runner *first;      /* the model's choice: the others' results are its */
     Runner *best;
     uint32_t tried, refused;
     double log_sum, low, high; /* of predicted over measured */
@@ -162,9 +177,11 @@ static bool runner_open(Tuner *u, Runner *r, bool *refused)
                       .dims = u->trial.dims,
                       .args = u->args,
                       .results = ARENA_ARRAY(&r->arena, u->head.n_results, Tensor *),
-                      .threads = 1};
+                      .threads = u->threads,
+                      .clock = u->threads > 1 ? tool_clock : tool_thread_clock};
     const char *symbol = target_symbol(&r->arena, u->c->target, u->head.name->text);
-    if (!c_library_open(&r->library, ctx, &r->arena, text, u->with.cc, u->with.cflags) ||
+    if (!c_library_open_threads(&r->library, ctx, &r->arena, text, &u->with, u->threads,
+                                true) ||
         !c_call_open(&r->call, &r->library, symbol) || !c_call_run(&r->call, 1, &seconds)) {
         return false;
     }
@@ -208,10 +225,25 @@ static bool race(const Tuner *u, Runner *r, Runner *other)
     return true;
 }
 
-static void say(Tuner *u, const Runner *r, bool best)
+/* Seconds of a call by the model, on so many threads by Amdahl's law. */
+static double predict(const Tuner *u, const Nest *nest)
 {
-    double predicted = r->nest->cost.seconds,
+    double machine = (double)u->c->target->machine->threads, gain = report_gain(nest);
+    double serial = machine > 1 && gain > 1 ? (machine / gain - 1) / (machine - 1) : 1;
+    return nest->cost.seconds * (serial + (1 - serial) / u->threads);
+}
+
+static void say(Tuner *u, Runner *r, bool best)
+{
+    double predicted = predict(u, r->nest),
            ratio = predicted / (r->least > 0 ? r->least : 1e-9);
+    double of_first = 1; /* those that take turns with the best have its share too */
+    if (u->best != NULL && u->best->least > 0) {
+        of_first = r->least / u->best->least * u->record.at[u->best->entry].of_first;
+    }
+    r->entry = u->record.n;
+    Record entry = {r->what, u->from != NULL ? u->from->entry : r->entry, of_first, best};
+    vec_push(&u->arena, &u->record, entry);
     u->tried++;
     u->log_sum += log(ratio > 0 ? ratio : 1e-9);
     u->low = u->tried == 1 || ratio < u->low ? ratio : u->low;
@@ -342,14 +374,44 @@ static bool search(Tuner *u, const Nest *chosen)
     if (!is_new(u, chosen) || !try_nest(u, &own, &won)) {
         return false;
     }
+    u->from = u->first;
     nest_other_trees(ctx, u->c->arena, machine, chosen, &trees);
     bool ok = try_all(u, &trees, false, &won);
     for (won = true; ok && won && !time_is_up(u);) {
         NestVariants levels = {0};
+        u->from = u->best;
         nest_other_levels(ctx, u->c->arena, machine, u->best->nest, &levels);
         ok = try_all(u, &levels, true, &won);
     }
     return ok;
+}
+
+/* ---- what was tried ---- */
+
+/* A nest, and below it those that were made from it: " 0.95  |  +- 7 T: sum 128, best". */
+static void print_tree(const Tuner *u, uint32_t at, const char *margin)
+{
+    const Record *r = &u->record.at[at];
+    uint32_t left = 0;
+    fprintf(stderr, "%5.2f  %s%u %s%s\n", r->of_first, margin, at + 1, r->what,
+            r->best ? ", best" : "");
+    for (uint32_t k = 0; k < u->record.n; k++) {
+        left += k != at && u->record.at[k].from == at ? 1 : 0;
+    }
+    Arena scratch;
+    arena_init(&scratch, &u->c->ctx->budget);
+    size_t n = strlen(margin);
+    const char *above = n < 3 ? margin
+                        : strncmp(margin + n - 3, "+- ", 3) == 0
+                            ? str_format(&scratch, "%.*s|  ", (int)(n - 3), margin)
+                            : str_format(&scratch, "%.*s   ", (int)(n - 3), margin);
+    for (uint32_t k = 0; left > 0 && k < u->record.n; k++) {
+        if (k != at && u->record.at[k].from == at) {
+            left--;
+            print_tree(u, k, str_format(&scratch, "%s%s", above, left > 0 ? "+- " : "`- "));
+        }
+    }
+    arena_release(&scratch);
 }
 
 /* ---- a kernel ---- */
@@ -376,6 +438,13 @@ static bool finish(Tuner *u)
             "%s: %u nests tried, %u not for this target; predicted / measured %.2f to %.2f, "
             "geometric mean %.2f\n",
             name, u->tried, u->refused, u->low, u->high, exp(u->log_sum / u->tried));
+    if (u->tried > 1) {
+        fprintf(
+            stderr,
+            "%s: which was made from which, with the time as a share of the model's choice:\n",
+            name);
+        print_tree(u, 0, "");
+    }
     return true;
 }
 
@@ -393,9 +462,10 @@ static bool make_arguments(Tuner *u)
 }
 
 static bool tune_kernel(ToolRun *t, Compilation *c, uint32_t kernel, double end,
-                        Progress *progress)
+                        int32_t threads, Progress *progress)
 {
     Tuner u = {.c = c,
+               .threads = threads,
                .kernel = kernel,
                .graph = c->module->graphs.at[kernel],
                .end = end,
@@ -418,7 +488,7 @@ static bool tune_kernel(ToolRun *t, Compilation *c, uint32_t kernel, double end,
     return ok;
 }
 
-bool tune(ToolRun *t, Compilation *c, double seconds)
+bool tune(ToolRun *t, Compilation *c, double seconds, int32_t threads)
 {
     double now = tool_clock(), end = now + seconds;
     uint32_t n = c->module->graphs.n, done = 0;
@@ -427,7 +497,7 @@ bool tune(ToolRun *t, Compilation *c, double seconds)
     progress_begin(&progress);
     for (; ok && done < n && !progress_interrupted(); done++, now = tool_clock()) {
         double share = end > now ? (end - now) / (n - done) : 0;
-        ok = tune_kernel(t, c, done, now + share, &progress);
+        ok = tune_kernel(t, c, done, now + share, threads, &progress);
     }
     progress_end(&progress, ok); /* not ok: nothing was measured */
     if (progress_interrupted() && ok) {

@@ -11,7 +11,9 @@
 bool tune_start(Compilation *c);
 
 /* At stage NEST: the nest of each kernel becomes the fastest of those that `seconds` suffice to try, all kernels together,
- * and the model's own at least. Says on standard error what was predicted and measured. False after a diagnostic. */
-bool tune(ToolRun *t, Compilation *c, double seconds);
+ * and the model's own at least. Of one thread the time of the thread counts, which other programs do not make longer; of
+ * several the time on the clock. Says on standard error what was predicted and measured, and at the end of a kernel which
+ * nest was made from which. False after a diagnostic. */
+bool tune(ToolRun *t, Compilation *c, double seconds, int32_t threads);
 
 #endif

@@ -47,6 +47,24 @@ def a_plan_is_what_later_builds_use():
 
 
 @test
+def what_was_tried_is_a_tree():
+    """On two threads, of which the C compiler is told. Each nest stands below the one that it is a change of."""
+    write("p.tdsl", PROGRAM)
+    write("mycc", '#!/bin/sh\necho "$*" >> called\nexec cc "$@"\n')
+    os.chmod("mycc", 0o755)
+    said = tdslc("p.tdsl", "-w", "--kernel=f", *SHORT, "-Dn=300", "-Dm=200", "--tune-threads=2", f"--cc={os.getcwd()}/mycc", "-o", "plan").messages
+    assert "-fopenmp" in read("called").decode().split(), read("called")
+    numbered = [int(t[0]) for t in re.findall(TRIED, said)]
+    rows = re.findall(r"^ *(\d+\.\d\d)  ((?:[|] {2}| {3})*(?:[+`]- )?)(\d+) (.+)$", said, re.M)
+    equal(sorted(int(r[2]) for r in rows), numbered)
+    equal(rows[0], ("1.00", "", "1", "the model's choice, best"))
+    assert all(len(r[1]) >= 3 for r in rows[1:]), said
+    tdslc("p.tdsl", "-w", "--nest=plan", "--kernel=f", "-Dn=300", "-Dm=200", "-o", "k.c")
+    for args in (["--tune-threads=2"], ["--tune", "--tune-threads=0"], ["--tune", "--tune-threads=x"]):
+        assert "--tune-threads" in tdslc("p.tdsl", *args, "-o", "no", status=2).messages
+
+
+@test
 def a_plan_of_another_program_is_refused():
     write("p.tdsl", PROGRAM)
     tdslc("p.tdsl", "-w", *SHORT, "--tune-time=1", "-o", "plan")
