@@ -15,3 +15,17 @@ void ctx_release(Ctx *c)
 {
     arena_release(&c->arena);
 }
+
+void ctx_at_kernel(const Ctx *c, const char *kernel, uint32_t number, uint32_t of)
+{
+    if (c->follower != NULL) {
+        c->follower->kernel(c->follower->user, kernel, number, of);
+    }
+}
+
+void ctx_at_step(const Ctx *c, uint64_t done, uint64_t most)
+{
+    if (c->follower != NULL) {
+        c->follower->step(c->follower->user, done, most);
+    }
+}

@@ -44,10 +44,17 @@ static Graph *with_bodies(Ctx *ctx, Arena *arena, const Graph *g,
     return to;
 }
 
+/* Tells the follower which kernel a pass has come to. */
+static void at_graph(const Compilation *c, uint32_t k)
+{
+    ctx_at_kernel(c->ctx, c->module->graphs.at[k]->name->text, k, c->module->graphs.n);
+}
+
 static void each_graph(Compilation *c, Graph *(*pass)(Ctx *, Arena *, const Graph *))
 {
     Arena *arena = next_graphs(c);
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        at_graph(c, k);
         c->module->graphs.at[k] = with_bodies(c->ctx, arena, c->module->graphs.at[k], pass);
     }
     replace_graphs(c, arena);
@@ -158,6 +165,7 @@ static bool pass_pairwise(Compilation *c)
     Arena *arena = next_graphs(c);
     bool ok = true;
     for (uint32_t k = 0; ok && k < c->module->graphs.n; k++) {
+        at_graph(c, k);
         Graph *g = path_apply(c->ctx, arena, c->module->graphs.at[k], &c->path, &c->decisions);
         ok = g != NULL && pairwise_bodies(c, arena, g);
         c->module->graphs.at[k] = ok ? g : c->module->graphs.at[k];
@@ -333,6 +341,7 @@ static bool pass_unfused(Compilation *c)
 static bool pass_fuse(Compilation *c)
 {
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        at_graph(c, k);
         nest_recurrences(c->ctx, c->arena, c->module->graphs.at[k], c->target->machine,
                          c->path.options.effort);
         Nest *nest = nest_choose(c->ctx, c->arena, c->module->graphs.at[k], c->target->machine,
@@ -352,6 +361,7 @@ static bool is_searched(const Compilation *c)
 static bool pass_orders(Compilation *c)
 {
     for (uint32_t k = 0; is_searched(c) && k < c->module->graphs.n; k++) {
+        at_graph(c, k);
         Nest *nest = orders_choose(c, (Nest *)c->nests[k]);
         nest->goes_on = true;
         c->nests[k] = nest;
@@ -367,6 +377,7 @@ static bool pass_sizes(Compilation *c)
         return true;
     }
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        at_graph(c, k);
         Nest *nest = (Nest *)c->nests[k];
         nest->goes_on = false;
         if (dist_owner(&nest->graph->ranks).at != NULL) {
@@ -421,6 +432,7 @@ static bool pass_lower(Compilation *c)
     c->tiled->arena = c->arena;
     c->tiled->source_name = c->module->source_name;
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        at_graph(c, k);
         if (c->target->machine->kind != MACHINE_CACHES &&
             has_dense_steps(c, c->module->graphs.at[k])) {
             return false;
@@ -461,6 +473,7 @@ static bool pass_target(Compilation *c, const TargetPass *pass)
     KernelModule *made = ARENA_NEW(c->arena, KernelModule);
     *made = (KernelModule){.arena = c->arena, .source_name = from->source_name};
     for (uint32_t k = 0; k < from->kernels.n; k++) {
+        ctx_at_kernel(c->ctx, from->kernels.at[k]->name->text, k, from->kernels.n);
         ArenaMark before = arena_mark(c->arena);
         Kernel *kernel = pass->run(c->target, c->ctx, c->arena, from->kernels.at[k]);
         if (kernel == NULL) {
@@ -583,8 +596,15 @@ bool compilation_without(const Compilation *c, PassId pass)
 static bool run_pass(Compilation *c, const Pass *pass)
 {
     double start = c->clock == NULL ? 0 : c->clock();
+    const Follower *follower = c->ctx->follower;
+    if (follower != NULL) {
+        follower->begins(follower->user, pass->name);
+    }
     if (pass->own != NULL ? !pass_target(c, pass->own) : !runs[pass->id](c)) {
         return false;
+    }
+    if (follower != NULL) {
+        follower->ends(follower->user);
     }
     PassTime time = {pass->name, c->clock == NULL ? 0 : c->clock() - start};
     vec_push(c->arena, &c->times, time);

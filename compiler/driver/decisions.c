@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "driver/head.h"
-#include "driver/progress.h"
+#include "driver/follow.h"
 #include "front/check.h"
 #include "target/machine.h"
 
@@ -366,12 +366,15 @@ bool decisions_make(ToolRun *t, Compilation *c, uint32_t end)
 {
     uint32_t path = passes_until(c->target, STAGE_PATH);
     Progress progress;
+    Follow follow;
     bool kept = false;
     progress_watch(&progress, &c->path.options);
+    follow_begin(&follow, t);
     bool ok = compilation_run_to(c, end < path ? end : path);
     for (uint32_t k = 0; k < c->decisions.list.n; k++) {
         kept |= c->decisions.list.at[k].result.interrupted;
     }
+    progress_clear(&follow.line);
     progress_end(&progress, ok && kept);
     if (ok && kept) {
         /* who stops one search does not want the next one to be as long */
@@ -379,5 +382,7 @@ bool decisions_make(ToolRun *t, Compilation *c, uint32_t end)
         fprintf(stderr, "%s: interrupted: the best contraction order so far is used\n",
                 tool_name(t->options.tool));
     }
-    return ok && compilation_run_to(c, end);
+    ok = ok && compilation_run_to(c, end);
+    follow_end(&follow);
+    return ok;
 }

@@ -9,6 +9,7 @@
 #include "driver/compile.h"
 #include "driver/decisions.h"
 #include "driver/files.h"
+#include "driver/follow.h"
 #include "driver/format_tool.h"
 #include "driver/input.h"
 #include "driver/lsp/lsp.h"
@@ -273,9 +274,12 @@ static bool run_dumping(ToolRun *t, Compilation *c, uint32_t end)
 static bool compile(ToolRun *t, const Request *r, Compilation *c)
 {
     Input in = {.ctx = &t->ctx, .arena = &t->arena, .options = &t->options};
+    double start = tool_clock();
+    trace_begin(t, start);
     if (!setup(t, r, c) || !input_read(&in, NULL, 0)) {
         return false;
     }
+    trace_add(t->trace, "read", "pass", start);
     for (uint32_t k = 0; k < in.files.n; k++) {
         files_input(&t->files, in.files.at[k]);
     }
@@ -313,6 +317,7 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
         !deliver(t, r, &in, c)) {
         return false;
     }
+    trace_write(t);
     if (c->clock != NULL) {
         print_times(c);
     }

@@ -22,11 +22,16 @@ static void on_interrupt(int number)
     interrupted = 1;
 }
 
-void progress_begin(Progress *p)
+void progress_line(Progress *p)
 {
     const char *kind = getenv("TERM");
     bool dumb = kind == NULL || strcmp(kind, "dumb") == 0; /* it cannot take a line back */
     *p = (Progress){.terminal = isatty(STDERR_FILENO) != 0 && !dumb, .start = tool_clock()};
+}
+
+void progress_begin(Progress *p)
+{
+    progress_line(p);
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
     interrupted = 0;
     (void)sigaction(SIGINT, NULL, &before);

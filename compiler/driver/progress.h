@@ -13,6 +13,8 @@ typedef struct Progress {
     double start, last; /* seconds */
 } Progress;
 
+/* A line alone: Ctrl-C does what it did. */
+void progress_line(Progress *p);
 /* *p stays where it is until progress_end. */
 void progress_begin(Progress *p);
 /* Has Ctrl-C been pressed since? */

@@ -43,9 +43,9 @@ static uint32_t count_parents(const char *path)
 
 static bool is_path(OptionId id)
 {
-    static const OptionId paths[] = {OPT_NETWORK,  OPT_INCLUDE, OPT_OUTPUT,   OPT_HEADER,
-                                     OPT_MF,       OPT_PLAN_IN, OPT_PLAN_OUT, OPT_NEST,
-                                     OPT_DUMP_DIR, OPT_MACHINE};
+    static const OptionId paths[] = {OPT_NETWORK,  OPT_INCLUDE, OPT_OUTPUT,    OPT_HEADER,
+                                     OPT_MF,       OPT_PLAN_IN, OPT_PLAN_OUT,  OPT_NEST,
+                                     OPT_DUMP_DIR, OPT_MACHINE, OPT_TIME_TRACE};
     for (size_t k = 0; k < sizeof paths / sizeof paths[0]; k++) {
         if (paths[k] == id) {
             return true;

@@ -13,8 +13,9 @@ typedef struct ToolRun {
     Ctx ctx;
     Arena arena;
     Options options;
-    Usage usage; /* wrong use of the command line: exit 2 */
-    Files files; /* written when the run has succeeded */
+    Usage usage;         /* wrong use of the command line: exit 2 */
+    Files files;         /* written when the run has succeeded */
+    struct Trace *trace; /* of --time-trace, else null */
     /* The input is a program and no stage was read from a file, so a stage that breaks an invariant of its form (E_DUMP)
      * is a defect of the compiler: exit 70. */
     bool stages_are_ours;

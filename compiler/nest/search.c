@@ -357,6 +357,9 @@ static void consider(void *self, const Tree *t)
     Search *s = self;
     if (s->steps < s->most && is_new(s, t)) {
         State fresh = tree_price(s, t, false);
+        if (s->steps % 64 == 0) {
+            ctx_at_step(s->ctx, s->steps, s->most);
+        }
         if (fresh.seconds < INFINITY) {
             offer(s, &fresh);
         }
