@@ -17,6 +17,7 @@
 #include "driver/request.h"
 #include "driver/tool.h"
 #include "driver/tune.h"
+#include "driver/watch.h"
 #include "target/machine.h"
 
 static const char *base_name(const char *path)
@@ -440,7 +441,8 @@ static bool run(ToolRun *t)
     if (option_given(&t->options, OPT_PRINT_MACHINE)) {
         return print_machine(t);
     }
-    if (!check_usage(t) || !request_read(&r, &t->options, &t->arena, &t->usage)) {
+    if (!check_usage(t) || !request_read(&r, &t->options, &t->arena, &t->usage) ||
+        (option_given(&t->options, OPT_WATCH) && !watch(t))) {
         return false;
     }
     t->files.touch = option_given(&t->options, OPT_TOUCH);
@@ -450,6 +452,7 @@ static bool run(ToolRun *t)
     }
     Compilation c = {0};
     bool ok = compile(t, &r, &c);
+    watch_tell(t);
     compilation_release(&c);
     return ok;
 }

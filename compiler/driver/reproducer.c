@@ -105,7 +105,8 @@ static void put_command(ToolRun *t, Text *out)
     bool from_input = false;
     text_put(out, "\"${1:-tdslc}\"");
     for (OptionId id = 0; id < OPTION_COUNT; id++) {
-        for (uint32_t k = 0; id != OPT_REPRODUCER && k < t->options.given[id].at.n; k++) {
+        bool leave = id == OPT_REPRODUCER || id == OPT_WATCH;
+        for (uint32_t k = 0; !leave && k < t->options.given[id].at.n; k++) {
             put_option(t, out, id, t->options.given[id].at.at[k]);
         }
     }
