@@ -11,6 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from quick import share  # noqa: E402
+
 PROGRAM = Path(__file__).resolve().parent / "halos.tdsl"
 
 
@@ -111,7 +114,7 @@ def problems(tdslc, tool, name, folder):
     if "workspace" in nest or not re.search(r"^\s*v\b.*\b(tile|block)\b", report, re.M):
         yield f"v is not on chip\n{report}"
     yield from faults(tdslc, tool, name, nest, folder)
-    for steps in STEPS:
+    for steps in share(STEPS, 1, gate=2):
         path = Path(folder) / "nest.dump"
         path.write_text(with_steps(nest, steps))
         for target, all_extents in EXTENTS.items():

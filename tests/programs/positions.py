@@ -10,6 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from quick import share  # noqa: E402
+
 PROGRAM = Path(__file__).resolve().parent / "positions.tdsl"
 
 
@@ -300,8 +303,8 @@ def main():
     tool, only = sys.argv[1], set(sys.argv[2:])
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        for name, case in CASES.items():
-            for target, extents in (("interp", case[2]), ("interp", case[3]), ("c", case[2]), ("c", case[3])):
+        for number, (name, case) in enumerate(CASES.items()):
+            for target, extents in share((("interp", case[2]), ("interp", case[3]), ("c", case[2]), ("c", case[3])), 1, gate=3, first=number):
                 if only and name not in only:
                     continue
                 problem = check(tool, name, target, extents, folder)

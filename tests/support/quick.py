@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The quick set (ctest --preset quick) sets TDSL_QUICK: long tests then do a share of their work."""
+"""How much of its work a long test does: all of it, the gate's share (tests/run sets TDSL_GATE), or the share of the quick set
+(ctest --preset quick sets TDSL_QUICK)."""
 import os
 
 QUICK = "TDSL_QUICK" in os.environ
+GATE = QUICK or "TDSL_GATE" in os.environ
 
 
-def share(items, quick, first=0):
-    """All items, or in the quick set every `quick`th, beginning with one of the first of them."""
-    return list(items)[first % quick::quick] if QUICK else list(items)
+def share(items, quick, first=0, gate=1):
+    """Every `quick`th item in the quick set, every `gate`th in the gate, beginning with one of the first of them; else all."""
+    step = quick if QUICK else gate if GATE else 1
+    return list(items)[first % step::step]

@@ -194,7 +194,7 @@ def main():
         alone = [(program([kernel], threads), False, False) for kernel in kernels for threads in (True, False)]
         programs = [*options.tree.glob("examples/**/*.tdsl"), *options.tree.glob("tests/*/**/*.tdsl")]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            done = list(pool.map(one, whole + ([] if quick.QUICK else alone + [p for p in programs if "fuzz" not in p.parts])))
+            done = list(pool.map(one, whole + ([] if quick.QUICK else quick.share(alone + [p for p in programs if "fuzz" not in p.parts], 1, gate=6))))
     print(f"{len(kernels)} kernels, {len(done)} files, by {' and '.join(compilers)}; {len(rows)} names in the list")
 
 

@@ -76,7 +76,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         here = pathlib.Path(name) / "here.tdsl"
         here.write_text(HERE)
-        files = options.files or [here, *quick.share(sources(options.tree), 60, 3)]
+        files = options.files or [here, *quick.share(sources(options.tree), 60, 3, gate=8)]
 
         def one(k):
             folder = pathlib.Path(name) / str(k)

@@ -13,6 +13,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
 import steps  # noqa: E402
+from quick import share  # noqa: E402
 
 PROGRAM = """dim m ~ 50, k ~ 60, n ~ 70;
 kernel open_{t}(A: {t}[m, k], B: {t}[k, n]) -> (C: {t}[m, n]) {{ C[i,j] = A[i,p] * B[p,j]; }}
@@ -117,7 +118,7 @@ def fused(folder, cc, flags):
 
 
 def fusion(folder, cc, target):
-    for mode in ("-std=c11", "-std=gnu17", "-std=c11 -ffp-contract=off"):
+    for mode in share(("-std=c11", "-std=gnu17", "-std=c11 -ffp-contract=off"), 1, gate=3):
         if not fused(folder, cc, f"-O2 {mode} {target}"):
             return f"{cc} {mode} {target}: no fused multiply-adds"
         if fused(folder, cc, f"-O2 {mode} {target} -DTDSL_NO_FMA"):
@@ -160,7 +161,7 @@ def check(folder, tdslc):
     cross = "aarch64-linux-gnu-gcc"
     if not shutil.which(cross) or not shutil.which("qemu-aarch64"):
         return None
-    for flags in ("-O2", "-O2 -std=c11 -DTDSL_NO_FMA", "-O1 -DTDSL_ISA=vectors"):
+    for flags in share(("-O2", "-O1 -DTDSL_ISA=vectors", "-O2 -std=c11 -DTDSL_NO_FMA"), 1, gate=2):
         compile_to(folder, cross, flags + " -static", "k.c", "main.c", "-o", "app", "-lm")
         steps.run(f"kernels of {cross} {flags}", ["qemu-aarch64", "./app"], cwd=folder)
     return fusion(folder, cross, "")

@@ -15,6 +15,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
 import steps  # noqa: E402
+from quick import share  # noqa: E402
 
 # Sums over the shared loop, of pairs too (a part for each iteration);
 # Shared loops with private blocks; of open and of known extents; a value that all threads read; no private block.
@@ -257,7 +258,7 @@ def main():
                 skipped.append(cc)
             sanitizer = "thread" if cc == "gcc" else "address,undefined -fno-sanitize-recover=all"
             rows = ["-O1", f"-O1 -fsanitize={sanitizer}"] + (["-O2 -fopenmp"] if openmp else [])
-            for flags in rows:
+            for flags in share(rows, 1, gate=2, first=cc == "gcc"):
                 build(folder, cc, flags)
                 made = run(folder, "./main")
                 if made.returncode != 0:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
 import steps  # noqa: E402
-from quick import QUICK  # noqa: E402
+from quick import GATE, QUICK  # noqa: E402
 
 CONDITIONS = ["j <= i", "j >= i + 2", "j <= i, j > i - 70", "j <= i, j > i - 3", "j <= k", "j >= 2*k - 5", "j >= k, j <= i", "j < i + k"]
 PRODUCT = """dim n ~ 600, m ~ 300, p ~ 200;
@@ -102,11 +102,11 @@ def main():
     failed = count = 0
     with tempfile.TemporaryDirectory() as folder:
         for number, (program, kernel) in enumerate(programs(folder)):
-            for k, (n, m, p) in list(enumerate(SIZES))[number % 2::len(SIZES) if QUICK else 2]:
+            for k, (n, m, p) in list(enumerate(SIZES))[number % 2::len(SIZES) if QUICK else 4 if GATE else 2]:
                 size = {"h": 2, "n": n} if kernel == "attention" else {"n": n, "m": m} if kernel == "windows" else {"n": n, "m": m, "p": p}
                 expected = run(tool, program, kernel, size, ["--target=interp", "--without=products,fuse,online"])
                 row = ROWS[(number + k) % len(ROWS)]
-                flags = f"--cflags=-O{0 if QUICK else 2}" + (f" -DTDSL_ISA={row}" if row else "")
+                flags = f"--cflags=-O{0 if GATE else 2}" + (f" -DTDSL_ISA={row}" if row else "")
                 options = [flags, "--no-fuse"] if (number + k) % 2 else [flags]
                 got = run(tool, program, kernel, size, options)
                 count += 1
