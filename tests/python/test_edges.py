@@ -2,6 +2,7 @@
 """Names that meet those of the package, what goes to other processes, and arguments that are none: every error is a tdsl.Error."""
 import os
 import pickle
+import pty
 import re
 import runpy
 import subprocess
@@ -106,7 +107,8 @@ class Packages(unittest.TestCase):
         folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "runtime", "python")
         with mock.patch.dict(sys.modules, {"scikit_build_core": types.ModuleType("scikit_build_core"), "scikit_build_core.build": stand_in}):
             backend = runpy.run_path(os.path.join(folder, "_build.py"))
-        self.assertEqual(backend["build_wheel"](folder), "a wheel")
+        with mock.patch.dict(os.environ, {"TDSL_PROGRESS": "0"}):
+            self.assertEqual(backend["build_wheel"](folder), "a wheel")
         with tempfile.TemporaryDirectory() as made, tempfile.TemporaryDirectory() as again:
             name = backend["build_sdist"](made)
             self.assertEqual(name, f"tdsl-{tdsl.__version__}.tar.gz")
@@ -127,6 +129,48 @@ class Packages(unittest.TestCase):
             self.assertEqual(missing, [])
             done = subprocess.run(["cmake", "-S", top, "-B", os.path.join(made, "build"), "-DTDSL_TESTS=OFF", "-DTDSL_PYTHON_MODULE=OFF"], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+    def test_a_build_says_what_it_does(self):
+        """On the terminal that pip runs on, although pip keeps standard output and error; not where TDSL_PROGRESS is 0. The build is a stand-in, that of four files."""
+        script = """if True:
+            import os, runpy, sys, time, types
+            stand_in = types.ModuleType("scikit_build_core.build")
+            def build_wheel(folder, settings, metadata):
+                work = settings["build-dir"]
+                with open(os.path.join(work, "build.ninja"), "w") as f:
+                    f.write("build a.o: C_COMPILER__x a.c\\n" * 4)
+                for n in range(4):
+                    open(os.path.join(work, f"{n}.o"), "w").close()
+                    time.sleep(0.7)
+                return settings["build-dir"]
+            stand_in.__all__, stand_in.build_wheel = ["build_wheel"], build_wheel
+            sys.modules.update({"scikit_build_core": types.ModuleType("scikit_build_core"), "scikit_build_core.build": stand_in})
+            assert not os.path.exists(runpy.run_path(sys.argv[1])["build_wheel"]("."))
+        """
+        backend = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "runtime", "python", "_build.py")
+        for progress, wanted in ("1", ["building the compiler", "compiling 4 files of C on ", "50 % of 4 files, ", "built in "]), ("0", []):
+            pid, terminal = pty.fork()
+            if pid == 0:
+                null = os.open(os.devnull, os.O_RDWR)
+                os.dup2(null, 1)
+                os.dup2(null, 2)
+                os.environ["TDSL_PROGRESS"] = progress
+                os.execv(sys.executable, [sys.executable, "-c", script, backend])
+            said = b""
+            while True:
+                try:
+                    part = os.read(terminal, 4096)
+                except OSError:  # the other end is closed
+                    break
+                if not part:
+                    break
+                said += part
+            os.close(terminal)
+            self.assertEqual(os.waitpid(pid, 0)[1], 0, said)
+            self.assertEqual(said.count(b"tdsl: ") > 0, bool(wanted), said)
+            for words in wanted:
+                self.assertIn(f"  tdsl: {words}", said.decode())
 
 
 class Arguments(unittest.TestCase):
