@@ -44,6 +44,8 @@ EXACT = [
     (lambda a, b: a - b * 3, whole(3, 4, dtype=np.uint32, low=0), whole(3, 4, dtype=np.uint32, low=0)), (lambda a: a.astype(jnp.bfloat16) * 2, X), (lambda a: a.sum(0), whole(0, 3)),
     (lambda a, b: jax.lax.dot(a, b, preferred_element_type=jnp.int32), whole(3, 4, **SHORT), whole(4, 3, **SHORT)), (lambda a, b: a @ b, whole(3, 4, dtype=np.complex64), whole(4, 3, dtype=np.complex64)),
     (lambda a: (jnp.conj(a), a.real, a.imag * 2), whole(3, 4, dtype=np.complex64)), (lambda a, b: jax.lax.complex(a, b), X, X), (lambda a, b: jnp.cross(a, b), whole(5, 3), whole(5, 3)),
+    (jax.grad(lambda x, i: jnp.sum(x[i] ** 2)), X, ROWS), (jax.grad(lambda x, i: jnp.sum(x[jnp.arange(3), i] ** 2)), X, ROWS[1:].copy()), (lambda x, i, u: x.at[:, i].add(u), X, ROWS - 2, whole(3, 4)),
+    (lambda x, i, j, u: x.at[i, j].add(u, mode="drop"), X, 2 * ROWS, ROWS, whole(4)), (lambda x: x.sum(0, keepdims=True).sum(0), X),
     (jax.vmap(lambda a, b: a @ b), whole(2, 3, 4), whole(2, 4, 5)), (jax.grad(lambda w, x: jnp.sum((x @ w) ** 2)), whole(4, 2), X), (lambda a: jnp.full((2, 3), 7.0) + a[0], X[:, :3].copy()),
 ]
 # Numbers of at most 5 in size. A path from an argument to a result has at most 60 operations, each with a rounding of 3 units or less of what is at most
@@ -55,6 +57,7 @@ ROUNDED = [
     (lambda a: jnp.exp2(a) + jnp.expm1(a) + jnp.log1p(abs(a)) + jnp.sin(a) + jnp.cos(a) + jnp.arctan2(a, a + 9) + jnp.sqrt(abs(a)), X), (lambda a: jnp.abs(a), whole(3, 4, dtype=np.complex64)),
     (lambda a: jax.lax.rsqrt(abs(a) + 1) + jnp.floor(a / 2) + jnp.sign(a) + jnp.isfinite(a / a) + jnp.isnan(a / a) + jnp.power(abs(a) + 1, a / 4) + jnp.tanh(a), X),
     (lambda a: jnp.mean(a) + jnp.std(a) + jnp.linalg.norm(a), X), (jax.grad(lambda w, x: jnp.sum(jnp.tanh(x @ w) ** 2)), whole(4, 2) / 8, X / 8), (jax.grad(jax.nn.logsumexp), X),
+    (jax.grad(lambda w, x, t: -jnp.mean(jax.nn.log_softmax(x @ w)[jnp.arange(x.shape[0]), t])), whole(4, 3) / 8, X / 8, ROWS[:3].copy()),
     (lambda q, k, v: jax.nn.dot_product_attention(q, k, v, is_causal=True), *(whole(2, 5, 3, 4) / 4 for _ in range(3))),
 ]
 

@@ -42,7 +42,12 @@ def function(path: str, name: str, shapes: list[str], kernel: str, results: Any)
     names = runpy.run_path(path)
     if not callable(names.get(name)):
         raise ConversionError(f"{path} has no function {name}")
-    return from_jaxpr(jax.make_jaxpr(names[name])(*shaped(shapes)), kernel, results)
+    given = shaped(shapes)
+    try:
+        traced = jax.make_jaxpr(names[name])(*given)
+    except Exception as error:  # noqa: BLE001  (whatever the function raises)
+        raise ConversionError(f"jax cannot trace {name}({', '.join(str(g.str_short()) if hasattr(g, 'str_short') else f'{g.dtype}{list(g.shape)}' for g in given)}): {str(error).splitlines()[0]}") from None
+    return from_jaxpr(traced, kernel, results)
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -254,6 +254,7 @@ class View(Node):
     def __init__(self, shape: Any, operand: Node, place: Callable[[list[Pos]], list[Pos]], own: Callable[[int], list[Any]]) -> None:
         super().__init__(shape, operand.kind)
         self.operands, self.place, self.own = [operand], place, own
+        self.axes_of: Any = None  # where each axis of the operand is one of the view: which
 
     def own_digits(self, axis: int) -> list[Any]:
         return self.own(axis)
@@ -264,7 +265,9 @@ class View(Node):
 
 def transpose(x: Node, order: Any) -> Node:
     order = [int(k) for k in order]
-    return View([x.shape[k] for k in order], x, lambda at: [at[order.index(k)] for k in range(len(order))], lambda axis: x.digits(order[axis]))
+    found = View([x.shape[k] for k in order], x, lambda at: [at[order.index(k)] for k in range(len(order))], lambda axis: x.digits(order[axis]))
+    found.axes_of = [order.index(k) for k in range(len(order))]
+    return found
 
 
 def broadcast(x: Node, shape: Any, axes: Any) -> Node:
@@ -275,7 +278,9 @@ def broadcast(x: Node, shape: Any, axes: Any) -> Node:
         if axis in axes and x.shape[axes.index(axis)] == shape[axis]:
             return x.digits(axes.index(axis))
         return [shape[axis]]
-    return View(shape, x, lambda at: [at[k] if x.shape[a] == shape[k] else Pos([]) for a, k in enumerate(axes)], own)
+    found = View(shape, x, lambda at: [at[k] if x.shape[a] == shape[k] else Pos([]) for a, k in enumerate(axes)], own)
+    found.axes_of = axes
+    return found
 
 
 def reshape(x: Node, shape: Any) -> Node:
@@ -322,7 +327,11 @@ def reshape(x: Node, shape: Any) -> Node:
                     stride = stride * n
                 found.insert(0, total)
         return found
-    return View(shape, x, place, lambda axis: grouped(common(), shape)[axis])
+    found = View(shape, x, place, lambda axis: grouped(common(), shape)[axis])
+    long = [[k for k, n in enumerate(extents) if n != 1] for extents in (x.shape, shape)]
+    if [x.shape[k] for k in long[0]] == [shape[k] for k in long[1]]:  # only axes of 1 come and go
+        found.axes_of = [dict(zip(*long)).get(k, 0) for k in range(len(x.shape))]
+    return found
 
 
 def cut(x: Node, shape: Any, starts: Any, steps: Any) -> Node:

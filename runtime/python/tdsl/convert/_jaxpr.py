@@ -10,7 +10,7 @@ from typing import Any, Iterable
 
 from .._errors import ConversionError
 from . import _elements as e
-from ._graph import Contract, Crosses, Iota, Kernel, Lookup, Node, Number, Pieces, Pos, Reduce, Running, Size, Stored, broadcast, cut, reshape, transpose
+from ._graph import Code, Contract, Crosses, Iota, Kernel, Lookup, Node, Number, Pieces, Pos, Reduce, Running, Size, Stored, View, broadcast, cut, reshape, transpose
 from ._text import TYPES, Converted, Poly
 from ._window import Window
 
@@ -53,11 +53,27 @@ def extent_of(n: Any) -> Any:
     return value(ast.parse(str(n), mode="eval").body)
 
 
-def number_of(node: Node) -> Number | None:
-    """The number that all elements of a tensor are, where that is plain."""
+def base_of(node: Node) -> Node:
+    """What a view is a view of."""
     while node.view:
         node = node.operands[0]
+    return node
+
+
+def number_of(node: Node) -> Number | None:
+    """The number that all elements of a tensor are, where that is plain."""
+    node = base_of(node)
     return node if isinstance(node, Number) else None
+
+
+def positions_along(node: Node) -> int | None:
+    """The axis along which a tensor counts, where that is plain."""
+    if node.__class__ is Iota:
+        return node.axis  # type: ignore[attr-defined]
+    if isinstance(node, View) and node.axes_of is not None:
+        inner = positions_along(node.operands[0])
+        return node.axes_of[inner] if inner is not None else None
+    return None
 
 
 def simple(name: str, x: list[Node], numbers: list[Number | None]) -> Node | None:
@@ -66,6 +82,10 @@ def simple(name: str, x: list[Node], numbers: list[Number | None]) -> Node | Non
     if name in ("max", "min"):
         nothing = float("-inf") if name == "max" else float("inf")
         return x[1] if values[0] == nothing else x[0] if values[1] == nothing else None
+    if name == "mul" and 1 in values:
+        return x[0] if values[1] == 1 else x[1]
+    if name == "lt" and values[1] == 0 and base_of(x[0]).__class__ is Iota:  # positions are not below 0
+        return broadcast(Number(False, "bool"), x[0].shape, [])
     if name in ("add", "sub") and x[0].kind[0] in "iu":
         return x[0] if values[1] == 0 else x[1] if values[0] == 0 and name == "add" else None
     if name == "select_n" and x[0].kind == "bool":
@@ -244,7 +264,10 @@ class Reader:
         if name == "dim_as_value":
             return Size(extent_of(p["dim"]), kind)
         if name in REDUCTIONS:
-            return Reduce(REDUCTIONS[name], x[0], p["axes"], kind, True) if p["axes"] else x[0]
+            axes = [int(k) for k in p["axes"]]
+            if all(x[0].shape[k] == 1 for k in axes) and kind == x[0].kind:
+                return reshape(x[0], shape)
+            return Reduce(REDUCTIONS[name], x[0], axes, kind, True)
         if name in ("argmax", "argmin"):
             return Reduce(name, x[0], p["axes"], kind, True)
         if name in RUNNING:
@@ -280,6 +303,8 @@ class Reader:
             return self.convolved(p, x, shape, kind)
         if name == "gather":
             return self.gathered(p, x, shape)
+        if name == "scatter-add":
+            return self.scattered(p, x, shape)
         raise Unknown(f"the operation {name}")
 
     def dot(self, p: dict[str, Any], x: list[Node], kind: str) -> Node:
@@ -322,6 +347,25 @@ class Reader:
             image = Pieces(extents, [image], [starts])
         return Window(image, x[1], (numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec), [int(n) for n in p["window_strides"]], [int(n) for n in p["rhs_dilation"]], shape, kind)
 
+    def parts_of(self, index: Node, count: int) -> list[Node]:
+        """The positions along each axis that is looked up; they lie beside each other in the last axis of the index."""
+        shape = index.shape[:-1]
+        if isinstance(index, Pieces) and all(each.shape[-1] == 1 for each in index.operands):
+            return [reshape(each, shape) for each in index.operands]
+        return [reshape(cut(index, (*shape, 1), [0] * len(shape) + [n], [1] * len(index.shape)), shape) for n in range(count)]
+
+    def scattered(self, p: dict[str, Any], x: list[Node], shape: Any) -> Node:
+        """Rows, or elements, that are added where positions say: each element is the sum of those that have its position. What lies outside is left out."""
+        d, (target, index, updates) = p["dimension_numbers"], x
+        looked, inserted = [int(k) for k in d.scatter_dims_to_operand_dims], [int(k) for k in d.inserted_window_dims]
+        rest = [k for k in range(len(shape)) if k not in inserted]
+        if getattr(d, "operand_batching_dims", ()) or sorted(looked) != sorted(inserted) or "CLIP" in str(p.get("mode")) or \
+                any(updates.shape[int(u)] != shape[k] for u, k in zip(d.update_window_dims, rest)):
+            raise Unknown("scatter-add of other things than whole rows (x.at[index].add, the gradient of x[index])")
+        found = Scattered(updates, self.parts_of(index, len(looked)), looked, rest, [int(u) for u in d.update_window_dims], shape)
+        begins = number_of(target)
+        return found if begins is not None and begins.value == 0 else e.elementwise(shape, target.kind, [target, found], e.sign_of("+"))
+
     def gathered(self, p: dict[str, Any], x: list[Node], shape: Any) -> Node:
         """Rows, or elements, at positions: whole slices of the other axes."""
         d, sizes = p["dimension_numbers"], [extent_of(n) for n in p["slice_sizes"]]
@@ -333,11 +377,8 @@ class Reader:
             raise Unknown("gather of other things than whole rows (x[index], jnp.take)")
         mode = str(p.get("mode"))
         batch = [k for k in range(len(shape)) if k not in d.offset_dims]
-        index_shape, kind = index.shape[:-1], index.kind
-        if isinstance(index, Pieces) and all(each.shape[-1] == 1 for each in index.operands):
-            parts = [reshape(each, index_shape) for each in index.operands]
-        else:
-            parts = [reshape(cut(index, (*index_shape, 1), [0] * len(index_shape) + [n], [1] * len(index.shape)), index_shape) for n in range(len(looked))]
+        kind = index.kind
+        parts = self.parts_of(index, len(looked))
 
         def place(ctx: Any, at: list[Pos]) -> list[Any]:
             words: list[Any] = [None] * len(source.shape)
@@ -346,6 +387,10 @@ class Reader:
             for axis, k in zip(paired, getattr(d, "start_indices_batching_dims", ())):
                 words[axis] = at[batch[k]]
             for part, axis in zip(parts, looked):
+                along = positions_along(part)
+                if along is not None and part.shape[along] == source.shape[axis]:
+                    words[axis] = at[batch[along]]
+                    continue
                 text = part.code(ctx, [at[k] for k in batch]).text
                 words[axis] = f"max(min({text}, {source.shape[axis]} - 1), 0)" if "CLIP" in mode else text if re.search(r"\W", text) else f"{text} + 0"
             return words
@@ -364,6 +409,39 @@ class Reader:
             assert inside is not None
             return e.elementwise(shape, source.kind, [inside, found, empty], e.select)
         return found
+
+
+class Scattered(Node):
+    """Updates added up by their positions. Where an axis of the updates counts along one of the result, it is that one."""
+    fold = True
+
+    def __init__(self, updates: Node, parts: list[Node], looked: list[int], rest: list[int], window: list[int], shape: Any) -> None:
+        super().__init__(shape, updates.kind)
+        self.operands, self.looked, self.rest, self.window = [updates, *parts], looked, rest, window
+
+    def own_code(self, ctx: Any, at: list[Pos]) -> Code:
+        updates, *parts = self.operands
+        batch = [k for k in range(len(updates.shape)) if k not in self.window]
+        place: list[Any] = [None] * len(updates.shape)
+        for axis, k in zip(self.rest, self.window):
+            place[k] = at[axis]
+        tests = []
+        for part, axis in zip(parts, self.looked):
+            along = positions_along(part)
+            if along is not None and place[batch[along]] is None and updates.shape[batch[along]] == self.shape[axis]:
+                place[batch[along]] = at[axis]
+            else:
+                tests.append((part, axis))
+        names = []
+        for k in batch:
+            if place[k] is None:
+                place[k] = ctx.digits([updates.shape[k]])
+                names += [name for _, name in place[k].terms]
+        code = ctx.close(updates.code(ctx, place))
+        said = [f"{part.code(ctx, [place[k] for k in batch]).within(e.SUM)} == {at[axis].terms[0][1] if names and len(at[axis].terms) == 1 else f'index({at[axis]})'}" for part, axis in tests]
+        if not names:
+            return Code(f"select({' && '.join(said)}, {code.text}, 0)", e.ATOM, code.kind) if said else code
+        return Code(f"sum[{', '.join([*(ctx.listed(name) for name in names), *said])}]({code.text})", e.ATOM, code.kind)
 
 
 def from_jaxpr(jaxpr: Any, name: str = "", results: Iterable[str] | None = None) -> Converted:
