@@ -135,8 +135,8 @@ class Reader:
         return found
 
     def place(self, eqn: Any) -> tuple[str, str | None]:
-        """(file, line and text of the user's program, the name that is assigned there)."""
-        traceback = getattr(eqn.source_info, "traceback", None)
+        """(file, line and text of the user's program, the name that is assigned there, or where a function that returns there is called)."""
+        traceback, found = getattr(eqn.source_info, "traceback", None), None
         for frame in traceback.frames if traceback is not None else []:
             file = frame.file_name
             if f"{os.sep}jax{os.sep}" in file or f"{os.sep}jaxlib{os.sep}" in file or file == __file__:
@@ -144,8 +144,10 @@ class Reader:
             line = getattr(frame, "line_num", 0) or getattr(frame, "start_line", 0)
             text = linecache.getline(file, line).strip()
             target = None if "lambda" in text else re.match(r"([A-Za-z]\w*)(?:\s*:[^=]*)?\s*[-+*/@]?=(?!=)", text)
-            return f"{os.path.basename(file)}:{line}: {text}" if text else f"{os.path.basename(file)}:{line}", target[1] if target else None
-        return eqn.primitive.name, None
+            found = found or (f"{os.path.basename(file)}:{line}: {text}" if text else f"{os.path.basename(file)}:{line}")
+            if target or not text.startswith("return "):
+                return found, target[1] if target else None
+        return found or eqn.primitive.name, None
 
     # ---- equations ----
 
@@ -488,6 +490,6 @@ def name_by_lines(lines: list[tuple[str, str | None, Node]]) -> dict[int, str]:
     """The last operation of a line that assigns to a name has that name."""
     found = {}
     for k, (origin, target, node) in enumerate(lines):
-        if target and (k + 1 == len(lines) or lines[k + 1][0] != origin):
+        if target and (k + 1 == len(lines) or lines[k + 1][:2] != (origin, target)):
             node.name = found[id(node)] = target
     return found
