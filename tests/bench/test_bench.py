@@ -6,6 +6,9 @@ import html.parser
 import json
 import os
 import pathlib
+import runpy
+import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -128,12 +131,24 @@ def check_choice(a):
     assert done.returncode == 0 and "out of time: 2 of 2 cases left out" in done.stdout, done
 
 
+def check_first(a, folder):
+    """The lines that first.py times are those of docs/using.md, and with the tools there they give the result."""
+    first = runpy.run_path(str(BENCH.parent / "first.py"))
+    text = (BENCH.parents[2] / "docs/using.md").read_text(encoding="utf-8")
+    for door, (files, once, each) in first["DOORS"].items():
+        assert once in text, f"{door}: {once}"
+        if door in ("c", "fortran") and (door == "c" or shutil.which("gfortran")):
+            first["write"](folder, files)
+            said = first["typed"](f"PATH={shlex.quote(os.path.dirname(a.tdslc))}:$PATH && {each}", folder)[2]
+            assert said == first["WANTED"], said
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tdslc", required=True)
     parser.add_argument("--cc", default="cc")
     a = parser.parse_args()
-    for check in (check_right, check_wrong, check_against):
+    for check in (check_right, check_wrong, check_against, check_first):
         with tempfile.TemporaryDirectory() as folder:
             check(a, pathlib.Path(folder))
     check_choice(a)
