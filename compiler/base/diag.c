@@ -91,6 +91,14 @@ DIAG_FUNCTION(diag_unsupported, SEVERITY_UNSUPPORTED)
 DIAG_FUNCTION(diag_limit, SEVERITY_LIMIT)
 #undef DIAG_FUNCTION
 
+void diags_tell(Diags *d, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vec_push(d->arena, &d->told, format_args(d->arena, format, args));
+    va_end(args);
+}
+
 /* More marks than this on one record help nobody. */
 #define MARK_LIMIT 16
 

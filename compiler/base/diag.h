@@ -60,6 +60,7 @@ typedef struct Diags {
     Sources *sources;
     const char *tool;       /* before messages without a place */
     VEC(Diagnostic *) list; /* in order of creation */
+    VEC(const char *) told; /* of diags_tell */
     uint32_t n_errors;      /* all severities but warning, recorded or not */
     uint32_t n_warnings;
     uint32_t limit; /* errors recorded, and warnings; more are only counted (20 by default) */
@@ -83,6 +84,8 @@ Diagnostic *diag_unsupported(Diags *d, DiagCode code, Span span, const char *for
 /* A stated limit was reached (exit 4). */
 Diagnostic *diag_limit(Diags *d, DiagCode code, Span span, const char *format, ...)
     PRINTF_LIKE(4, 5);
+/* A note of no place that is neither an error nor a warning: how something was understood. */
+void diags_tell(Diags *d, const char *format, ...) PRINTF_LIKE(2, 3);
 void diag_mark(Diagnostic *d, Span span, const char *format, ...) PRINTF_LIKE(3, 4);
 void diag_note(Diagnostic *d, Span span, const char *format, ...) PRINTF_LIKE(3, 4);
 /* A row of a table. */

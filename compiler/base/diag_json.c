@@ -77,6 +77,11 @@ void diags_render_json(Diags *d, Text *out)
     for (uint32_t k = 0; k < d->list.n; k++) {
         put_record(d, out, d->list.at[k]);
     }
+    for (uint32_t k = 0; k < d->told.n; k++) {
+        text_put(out, "{\"level\": \"note\"");
+        put_text(out, "message", d->told.at[k]);
+        text_put(out, "}\n");
+    }
     if (d->more_errors + d->more_warnings > 0) {
         text_printf(out, "{\"level\": \"note\", \"more_errors\": %u, \"more_warnings\": %u}\n",
                     d->more_errors, d->more_warnings);

@@ -419,4 +419,7 @@ void diags_render(Diags *d, Text *out, bool color)
     }
     put_more(d, out, d->more_errors, "error");
     put_more(d, out, d->more_warnings, "warning");
+    for (uint32_t k = 0; k < d->told.n; k++) {
+        text_printf(out, "%s: note: %s\n", d->tool, d->told.at[k]);
+    }
 }

@@ -19,7 +19,7 @@ static const struct {
     {"-E ", 1, "--dump=checked prints the program with its includes"},
     {"-M ", 1, "-MD writes a dependency file beside -o, -MF FILE names it"},
     {"-MM ", 1, "-MD writes a dependency file beside -o, -MF FILE names it"},
-    {"-MT ", 1, "the rule names what -o names"},
+    {"-MQ ", 1, "-MT NAME says what the rule makes"},
     {"-g", 3, "a flag of the C compiler, which compiles what is written"},
     {"-m", 3, "a flag of the C compiler, which compiles what is written"},
     {"-f", 3, "a flag of the C compiler, which compiles what is written"},

@@ -47,9 +47,8 @@ static void put_name(Text *text, const char *name)
     }
 }
 
-static void put_rule(Text *text, const char *made, const Input *in)
+static void put_files(Text *text, const Input *in)
 {
-    put_name(text, made);
     text_put(text, ": ");
     for (uint32_t k = 0; k < in->files.n; k++) {
         text_put(text, k == 0 ? "" : " \\\n  ");
@@ -67,9 +66,16 @@ static void add_depfile(ToolRun *t, const Request *r, const Input *in)
         return;
     }
     text_init(&text, &t->arena);
-    put_rule(&text, r->rule, in);
+    for (uint32_t k = 0; k < r->made->at.n; k++) {
+        text_printf(&text, "%s%s", k == 0 ? "" : " ", r->made->at.at[k]);
+    }
+    if (r->made->at.n == 0) {
+        put_name(&text, r->rule);
+    }
+    put_files(&text, in);
     if (r->phony && r->header != NULL && r->wrapper == NULL) {
-        put_rule(&text, r->header, in);
+        put_name(&text, r->header);
+        put_files(&text, in);
     }
     for (uint32_t k = 1; r->phony && k < in->files.n; k++) {
         put_name(&text, in->files.at[k]);
@@ -394,8 +400,37 @@ static bool print_machine(ToolRun *t)
     return true;
 }
 
+/* `n=3` or `n~3` is -D n=3, where no file is called so. */
+static bool takes_define(ToolRun *t, const char *text)
+{
+    size_t name =
+        strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+    int64_t value = 0;
+    if (name == 0 || (text[0] >= '0' && text[0] <= '9') ||
+        (text[name] != '=' && text[name] != '~') || !parse_i64(text + name + 1, &value) ||
+        access(text, F_OK) == 0) {
+        return false;
+    }
+    vec_push(&t->arena, &t->options.given[OPT_DEFINE].at, text);
+    diags_tell(&t->ctx.diags, "'%s' is taken for -D %s", text, text);
+    return true;
+}
+
+static void take_defines(ToolRun *t)
+{
+    Options *o = &t->options;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < o->positional.n; k++) {
+        if (!takes_define(t, o->positional.at[k])) {
+            o->positional.at[n++] = o->positional.at[k];
+        }
+    }
+    o->positional.n = n;
+}
+
 static bool check_usage(ToolRun *t)
 {
+    take_defines(t);
     const Options *o = &t->options;
     uint32_t inputs = o->positional.n + (option_given(o, OPT_EQUATION) ? 1 : 0) +
                       (option_given(o, OPT_NETWORK) ? 1 : 0);

@@ -245,12 +245,15 @@ void options_help(Tool tool, Text *out)
                  "Gives programs their one layout, in place. '-' is standard input, printed on "
                  "standard output.\n");
     } else {
-        text_put(out, "usage: tdsl-run -e EQUATION [options] A.npy B.npy ...\n"
-                      "       tdsl-run FILE.tdsl [--kernel=K] [-D DIM=N] NAME=VALUE ... [-o "
-                      "RESULT=OUT.npy]\n"
-                      "Runs a kernel without a program being written. A VALUE is a .npy file, "
-                      "random:SEED, zeros,\n"
-                      "ones, fill, or a number for a scalar.\n");
+        text_put(out,
+                 "usage: tdsl-run -e EQUATION [options] A.npy B.npy ...\n"
+                 "       tdsl-run FILE.tdsl [--kernel=K] [-D DIM=N] NAME=VALUE ... [-o "
+                 "RESULT=OUT.npy]\n"
+                 "       tdsl-run FILE.tdsl VALUE ...\n"
+                 "Runs a kernel without a program being written. A VALUE is a .npy file, "
+                 "random:SEED, zeros,\n"
+                 "ones, fill, or a number for a scalar; without names, in the order of the "
+                 "kernel's parameters.\n");
     }
     const char *group = "";
     for (int k = 0; k < OPTION_COUNT; k++) {

@@ -189,11 +189,17 @@ static bool names_code(const Target *target, const char *out)
                                         !ends_in(out, ".json") && !ends_in(out, ".txt");
 }
 
+/* Is a dependency file asked for? */
+static bool wants_rules(const Reader *d)
+{
+    return given(d, OPT_MD) || given(d, OPT_MMD) || given(d, OPT_MF);
+}
+
 /* C is what is wanted where nothing else is said; a report or a plan is something else. */
 static bool code_is_wanted(const Reader *d)
 {
     const char *out = option_last(d->o, OPT_OUTPUT, NULL);
-    if (given(d, OPT_EMIT) || given(d, OPT_HEADER) || given(d, OPT_MD) || given(d, OPT_MF)) {
+    if (given(d, OPT_EMIT) || given(d, OPT_HEADER) || wants_rules(d)) {
         return true;
     }
     return out == NULL ? !given(d, OPT_REPORT) && !given(d, OPT_PLAN_OUT)
@@ -202,10 +208,10 @@ static bool code_is_wanted(const Reader *d)
 
 static bool read_path_request(const Reader *d)
 {
-    static const OptionId others[] = {OPT_DUMP, OPT_STOP, OPT_HEADER, OPT_MD,
-                                      OPT_MF,   OPT_MP,   OPT_TUNE};
-    static const char *const names[] = {"--dump", "--stop-after", "--header", "-MD",
-                                        "-MF",    "-MP",          "--tune"};
+    static const OptionId others[] = {OPT_DUMP, OPT_STOP, OPT_HEADER, OPT_MD,  OPT_MMD,
+                                      OPT_MT,   OPT_MF,   OPT_MP,     OPT_TUNE};
+    static const char *const names[] = {"--dump", "--stop-after", "--header", "-MD",   "-MMD",
+                                        "-MT",    "-MF",          "-MP",      "--tune"};
     for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
         if (given(d, others[k])) {
             return refuse_name(d, "--emit=path writes the report of a search only, without",
@@ -363,18 +369,20 @@ static bool place_depfile(const Reader *d)
 {
     Request *r = d->r;
     r->phony = given(d, OPT_MP);
-    if (r->phony && !given(d, OPT_MD) && !given(d, OPT_MF)) {
-        return refuse(d, "-MP says what stands in a dependency file: it needs -MD or -MF");
+    if ((r->phony || given(d, OPT_MT)) && !wants_rules(d)) {
+        return refuse_name(d, "-MD, -MMD or -MF writes a dependency file, for",
+                           r->phony ? "-MP" : "-MT");
     }
-    if ((!given(d, OPT_MD) && !given(d, OPT_MF)) ||
-        (r->wanted == WANT_NOTHING && r->report == NULL)) {
+    if (!wants_rules(d) || (r->wanted == WANT_NOTHING && r->report == NULL)) {
         return true;
     }
     r->rule = r->out != NULL ? r->out : r->report;
     r->depfile = option_last(d->o, OPT_MF, NULL);
-    if (strcmp(r->rule, "-") == 0 || (r->depfile == NULL && file_is_stream(r->rule))) {
+    bool named = strcmp(r->rule, "-") != 0 || (given(d, OPT_MT) && r->depfile != NULL);
+    if (!named || (r->depfile == NULL && file_is_stream(r->rule))) {
         return refuse(d, "-MD and -MF need -o FILE: a rule of make names what it makes");
     }
+    r->made = &d->o->given[OPT_MT];
     if (r->depfile == NULL) {
         r->depfile = str_format(d->arena, "%s.d", r->rule);
     }

@@ -33,8 +33,9 @@ typedef struct Request {
     const char *header;
     bool header_asked; /* by name: that there is none is an error */
     const char *depfile;
-    const char *rule; /* what the dependency file says is made */
-    bool phony;       /* it has rules for the header and for included files too */
+    const char *rule;         /* what the dependency file says is made, */
+    const OptionValues *made; /* or these, if there are any */
+    bool phony;               /* it has rules for the header and for included files too */
     const char *report;
     ReportForm form;
     const char *plan;

@@ -18,9 +18,10 @@
 /* All of it, between reading the command line and writing files. */
 bool run_tool(ToolRun *t);
 
-/* One NAME=VALUE, or a positional VALUE of -e with an empty name. */
+/* One NAME=VALUE; or a VALUE without a name, which is null then: of the operand of -e, or the parameter, of this number. */
 typedef struct RunValue {
     Str name;
+    uint32_t number;
     const char *text;
     Tensor *array;       /* of a .npy VALUE; null for words and numbers */
     const NpyFile *file; /* the array has no elements here: each rank reads its own */

@@ -55,17 +55,14 @@ bool run_values_read(Ctx *ctx, Arena *arena, const Options *o, bool named, DType
 {
     FrontNarrow narrow = NARROW_NONE;
     bool ok = input_narrow(ctx, o, &narrow);
+    uint32_t unnamed = 0;
     for (uint32_t k = named ? 1 : 0; k < o->positional.n; k++) {
         const char *text = o->positional.at[k];
         RunValue v = {.text = text};
         const char *equals = named ? strchr(text, '=') : NULL;
-        if (named && equals == NULL) {
-            diag_error(&ctx->diags, E_ARGUMENT_VALUE, (Span){0}, "'%s': NAME=VALUE is expected",
-                       text);
-            ok = false;
-            continue;
-        }
-        if (named) {
+        v.number = unnamed;
+        unnamed += equals == NULL ? 1 : 0;
+        if (equals != NULL) {
             v.name = (Str){text, (size_t)(equals - text)};
             v.text = equals + 1;
         }
@@ -144,7 +141,7 @@ static RunValue *find_value(Ctx *ctx, RunValues *values, const Param *p, uint32_
     RunValue *found = NULL;
     for (uint32_t k = 0; k < values->list.n; k++) {
         RunValue *v = &values->list.at[k];
-        bool match = v->name.at == NULL ? k == at : str_eq_cstr(v->name, p->name->text);
+        bool match = v->name.at == NULL ? v->number == at : str_eq_cstr(v->name, p->name->text);
         if (match && found != NULL) {
             diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
                        "'%s' is given twice, as %s and as %s", p->name->text, found->text,
@@ -293,7 +290,7 @@ static Tensor *make_argument(Ctx *ctx, Arena *arena, const Head *h, const Param 
     return t;
 }
 
-static void refuse_unused(Ctx *ctx, const Head *h, const RunValues *values)
+static void refuse_unused(Ctx *ctx, const Head *h, const RunValues *values, bool equation)
 {
     for (uint32_t k = 0; k < values->list.n; k++) {
         const RunValue *v = &values->list.at[k];
@@ -301,9 +298,15 @@ static void refuse_unused(Ctx *ctx, const Head *h, const RunValues *values)
             continue;
         }
         if (v->name.at == NULL) {
+            uint32_t given = 0;
+            for (uint32_t i = 0; i < values->list.n; i++) {
+                given += values->list.at[i].name.at == NULL ? 1 : 0;
+            }
             diag_error(&ctx->diags, E_ARGUMENT_VALUE, (Span){0},
-                       "%u operands are given, the equation has %u", values->list.n,
-                       h->n_params);
+                       equation ? "%u operands are given, the equation has %u"
+                                : "%u values without a name are given, the kernel has %u "
+                                  "parameters",
+                       given, h->n_params);
             return;
         }
         Diagnostic *e = diag_error(&ctx->diags, E_ARGUMENT_VALUE, (Span){0},
@@ -346,6 +349,27 @@ static bool bind_defines(const Input *in, const Head *h, int64_t *dims, const ch
     return true;
 }
 
+/* `n=3` of no parameter is the extent of the dim, as -D n=3. */
+static void bind_words(Ctx *ctx, const Head *h, RunValues *values, int64_t *dims,
+                       const char **from)
+{
+    for (uint32_t k = 0; k < values->list.n; k++) {
+        RunValue *v = &values->list.at[k];
+        int64_t extent = 0;
+        for (uint32_t d = 0; v->name.at != NULL && !v->used && d < dims_given(h->dims); d++) {
+            const char *name = h->dims->list.at[d].name->text;
+            if (str_eq_cstr(v->name, name) && parse_i64(v->text, &extent) && extent >= 0 &&
+                extent <= SIZE_LIMIT) {
+                v->used = true;
+                dims[d] = extent;
+                from[d] = name;
+                diags_tell(&ctx->diags, "'%s=%s' is taken for -D %s=%s", name, v->text, name,
+                           v->text);
+            }
+        }
+    }
+}
+
 bool run_bind(const Input *in, const Head *h, RunValues *values, RunArguments *out)
 {
     Ctx *ctx = in->ctx;
@@ -372,6 +396,7 @@ bool run_bind(const Input *in, const Head *h, RunValues *values, RunArguments *o
                        p->name->text);
         }
     }
+    bind_words(ctx, h, values, out->dims, from);
     for (bool more = true; more;) {
         more = false;
         for (uint32_t k = 0; k < h->n_params; k++) {
@@ -385,15 +410,14 @@ bool run_bind(const Input *in, const Head *h, RunValues *values, RunArguments *o
             check_array_dims(ctx, h, &h->params[k], value[k]->array, all, from);
         }
     }
-    refuse_unused(ctx, h, values);
+    bool equation = option_given(in->options, OPT_EQUATION);
+    refuse_unused(ctx, h, values, equation);
     uint32_t tensor = 0;
     for (uint32_t k = 0; k < h->n_params && ctx->diags.n_errors == errors; k++) {
         const Param *p = &h->params[k];
         out->args[k] = make_argument(ctx, arena, h, p, value[k], tensor, all);
         out->files[k] = value[k]->file;
-        bool operand =
-            value[k]->name.at == NULL; /* of an equation, where scalars are operands too */
-        tensor += p->role == PARAM_SCALAR && !operand ? 0 : 1;
+        tensor += p->role == PARAM_SCALAR && !equation ? 0 : 1; /* there they are operands */
     }
     for (uint32_t d = 0; d < n_dims && ctx->diags.n_errors == errors; d++) {
         if (out->dims[d] < 0) {
