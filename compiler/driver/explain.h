@@ -5,7 +5,7 @@
 
 #include "base/diag.h"
 
-/* E0203, -Wspill, or Wspill or spill for it. False when there is no such code. */
+/* E0203, -Wspill, or Wspill or spill for it; "list": all codes, "all": docs/messages.md. False when there is no such code. */
 bool explain_code(const char *code, Text *out);
 
 #endif

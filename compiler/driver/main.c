@@ -492,8 +492,19 @@ static bool run(ToolRun *t)
     return ok;
 }
 
+/* `tdslc explain CODE` is --explain=CODE; without a code, a list of all. */
+static int explain(int argc, char **argv)
+{
+    char option[] = "--explain", list[] = "list";
+    char *all[4] = {argv[0], option, argc > 2 ? argv[2] : list, argc > 3 ? argv[3] : NULL};
+    return tool_main(TOOL_TDSLC, argc > 3 ? 4 : 3, all, NULL, run);
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "explain") == 0) {
+        return explain(argc, argv);
+    }
     if (argc > 1 && strcmp(argv[1], "fmt") == 0) {
         return tool_main(TOOL_FORMAT, argc - 1, argv + 1, NULL, format_tool);
     }

@@ -7,6 +7,7 @@
 #include "driver/explain.h"
 #include "driver/report.h"
 #include "driver/reproducer.h"
+#include "driver/sarif.h"
 #include "driver/targets.h"
 #include "tdsl/abi.h"
 
@@ -167,8 +168,8 @@ static bool wants_color(const ToolRun *t)
 static bool check_color(ToolRun *t)
 {
     const char *form = option_last(&t->options, OPT_DIAGNOSTICS, "text");
-    if (strcmp(form, "text") != 0 && strcmp(form, "json") != 0) {
-        return usage_error(&t->usage, "'--diagnostics=%s': text or json", form);
+    if (strcmp(form, "text") != 0 && strcmp(form, "json") != 0 && strcmp(form, "sarif") != 0) {
+        return usage_error(&t->usage, "'--diagnostics=%s': text, json or sarif", form);
     }
     const char *color = option_last(&t->options, OPT_COLOR, "auto");
     bool ok = strcmp(color, "auto") == 0 || strcmp(color, "always") == 0 ||
@@ -185,14 +186,17 @@ static bool is_first(const ToolRun *t)
     return t->comm == NULL || t->comm->rank == 0;
 }
 
-static void print_messages(ToolRun *t)
+static void print_messages(ToolRun *t, int status)
 {
     if (!is_first(t) && !t->speaks) {
         return;
     }
     Text messages;
     text_init(&messages, &t->arena);
-    if (strcmp(option_last(&t->options, OPT_DIAGNOSTICS, "text"), "json") == 0) {
+    const char *form = option_last(&t->options, OPT_DIAGNOSTICS, "text");
+    if (strcmp(form, "sarif") == 0) {
+        sarif_render(&t->ctx.diags, &t->usage, TDSL_VERSION, status, &messages);
+    } else if (strcmp(form, "json") == 0) {
         diags_render_json(&t->ctx.diags, &messages);
         usage_render_json(&t->usage, &messages);
     } else {
@@ -221,7 +225,7 @@ static int answer(ToolRun *t, bool (*run)(ToolRun *))
                              "what repeats it");
         }
     }
-    print_messages(t);
+    print_messages(t, exit_status(t, ok));
     if (fault != NULL && t->options.tool == TOOL_TDSLC && reproducer == NULL) {
         reproducer_on_failure(t);
     }
@@ -298,13 +302,13 @@ int tool_main(Tool tool, int argc, char **argv, const struct tdsl_comm *comm,
     text_init(&out, &t.arena);
     int status = 2;
     if (!options_parse(&t.options, &t.arena, tool, argc, argv, &t.usage)) {
-        print_messages(&t);
+        print_messages(&t, 2);
     } else if (answer_alone(&t, &out)) {
         status = usage_is_wrong(&t.usage) ? 2 : 0;
         if (is_first(&t)) {
             flush(stdout, &out);
         }
-        print_messages(&t);
+        print_messages(&t, status);
     } else {
         check_on_failure(tool_name(tool), tool == TOOL_TDSLC ? reproducer_on_failure : NULL,
                          &t);

@@ -77,4 +77,14 @@ def no_text_is_of_a_code_that_there_is_not():
     equal(sorted(re.findall(r"^@(.*)$", text, re.M)), sorted(codes()))
 
 
+@test
+def the_page_of_all_messages_is_what_the_tool_prints():
+    """docs/messages.md: `tdslc explain all` writes it."""
+    equal(tdslc("explain", "all").text, (ROOT / "docs/messages.md").read_text(), "docs/messages.md")
+    equal([line.split()[0] for line in tdslc("explain").text.splitlines()], codes())
+    for code in ("E0203", "spill", "-Wspill"):
+        equal(tdslc("explain", code).text, tdslc(f"--explain={code}").text)
+    assert "no message has the code" in tdslc("explain", "E9999", status=2).messages
+
+
 sys.exit(main())

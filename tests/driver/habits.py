@@ -26,6 +26,37 @@ def a_rule_names_what_mt_says():
     tdslc("k.tdsl", "-o", "-", "-MMD", status=2)
 
 
+# ---- SARIF
+
+def sarif(*args, tool=tdslc, status):
+    found = json.loads(tool(*args, "--diagnostics=sarif", status=status).messages)
+    equal((found["version"], len(found["runs"])), ("2.1.0", 1))
+    run_ = found["runs"][0]
+    equal(run_["columnKind"], "unicodeCodePoints")
+    equal(run_["invocations"][0]["exitCode"], status)
+    equal(sorted(rule["id"] for rule in run_["tool"]["driver"]["rules"]), sorted({r["ruleId"] for r in run_["results"]}))
+    return run_
+
+
+@test
+def messages_are_one_object_of_sarif():
+    write("a b.tdsl", "kernel f(x: f64[n], unused: f64[m]) -> (R: f64[n]) {\n    R[i] = /* \u00e9\U0001f600 */ foo(x[i]) + epx(x[i]);\n}\n")
+    results = sarif("a b.tdsl", status=1)["results"]
+    equal([(r["ruleId"], r["level"]) for r in results], [("E0201", "error"), ("E0201", "error")])
+    place = results[1]["locations"][0]["physicalLocation"]
+    equal(place, {"artifactLocation": {"uri": "a%20b.tdsl"}, "region": {"startLine": 2, "startColumn": 33, "endLine": 2, "endColumn": 36}})
+    change = results[1]["fixes"][0]["artifactChanges"][0]
+    equal(change["replacements"], [{"deletedRegion": place["region"], "insertedContent": {"text": "exp"}}])
+    write("b.tdsl", ONE)
+    equal(sarif("b.tdsl", "--stop-after=graph", status=0)["results"], [])
+    wrong = sarif("b.tdsl", "--repot", status=2)["invocations"][0]
+    assert not wrong["executionSuccessful"]
+    equal(wrong["toolConfigurationNotifications"][0]["message"]["text"], "unknown option '--repot'\nhelp: did you mean '--report'?")
+    taken = sarif("b.tdsl", "n=3", "--stop-after=graph", status=0)["invocations"][0]
+    equal(taken["toolExecutionNotifications"], [{"level": "note", "message": {"text": "'n=3' is taken for -D n=3"}}])
+    equal(sarif("none.npy", tool=tdsl_run, status=3)["results"][0]["ruleId"], "E0701")
+
+
 # ---- values
 
 @test

@@ -101,7 +101,7 @@ static void add_action(LspServer *s, LspDocument *d, json_t *said, const json_t 
     json_t *changes = json_object();
     json_object_set_new(changes, d->uri, json_pack("[O]", fix));
     json_array_append_new(list, json_pack("{s:o, s:s, s:[O], s:b, s:{s:o}}", "title",
-                                          lsp_string(title(s, d, fix)), "kind", "quickfix",
+                                          uri_string(title(s, d, fix)), "kind", "quickfix",
                                           "diagnostics", said, "isPreferred", first, "edit",
                                           "changes", changes));
 }

@@ -218,10 +218,10 @@ static void offer(Offer *o, LspKind kind, const char *name, const char *detail, 
     }
     json_object_set_new(o->seen, name, json_true());
     json_t *item =
-        json_pack("{s:o, s:i, s:o}", "label", lsp_string(name), "kind", item_kind(kind),
-                  "sortText", lsp_string(str_format(&o->s->scratch, "%d%s", rank, name)));
+        json_pack("{s:o, s:i, s:o}", "label", uri_string(name), "kind", item_kind(kind),
+                  "sortText", uri_string(str_format(&o->s->scratch, "%d%s", rank, name)));
     if (detail != NULL) {
-        json_object_set_new(item, "detail", lsp_string(detail));
+        json_object_set_new(item, "detail", uri_string(detail));
     }
     json_array_append_new(o->items, item);
 }

@@ -74,7 +74,7 @@ void lsp_open(LspServer *s, const json_t *params)
     if (d == NULL) {
         d = calloc(1, sizeof *d);
         CHECK(d != NULL);
-        const char *path = lsp_path(&s->scratch, uri);
+        const char *path = uri_path(&s->scratch, uri);
         d->uri = keep(uri, strlen(uri));
         d->path = keep(path, strlen(path));
         d->prices = json_object();

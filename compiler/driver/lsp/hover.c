@@ -77,7 +77,7 @@ json_t *lsp_hover(LspServer *s, const json_t *params, LspFault *fault, const cha
         *wants = priced;
     }
     json_t *answer = json_pack("{s:{s:s, s:o}}", "contents", "kind", "markdown", "value",
-                               lsp_string(out.at));
+                               uri_string(out.at));
     uint32_t use = lsp_use_at(&d->meaning, byte);
     if (use != UINT32_MAX) {
         const LspUsed *u = &d->meaning.uses.at[use];

@@ -40,7 +40,7 @@ static json_t *range_of(Maker *m, Span span)
 static const char *uri_of(Maker *m, uint32_t source)
 {
     const char *name = source_get(&m->ctx->sources, source)->name;
-    return source == m->source ? m->uri : lsp_uri(m->arena, name);
+    return source == m->source ? m->uri : uri_absolute(m->arena, name);
 }
 
 /* Libraries are in no file. */
@@ -65,8 +65,8 @@ static void add_related(Maker *m, json_t *list, Span span, const char *message)
     if (is_file(m, span.source)) {
         json_array_append_new(list,
                               json_pack("{s:{s:o, s:o}, s:o}", "location", "uri",
-                                        lsp_string(uri_of(m, span.source)), "range",
-                                        range_of(m, span), "message", lsp_string(message)));
+                                        uri_string(uri_of(m, span.source)), "range",
+                                        range_of(m, span), "message", uri_string(message)));
     }
 }
 
@@ -87,7 +87,7 @@ static json_t *message_text(Maker *m, const Diagnostic *d)
     if (d->help != NULL) {
         text_printf(&t, "\nhelp: %s", d->help);
     }
-    return lsp_string(t.at);
+    return uri_string(t.at);
 }
 
 static json_t *fixes_of(Maker *m, const Diagnostic *d)
@@ -97,7 +97,7 @@ static json_t *fixes_of(Maker *m, const Diagnostic *d)
         const DiagFix *fix = &d->fixes.at[k];
         if (fix->span.source == m->source) {
             json_array_append_new(list, json_pack("{s:o, s:o}", "range", range_of(m, fix->span),
-                                                  "newText", lsp_string(fix->text)));
+                                                  "newText", uri_string(fix->text)));
         }
     }
     return list;

@@ -58,7 +58,7 @@ static json_t *homes(Arena *arena, const ReportKernel *r)
         const ReportValue *v = &r->values.at[k];
         const char *home = v->name[0] == '%' ? NULL : home_of(arena, v);
         if (home != NULL) {
-            json_object_set_new(made, v->name, lsp_string(home));
+            json_object_set_new(made, v->name, uri_string(home));
         }
     }
     return made;
@@ -87,7 +87,7 @@ static json_t *lines(Arena *arena, const ReportKernel *r)
         if (line[k] > 0) {
             json_object_set_new(
                 made, str_format(arena, "%u", r->first_line + k),
-                lsp_string(str_format(arena, "%s of %s, %.0f %%", seconds_text(arena, line[k]),
+                uri_string(str_format(arena, "%s of %s, %.0f %%", seconds_text(arena, line[k]),
                                       seconds_text(arena, all), 100 * line[k] / all)));
         }
     }
@@ -141,6 +141,6 @@ json_t *lsp_prices(ToolRun *tool, Ctx *ctx, Arena *arena, const LspText *t, cons
         return json_null();
     }
     const ReportKernel *r = report_collect(&c, 0);
-    return json_pack("{s:o, s:o, s:o}", "about", lsp_string(kernel_text(arena, r)), "lines",
+    return json_pack("{s:o, s:o, s:o}", "about", uri_string(kernel_text(arena, r)), "lines",
                      lines(arena, r), "values", homes(arena, r));
 }

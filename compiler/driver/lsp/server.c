@@ -41,7 +41,7 @@ static void refuse(LspServer *s, json_t *id, int code, const char *why)
 {
     lsp_send(s, json_pack("{s:s, s:o, s:{s:i, s:o}}", "jsonrpc", "2.0", "id",
                           id == NULL ? json_null() : json_incref(id), "error", "code", code,
-                          "message", lsp_string(why)));
+                          "message", uri_string(why)));
 }
 
 /* ---- prices ---- */
