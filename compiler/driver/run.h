@@ -48,6 +48,9 @@ typedef struct RunArguments {
  * False after diagnostics. */
 bool run_bind(const Input *in, const Head *h, RunValues *values, RunArguments *out);
 
+/* run_describe.c: --describe of one kernel; `alone`: the input has no other. */
+void run_describe(Arena *arena, const Head *h, const char *input, bool alone, Text *out);
+
 /* "name: dtype[shape] min max sum first elements" */
 void run_print_summary(const char *name, const Tensor *t, Text *out);
 /* "NAME[1,2] is V", or "NAME is V" of no dimensions. */

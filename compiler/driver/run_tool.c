@@ -98,20 +98,58 @@ static bool equation_shapes(Run *r, DType cast, TensorType **shapes, uint32_t *n
 }
 
 /* What there is to run: graphs, or the kernels of a dump that holds nothing earlier. */
-static bool choose_kernel(Run *r)
+static const KernelModule *read_kernels(const Run *r)
 {
-    Arena *arena = &r->t->arena;
+    return r->c.legal != NULL ? r->c.legal : r->c.tiled;
+}
+
+static uint32_t count_kernels(const Run *r)
+{
     const Compilation *c = &r->c;
-    const KernelModule *kernels = c->legal != NULL ? c->legal : c->tiled;
+    const KernelModule *kernels = read_kernels(r);
     uint32_t n = c->module != NULL ? c->module->graphs.n : kernels->kernels.n;
     while (n > 1 && dist_owner(c->module != NULL ? &c->module->graphs.at[n - 1]->ranks
                                                  : &kernels->kernels.at[n - 1]->ranks)
                             .at != NULL) {
         n--; /* parts of the others, behind them */
     }
+    return n;
+}
+
+static Head head_at(const Run *r, uint32_t k)
+{
+    Arena *arena = &r->t->arena;
+    return r->c.module != NULL ? head_of_graph(arena, r->c.module->graphs.at[k])
+                               : head_of_kernel(arena, read_kernels(r)->kernels.at[k]);
+}
+
+static bool describe(Run *r)
+{
+    ToolRun *t = r->t;
+    uint32_t n = count_kernels(r);
+    Text text;
+    text_init(&text, &t->arena);
+    for (uint32_t k = 0; k < n; k++) {
+        Head head = head_at(r, k);
+        const char *input =
+            option_given(&t->options, OPT_EQUATION)
+                ? str_format(&t->arena, "-e '%s'", option_last(&t->options, OPT_EQUATION, ""))
+                : r->in.name;
+        run_describe(&t->arena, &head, input, n == 1 && !option_given(&t->options, OPT_KERNEL),
+                     &text);
+    }
+    files_add(&t->files, "-", text_str(&text));
+    return true;
+}
+
+static bool choose_kernel(Run *r)
+{
+    Arena *arena = &r->t->arena;
+    const Compilation *c = &r->c;
+    const KernelModule *kernels = read_kernels(r);
+    uint32_t n = count_kernels(r);
     if (n == 1) {
-        r->head = c->module != NULL ? head_of_graph(arena, c->module->graphs.at[0])
-                                    : head_of_kernel(arena, kernels->kernels.at[0]);
+        r->head = head_at(r, 0);
         return true;
     }
     Text names;
@@ -501,6 +539,9 @@ static bool run_input(ToolRun *t, Run *r)
     bool program = r->in.dump == NULL && r->c.stage == STAGE_CHECKED;
     if (program) {
         r->c.module = input_build(&r->in, r->c.only_kernel);
+    }
+    if (t->ctx.diags.n_errors == 0 && option_given(&t->options, OPT_DESCRIBE)) {
+        return describe(r);
     }
     if (t->ctx.diags.n_errors > 0 || !choose_kernel(r) ||
         !run_bind(&r->in, &r->head, &r->values, &r->args)) {

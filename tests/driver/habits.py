@@ -78,6 +78,37 @@ def values_without_names_come_in_the_order_of_parameters():
 
 
 @test
+def a_kernel_is_described():
+    write("k.tdsl", "dim m ~ 100;\n" + GEMM + "kernel add(X: inout f32[m], s: f32) {\n    X[i] += s;\n}\n")
+    text = tdsl_run("k.tdsl", "--describe").text
+    equal(text, """kernel gemm
+  A            f64[m, k]                    parameter
+  B            f64[k, n]                    parameter
+  s            f64                          number
+  C            f64[m, n]                    result
+  m            dim                          open, planned for 100
+  k            dim                          open, planned for 64
+  n            dim                          open, planned for 64
+  tdsl-run k.tdsl --kernel=gemm A=A.npy B=B.npy s=NUMBER -o C=C.npy
+
+kernel add
+  X            f32[m]                       parameter, changed
+  s            f32                          number
+  m            dim                          open, planned for 100
+  tdsl-run k.tdsl --kernel=add X=X.npy s=NUMBER -o X=new_X.npy
+""")
+    save("A.npy", fill((3, 4), 1))
+    save("B.npy", fill((4, 5), 2))
+    command = text.splitlines()[8].replace("NUMBER", "2").split()  # it is one that runs
+    tdsl_run(*command[1:], "--target=interp")
+    same(load("C.npy"), 2 * fill((3, 4), 1) @ fill((4, 5), 2))
+    equal(tdsl_run("k.tdsl", "--describe", "--kernel=gemm").text, text.split("\n\n")[0] + "\n")
+    write("k.dump", tdslc("k.tdsl", "--dump=legal", "--kernel=gemm").text)
+    assert "C            f64[m, n]                    result" in tdsl_run("k.dump", "--describe").text
+    assert "tdsl-run -e 'ij,jk->ik'" in tdsl_run("-e", "ij,jk->ik", "--shape=2x3", "--shape=3x4", "--describe").text
+
+
+@test
 def an_extent_without_d_is_taken_with_a_note():
     write("k.tdsl", GEMM)
     done = tdslc("k.tdsl", "n=3", "k~100", "--dump=graph")
