@@ -14,6 +14,7 @@
 #include "driver/input.h"
 #include "driver/lsp/lsp.h"
 #include "driver/path_tool.h"
+#include "driver/plans.h"
 #include "driver/request.h"
 #include "driver/tool.h"
 #include "driver/tune.h"
@@ -230,8 +231,9 @@ static bool check_order(ToolRun *t, const Request *r, const Compilation *c)
            r->last < STAGE_PATH || path_tool_decide(t, &c->path.options, &p, &decided);
 }
 
-/* All that was asked for, as files to be written. */
-static bool deliver(ToolRun *t, const Request *r, const Input *in, Compilation *c)
+/* All that was asked for, as files to be written. `store`: where a tuned plan is kept too, or null. */
+static bool deliver(ToolRun *t, const Request *r, const Input *in, Compilation *c,
+                    const char *store)
 {
     Text text;
     text_init(&text, &t->arena);
@@ -240,7 +242,13 @@ static bool deliver(ToolRun *t, const Request *r, const Input *in, Compilation *
     }
     if (r->wanted == WANT_DUMP || r->wanted == WANT_TUNED) {
         compilation_dump(c, r->last, &text);
-        files_add(&t->files, r->out, text_str(&text));
+        if (store != NULL) {
+            files_folder(&t->files, plans_folder());
+            files_add(&t->files, store, text_str(&text));
+        }
+        if (store == NULL || option_given(&t->options, OPT_OUTPUT)) {
+            files_add(&t->files, r->out, text_str(&text));
+        }
     } else if (r->wanted == WANT_DOT) {
         compilation_dot(c, &text);
         files_add(&t->files, r->out, text_str(&text));
@@ -296,9 +304,13 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
     c->emit.warn_names = true;
     c->emit.header_name = r->header == NULL ? NULL : base_name(r->header);
     warn_defines(t, &in);
+    if (r->last >= STAGE_NEST) {
+        plans_use(t, c, &in);
+    }
     if (!decisions_start(t, c, &in)) {
         return false;
     }
+    const char *store = r->wanted == WANT_TUNED ? plans_file(t, c, &in) : NULL;
     bool as_text = stage_form(r->last) == FORM_TEXT;
     if (as_text && r->wanted == WANT_DUMP && in.program == NULL) {
         diag_error(&t->ctx.diags, E_DUMP, (Span){0},
@@ -321,7 +333,7 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
     if ((tuned && !tune_start(c)) || !run_dumping(t, c, r->end) ||
         !decisions_make(t, c, r->end) || !check_order(t, r, c) || !report_ranks_fit(c) ||
         (tuned && !tune(t, c, (double)r->seconds, (int32_t)r->threads)) ||
-        !deliver(t, r, &in, c)) {
+        !deliver(t, r, &in, c, store)) {
         return false;
     }
     trace_write(t);

@@ -8,6 +8,7 @@
 #include "driver/decisions.h"
 #include "driver/input.h"
 #include "driver/npy.h"
+#include "driver/plans.h"
 #include "driver/report.h"
 #include "driver/run.h"
 #include "driver/run_emulator.h"
@@ -533,7 +534,13 @@ static bool run_input(ToolRun *t, Run *r)
     if (mesh_is_asked(&mesh) && strcmp(target, "c") != 0) {
         return usage(t, "--ranks, --mesh and --checkpoint are for target c");
     }
-    if (!decisions_read(t, &r->c) || !decisions_start(t, &r->c, &r->in)) {
+    if (!decisions_read(t, &r->c)) {
+        return false;
+    }
+    if (strcmp(target, "c") == 0) {
+        plans_use(t, &r->c, &r->in);
+    }
+    if (!decisions_start(t, &r->c, &r->in)) {
         return false;
     }
     bool program = r->in.dump == NULL && r->c.stage == STAGE_CHECKED;

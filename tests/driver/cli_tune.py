@@ -65,6 +65,36 @@ def what_was_tried_is_a_tree():
 
 
 @test
+def a_store_of_plans_is_found_by_what_a_program_computes():
+    write("p.tdsl", PROGRAM)
+    os.environ["TDSL_PLANS"] = "plans/of mine"
+    os.mkdir("plans")
+    try:
+        tdslc("p.tdsl", "-w", *SHORT, "--tune-time=1")
+        equal(len(files()), 2)
+        kept = files()[1]
+        assert kept.startswith("plans/of mine/") and kept.endswith(".nest"), kept
+        equal(tdslc("p.tdsl", "--dump=nest").out, read(kept))
+        # Names of values, comments and sizes to plan for may change, what is computed may not.
+        same_ = PROGRAM.replace("T[", "Tx[").replace("~ 40", "~ 50") + "// more\n"
+        for text, used in ((PROGRAM, True), (same_, True), (PROGRAM.replace("2 * Z", "3 * Z"), False), (PROGRAM.replace("dim n ~ 40", "dim n = 40"), False)):
+            write("q.tdsl", text)
+            done = tdslc("q.tdsl", "-Wno-spill", "-o", "q.c")
+            equal(f"tdslc: note: the plan '{kept}' of TDSL_PLANS is used" in done.messages, used, text)
+        want = tdsl_run("p.tdsl", *VALUES, "--nest=" + kept).text
+        equal(tdsl_run("p.tdsl", *VALUES).text, want)
+        # What is decided on the command line is not asked for; other stages, targets and machines have no plan.
+        for more in (["--effort=0", "-o", "q.c"], ["--dump=graph"], ["--threads~4", "-o", "q.c"], ["--target=null", "-o", "q"], ["--nest=" + kept, "-o", "q.c"]):
+            assert "is used" not in tdslc("p.tdsl", "-Wno-spill", *more).messages, more
+        tdslc("p.tdsl", "-w", *SHORT, "--tune-time=1", "-o", "plan")  # a file beside it
+        equal(read("plan"), read(kept))
+        write(kept, "nonsense")
+        assert kept in tdslc("p.tdsl", "-o", "q.c", status=1).messages
+    finally:
+        del os.environ["TDSL_PLANS"]
+
+
+@test
 def a_plan_of_another_program_is_refused():
     write("p.tdsl", PROGRAM)
     tdslc("p.tdsl", "-w", *SHORT, "--tune-time=1", "-o", "plan")
