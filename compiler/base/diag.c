@@ -31,13 +31,22 @@ static const char *format_args(Arena *a, const char *format, va_list args)
     return to;
 }
 
+/* A file that is read twice is one place. */
+static bool same_place(const Diags *d, Span a, Span b)
+{
+    bool same = a.source == b.source || (a.source != 0 && b.source != 0 &&
+                                         strcmp(source_get(d->sources, a.source)->name,
+                                                source_get(d->sources, b.source)->name) == 0);
+    return same && a.lo == b.lo && a.hi == b.hi;
+}
+
 static bool diag_repeats(const Diags *d, const Diagnostic *new)
 {
     for (uint32_t i = 0; i < d->list.n; i++) {
         const Diagnostic *old = d->list.at[i];
-        if (old->severity == new->severity && old->code == new->code &&
-            old->span.source == new->span.source && old->span.lo == new->span.lo &&
-            old->span.hi == new->span.hi &&strcmp(old->message, new->message) == 0) {
+        if (old->severity == new->severity &&
+            old->code == new->code &&same_place(d, old->span, new->span) &&
+            strcmp(old->message, new->message) == 0) {
             return true;
         }
     }

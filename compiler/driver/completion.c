@@ -181,16 +181,18 @@ static void put_zsh(Tool tool, Text *out)
             continue;
         }
         bool optional = row.argument != NULL && row.argument[0] == '[';
-        bool joined = row.long_name != NULL && row.long_name[0] != 'M' && !optional;
+        bool joined = row.long_name != NULL && row.long_name[0] != 'M';
         text_printf(out, "    '*%s%s[", option_spelling(&row, word, sizeof word),
-                    row.argument == NULL || optional ? ""
-                    : row.argument[0] == '~'         ? "~-"
-                    : joined                         ? "="
-                                                     : "+");
+                    row.argument == NULL     ? ""
+                    : optional               ? "=-"
+                    : row.argument[0] == '~' ? "~-"
+                    : joined                 ? "="
+                                             : "+");
         text_shell_quoted(out, row.help, "[]:\\");
         text_char(out, ']');
-        if (row.argument != NULL && !optional) {
+        if (row.argument != NULL) {
             Text choices = choices_of(tool, (OptionId)k, out->arena);
+            text_put(out, optional ? ":" : ""); /* the value may be left out */
             text_put(out, choices.n > 0 ? ":value:(" : ":value:_files");
             text_put(out, choices.n > 0 ? choices.at : "");
             text_put(out, choices.n > 0 ? ")" : "");

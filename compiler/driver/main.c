@@ -473,9 +473,82 @@ static bool lsp_check_usage(ToolRun *t)
                        target_names(&t->arena));
 }
 
-static bool run(ToolRun *t)
+static bool compile_one(ToolRun *t)
 {
     Request r;
+    if (!request_read(&r, &t->options, &t->arena, &t->usage) ||
+        (option_given(&t->options, OPT_WATCH) && !watch(t))) {
+        return false;
+    }
+    if (r.wanted == WANT_PATH) {
+        PathOptions p = {0};
+        return decisions_path(t, r.target, &p) && path_tool(t, &r, &p);
+    }
+    Compilation c = {0};
+    bool ok = compile(t, &r, &c);
+    watch_tell(t);
+    compilation_release(&c);
+    return ok;
+}
+
+/* The name that a file of C gets in a folder: that of the program, or of the equation's kernel. */
+static const char *program_name(ToolRun *t)
+{
+    const Options *o = &t->options;
+    const char *path = o->positional.n > 0 ? base_name(o->positional.at[0]) : "";
+    size_t n = strlen(path), end = strlen(".tdsl");
+    n -= n > end && strcmp(path + n - end, ".tdsl") == 0 ? end : 0;
+    bool file = n > 0 && strcmp(path, "-") != 0;
+    return file ? str_dup(&t->arena, (Str){path, n}) : option_last(o, OPT_NAME, "einsum");
+}
+
+/* --target=c,trn2: each one's files in a folder of its name. */
+static bool compile_several(ToolRun *t, const char *names)
+{
+    static const OptionId single[] = {OPT_HEADER, OPT_REPORT, OPT_PLAN_OUT, OPT_MD,   OPT_MMD,
+                                      OPT_MF,     OPT_DUMP,   OPT_DUMP_DIR, OPT_EMIT, OPT_TUNE, OPT_WATCH, OPT_TIME_TRACE};
+    Options *o = &t->options;
+    const char *out = option_last(o, OPT_OUTPUT, NULL);
+    for (size_t k = 0; k < sizeof single / sizeof single[0]; k++) {
+        if (option_given(o, single[k])) {
+            char name[64];
+            OptionRow row = option_row(single[k]);
+            return usage_error(&t->usage, "%s goes with one target",
+                               option_spelling(&row, name, sizeof name));
+        }
+    }
+    if (out == NULL || file_is_stream(out)) {
+        return usage_error(
+            &t->usage, "--target=%s: -o names a folder, in which each target has one", names);
+    }
+    files_folder(&t->files, out);
+    bool ok = true;
+    for (const char *at = names; ok; at++) {
+        size_t n = strcspn(at, ",");
+        const char *name = str_dup(&t->arena, (Str){at, n});
+        const Target *target = target_find(name);
+        const char *folder = str_format(&t->arena, "%s/%s", out, name);
+        if (target == NULL) {
+            return usage_error(&t->usage, "unknown target '%s'; there are%s", name,
+                               target_names(&t->arena));
+        }
+        files_folder(&t->files, folder);
+        vec_push(&t->arena, &o->given[OPT_TARGET].at, name);
+        vec_push(&t->arena, &o->given[OPT_OUTPUT].at,
+                 target->suffix == NULL ? folder
+                                        : str_format(&t->arena, "%s/%s%s", folder,
+                                                     program_name(t), target->suffix));
+        ok = compile_one(t);
+        at += n;
+        if (*at == '\0') {
+            break;
+        }
+    }
+    return ok;
+}
+
+static bool run(ToolRun *t)
+{
     if (option_given(&t->options, OPT_LSP)) {
         return lsp_check_usage(t) && lsp_serve(t);
     }
@@ -488,20 +561,12 @@ static bool run(ToolRun *t)
     if (option_given(&t->options, OPT_PRINT_MACHINE)) {
         return print_machine(t);
     }
-    if (!check_usage(t) || !request_read(&r, &t->options, &t->arena, &t->usage) ||
-        (option_given(&t->options, OPT_WATCH) && !watch(t))) {
+    if (!check_usage(t)) {
         return false;
     }
     t->files.touch = option_given(&t->options, OPT_TOUCH);
-    if (r.wanted == WANT_PATH) {
-        PathOptions p = {0};
-        return decisions_path(t, r.target, &p) && path_tool(t, &r, &p);
-    }
-    Compilation c = {0};
-    bool ok = compile(t, &r, &c);
-    watch_tell(t);
-    compilation_release(&c);
-    return ok;
+    const char *names = option_last(&t->options, OPT_TARGET, "c");
+    return strchr(names, ',') != NULL ? compile_several(t, names) : compile_one(t);
 }
 
 /* `tdslc explain CODE` is --explain=CODE; without a code, a list of all. */

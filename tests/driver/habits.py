@@ -26,6 +26,52 @@ def a_rule_names_what_mt_says():
     tdslc("k.tdsl", "-o", "-", "-MMD", status=2)
 
 
+# ---- targets
+
+@test
+def several_targets_are_written_in_one_run():
+    write("k.tdsl", "dim m = 64, k = 64, n = 64;\n" + GEMM.replace("f64", "f32").replace("s: f32", "s: f32, unused: f32[m]"))
+    done = tdslc("k.tdsl", "--target=c,trn2,trn1", "-o", "out")
+    equal(done.messages.count("'unused' is never used"), 1)
+    pathlib.Path("one/c").mkdir(parents=True)
+    tdslc("k.tdsl", "-w", "-o", "one/c/k.c")
+    for target in ("trn2", "trn1"):
+        tdslc("k.tdsl", "-w", f"--target={target}", "-o", f"one/{target}")
+    names = [sorted(str(p.relative_to(top)) for p in pathlib.Path(top).rglob("*") if p.is_file()) for top in ("out", "one")]
+    equal(names[0], names[1])
+    for name in names[0]:
+        equal(read("out/" + name), read("one/" + name), name)
+    tdslc("-e", "ij,jk->ik", "--shape=64x64", "--shape=64x64", "--target=c,trn2", "--name=mm", "-o", "eq")
+    assert "eq/c/mm.c" in files()
+    # All or none.
+    write("k.tdsl", GEMM)
+    assert "trn2" in tdslc("k.tdsl", "--target=c,trn2", "-o", "none", status=(1, 4)).messages
+    for more in (["--target=c,tea", "-o", "none"], ["--target=c,trn2"], ["--target=c,trn2", "-o", "-"], ["--target=c,trn2", "-o", "none", "--report"],
+                 ["--target=c,trn2", "-o", "none", "-MD"], ["--target=,", "-o", "none"]):
+        tdslc("k.tdsl", *more, status=2)
+    assert not pathlib.Path("none").exists()
+
+
+# ---- completion
+
+@test
+def values_are_completed_behind_the_equals_sign():
+    """By bash, and by fish where it is; of zsh the text is looked at."""
+    lines = {"tdslc --report=": {"json", "html"}, "tdslc --diagnostics=s": {"sarif"}, "tdslc --color=": {"auto", "always", "never"}}
+    targets = {line.split()[0] for line in tdslc("--list-targets").text.splitlines()}
+    lines["tdslc --target="] = targets
+    for shell in ("bash", "fish"):
+        write(shell, tdslc(f"--help={shell}").text)
+    for line, words_ in lines.items():
+        script = f'source ./bash; COMP_LINE="{line}"; COMP_POINT={len(line)}; COMP_WORDBREAKS==; _tdslc; echo ${{COMPREPLY[@]}}'
+        equal(set(run("bash", "-c", script).text.split()), words_, line)
+        if shutil.which("fish"):
+            found = run("fish", "-c", f"source ./fish; complete -C '{line}'").text
+            equal({row.split("\t")[0].partition("=")[2] for row in found.splitlines()}, words_, line)
+    zsh = tdslc("--help=zsh").text
+    assert re.search(r"'\*--report=-\[.*\]::value:\(json html\)'", zsh) and re.search(r"'\*--target=\[.*\]:value:\(c ", zsh)
+
+
 # ---- SARIF
 
 def sarif(*args, tool=tdslc, status):
