@@ -245,6 +245,10 @@ def a_name_shows_its_type_its_home_and_the_price_of_its_line():
             for part in expected:
                 assert part in text, (what, part, text)
         equal(document.ask("hover", document.at("= B")), None)
+        shown = re.search(r"```text\n(.*?)```", (ROOT / "docs/editors/README.md").read_text(), re.S)[1].splitlines()
+        text = text_of(document.ask("hover", document.at("T[")))
+        for part in shown[:3]:  # what the model says of the line may change
+            assert part in text, (part, text)
     with server("--target=trn2", "-D", "o=16", "-D", "v=128", "-D", "x=384") as client:
         document = Document(client, MP2.replace("f64", "f32"))
         assert "a call takes" in text_of(document.ask("hover", document.at("mp2_energy")))

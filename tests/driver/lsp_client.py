@@ -27,7 +27,7 @@ class Client:
     """One server. `capabilities` are those of the client; None: `initialize` is not sent."""
 
     def __init__(self, command, capabilities=(), **more):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **{"stderr": subprocess.PIPE, **more})
         self.bytes, self.number = b"", 0
         self.published, self.answers, self.strays = {}, {}, []
         if capabilities is not None:
@@ -42,7 +42,8 @@ class Client:
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             try:
-                stream.close()
+                if stream is not None:
+                    stream.close()
             except BrokenPipeError:
                 pass
 
