@@ -48,7 +48,7 @@ json_t *lsp_format(LspServer *s, const json_t *params, LspFault *fault)
     }
     LspText text = lsp_document_text(s, d);
     char *with = NULL;
-    json_t *made = lsp_task_run(format, &text, FORMAT_SECONDS, &with, &why);
+    json_t *made = lsp_task_run(format, &text, &s->scratch, FORMAT_SECONDS, &with, &why);
     json_t *answer = json_null(); /* a text with mistakes has no layout: its messages say so */
     if (why != NULL) {
         *fault = (LspFault){LSP_FAILED, why};

@@ -224,7 +224,7 @@ void lsp_look(LspServer *s, LspDocument *d)
     const char *why = NULL;
     LspText text = lsp_document_text(s, d);
     char *more = NULL;
-    json_t *root = lsp_task_run(look, &text, LOOK_SECONDS, &more, &why);
+    json_t *root = lsp_task_run(look, &text, &s->scratch, LOOK_SECONDS, &more, &why);
     if (d->meaning.root != NULL && !d->meaning.damaged) {
         lsp_meaning_free(&d->whole);
         d->whole = d->meaning;

@@ -121,7 +121,8 @@ static void take_price(LspServer *s, double wait)
     json_t *result = NULL;
     const char *why = NULL;
     char *more = NULL;
-    if (s->priced == NULL || !lsp_task_step(&s->price, wait, &result, &more, &why)) {
+    if (s->priced == NULL ||
+        !lsp_task_step(&s->price, &s->scratch, wait, &result, &more, &why)) {
         return;
     }
     free(more);
@@ -364,13 +365,13 @@ static void wait_for_more(LspServer *s)
         until = until < 0 || left < until ? left : until;
     }
     bool waits = s->priced != NULL || s->waiting.n > 0;
+    ArenaMark mark = arena_mark(&s->scratch);
     if (input_waits(s, waits && until < 0 ? 0 : until)) {
         read_messages(s);
     } else if (s->in.ended) {
         take_price(s, 0.1);
     }
     take_price(s, 0);
-    ArenaMark mark = arena_mark(&s->scratch);
     answer_waiting(s);
     arena_reset(&s->scratch, mark);
 }

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -81,19 +80,18 @@ static int reap(LspTask *t)
     return status;
 }
 
-static const char *reason(const LspTask *t, int status)
+static const char *reason(Arena *arena, const LspTask *t, int status)
 {
-    static char text[80];
     if (t->late) {
         return "this takes too long";
     }
     if (WIFEXITED(status) && WEXITSTATUS(status) == 4) {
         return "this takes too much memory";
     }
-    (void)snprintf(text, sizeof text, "the compiler failed (%s %d), which is a defect of it",
-                   WIFSIGNALED(status) ? "signal" : "exit status",
-                   WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-    return text;
+    bool signalled = WIFSIGNALED(status);
+    return str_format(arena, "the compiler failed (%s %d), which is a defect of it",
+                      signalled ? "signal" : "exit status",
+                      signalled ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
 static void kill_late(LspTask *t)
@@ -119,7 +117,8 @@ static json_t *take_result(LspTask *t, char **more)
     return json_loadb(t->at, n, JSON_DECODE_ANY, NULL);
 }
 
-bool lsp_task_step(LspTask *t, double wait, json_t **result, char **more, const char **why)
+bool lsp_task_step(LspTask *t, Arena *arena, double wait, json_t **result, char **more,
+                   const char **why)
 {
     struct pollfd p = {.fd = t->fd, .events = POLLIN};
     double left = t->end - tool_clock();
@@ -148,7 +147,7 @@ bool lsp_task_step(LspTask *t, double wait, json_t **result, char **more, const 
     bool ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     *more = NULL;
     *result = ok ? take_result(t, more) : NULL;
-    *why = *result == NULL ? reason(t, status) : NULL;
+    *why = *result == NULL ? reason(arena, t, status) : NULL;
     free(t->at);
     t->at = NULL;
     return true;
@@ -164,7 +163,8 @@ void lsp_task_stop(LspTask *t)
     }
 }
 
-json_t *lsp_task_run(LspWork work, void *user, double seconds, char **more, const char **why)
+json_t *lsp_task_run(LspWork work, void *user, Arena *arena, double seconds, char **more,
+                     const char **why)
 {
     LspTask t;
     json_t *result = NULL;
@@ -173,7 +173,7 @@ json_t *lsp_task_run(LspWork work, void *user, double seconds, char **more, cons
         *why = "no process can be started";
         return NULL;
     }
-    while (!lsp_task_step(&t, seconds, &result, more, why)) {
+    while (!lsp_task_step(&t, arena, seconds, &result, more, why)) {
     }
     return result;
 }

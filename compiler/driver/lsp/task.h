@@ -24,9 +24,11 @@ typedef struct LspTask {
 /* False: no process can be made. */
 bool lsp_task_start(LspTask *t, LspWork work, void *user, double seconds);
 /* Takes what there is; waits so long for it. True: it has ended, with *result, or null and *why. *more, which the caller frees, ends in NUL. */
-bool lsp_task_step(LspTask *t, double wait, json_t **result, char **more, const char **why);
+bool lsp_task_step(LspTask *t, Arena *arena, double wait, json_t **result, char **more,
+                   const char **why);
 void lsp_task_stop(LspTask *t);
 /* Starts, and waits to the end. */
-json_t *lsp_task_run(LspWork work, void *user, double seconds, char **more, const char **why);
+json_t *lsp_task_run(LspWork work, void *user, Arena *arena, double seconds, char **more,
+                     const char **why);
 
 #endif
