@@ -73,7 +73,8 @@ json_t *lsp_highlights(LspServer *s, const json_t *params, LspFault *fault)
 static bool is_renamed(const LspFound *f, LspFault *fault)
 {
     bool word = f->kind == LSP_FUNCTION || f->kind == LSP_TYPE || f->kind == LSP_ATTRIBUTE ||
-                f->kind == LSP_WORD;
+                f->kind == LSP_WORD ||
+                (f->kind == LSP_CONSTANT && f->hi == 0 && f->uri == NULL);
     const char *why = word                  ? "this is a word of the language"
                       : f->kind == LSP_FILE ? "files are renamed elsewhere"
                       : f->uri != NULL      ? "this is defined in another file"

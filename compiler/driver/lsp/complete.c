@@ -254,6 +254,10 @@ static void offer_symbols(Offer *o, const LspMeaning *m, uint32_t kinds, const c
             continue;
         }
         const char *of = f->kind == LSP_KERNEL ? NULL : lsp_kernel_name(m, f->kernel);
+        if (f->kind == LSP_CONSTANT && f->hi == 0 && f->uri == NULL &&
+            (kinds >> LSP_DIM & 1) != 0) {
+            continue; /* pi is no extent */
+        }
         if (of == NULL || (kernel != NULL && strcmp(of, kernel) == 0)) {
             offer(o, f->kind, f->name, f->detail, of == NULL ? rank + 1 : rank);
         }

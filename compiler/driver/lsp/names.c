@@ -25,6 +25,8 @@ typedef struct Binder {
     Map labels; /* a label's name and the statement's offset -> place in `extents` */
     VEC(const char *) extents;
     bool on_left;
+    AstId right; /* of the statement */
+    Map times;   /* that statements of the kernel assign a value */
 } Binder;
 
 static const AstNode *node(const Binder *b, AstId id)
@@ -173,6 +175,24 @@ static Sym first_index(Binder *b, AstId id)
     return found;
 }
 
+static bool has_name(const Binder *b, AstId id, Sym name)
+{
+    const AstNode *n = node(b, id);
+    bool any = n->kind == AST_NAME && n->name == name;
+    for (uint32_t c = 0; c < n->n && !any; c++) {
+        any = has_name(b, n->child[c], name);
+    }
+    return any;
+}
+
+/* `x[b,n] = 0;` of a value that is assigned elsewhere too: what the steps of a recurrence begin with, behind the last position. */
+static bool is_last_position(const Binder *b, const AstNode *left, Sym name)
+{
+    uint32_t times = 0;
+    return left->name != NULL && map_get(&b->times, left->name->id, &times) && times > 1 &&
+           is_dim(b, name) && !has_name(b, b->right, name);
+}
+
 static void find_indices(Binder *b, AstId id, bool left)
 {
     const AstNode *n = node(b, id);
@@ -181,7 +201,8 @@ static void find_indices(Binder *b, AstId id, bool left)
         const AstNode *child = node(b, n->child[c]);
         Sym name = NULL;
         if (brackets && c > 0 && child->kind == AST_NAME) {
-            bool number = n->kind == AST_INDEXED && !left && is_scalar(b, child->name);
+            bool number = n->kind == AST_INDEXED && (left ? is_last_position(b, n, child->name)
+                                                          : is_scalar(b, child->name));
             name = number ? NULL : child->name;
         } else if (brackets && c > 0 && child->kind == AST_COMPARE) {
             const AstNode *first = node(b, child->child[0]);
@@ -219,7 +240,8 @@ static void walk_name(Binder *b, const AstNode *n, Place place)
         value_use(b, n->name, n->at, false);
     } else if (place == PLACE_EXTENT) {
         dim_use(b, n->name, n->at);
-    } else if (map_get(&b->is_index, n->name->id, &known)) {
+    } else if (map_get(&b->is_index, n->name->id, &known) ||
+               map_get(&b->indices, n->name->id, &known)) {
         index_use(b, n->name, n->at);
     } else if (is_dim(b, n->name) && !is_scalar(b, n->name)) {
         dim_use(b, n->name, n->at);
@@ -227,10 +249,45 @@ static void walk_name(Binder *b, const AstNode *n, Place place)
         value_use(b, n->name, n->at, false);
     } else if (b->on_left) {
         index_use(b, n->name, n->at);
+    } else {
+        value_use(b, n->name, n->at, false);
     }
 }
 
-static void walk_call(Binder *b, const AstNode *n)
+static bool names_index(const Binder *b, AstId id)
+{
+    const AstNode *n = node(b, id);
+    uint32_t known = 0;
+    bool any = n->kind == AST_NAME && map_get(&b->indices, n->name->id, &known);
+    for (uint32_t c = 0; c < n->n && !any; c++) {
+        any = names_index(b, n->child[c]);
+    }
+    return any;
+}
+
+/* What stands between brackets. `i < n`, of an index that is new there, gives it an extent: names of indices and dims may be the same
+ * (front/check_position.c, position_item). */
+static void walk_listed(Binder *b, const AstNode *n, uint32_t from)
+{
+    for (uint32_t c = from; c < n->n; c++) {
+        const AstNode *item = node(b, n->child[c]);
+        const AstNode *first = item->kind == AST_COMPARE ? node(b, item->child[0]) : item;
+        uint32_t known = 0;
+        bool range = item->kind == AST_COMPARE && first->kind == AST_NAME &&
+                     (item->op == OP_LT || item->op == OP_LE) &&
+                     !map_get(&b->indices, first->name->id, &known) &&
+                     !names_index(b, item->child[1]);
+        if (range) {
+            index_use(b, first->name, first->at);
+            walk(b, item->child[1], PLACE_EXTENT);
+        } else {
+            walk(b, n->child[c], PLACE_INDEX);
+        }
+    }
+}
+
+/* In a position names of arguments are those of positions, mod(j + 1, m). */
+static void walk_call(Binder *b, const AstNode *n, Place place)
 {
     if (!word_use(b, n->name, n->at)) {
         kernel_use(b, n->name, n->at);
@@ -242,7 +299,7 @@ static void walk_call(Binder *b, const AstNode *n)
         if (child->kind == AST_NAME && index) {
             index_use(b, child->name, child->at);
         } else {
-            walk(b, n->child[c], extent ? PLACE_EXTENT : PLACE_VALUE);
+            walk(b, n->child[c], extent ? PLACE_EXTENT : index ? PLACE_INDEX : place);
         }
     }
 }
@@ -261,17 +318,17 @@ static void walk(Binder *b, AstId id, Place place)
         } else {
             walk(b, n->child[0], PLACE_VALUE);
         }
-        walk_children(b, n, 1, PLACE_INDEX);
+        walk_listed(b, n, 1);
         return;
     }
     case AST_CALL:
-        walk_call(b, n);
+        walk_call(b, n, place);
         return;
     case AST_REDUCE:
         if (!word_use(b, n->name, n->at)) {
             kernel_use(b, n->name, n->at);
         }
-        walk_children(b, n, 1, PLACE_INDEX);
+        walk_listed(b, n, 1);
         walk(b, n->child[0], PLACE_VALUE);
         return;
     default:
@@ -300,7 +357,7 @@ static void walk_left(Binder *b, AstId id)
     } else if (n->kind == AST_INDEXED) {
         walk_left(b, n->child[0]);
         b->on_left = true;
-        walk_children(b, n, 1, PLACE_INDEX);
+        walk_listed(b, n, 1);
         b->on_left = false;
     } else if (n->kind == AST_GROUP) {
         for (uint32_t c = 0; c < n->n; c++) {
@@ -318,6 +375,7 @@ static void walk_statement(Binder *b, AstId id)
     if (n->kind == AST_SPILL) {
         walk_children(b, n, 0, PLACE_VALUE);
     } else if (n->kind == AST_ASSIGN) {
+        b->right = n->child[1];
         find_indices(b, id, false);
         walk_left(b, n->child[0]);
         if (n->n > 2) { /* its extents are the indices on the left */
@@ -479,6 +537,7 @@ static void enter_kernel(Binder *b, uint32_t kernel)
     map_init(&b->values, &b->ctx->arena);
     map_init(&b->dims, &b->ctx->arena);
     map_init(&b->axes, &b->ctx->arena);
+    map_init(&b->times, &b->ctx->arena);
     map_init(&b->indices, &b->ctx->arena);
     map_init(&b->is_index, &b->ctx->arena);
 }
@@ -494,6 +553,12 @@ static void walk_kernel(Binder *b, const AstNode *n, uint32_t kernel)
     for (uint32_t s = 0; s < body->n; s++) {
         const AstNode *statement = node(b, body->child[s]);
         if (statement->kind == AST_ASSIGN) {
+            const AstNode *left = node(b, statement->child[0]);
+            uint32_t times = 0;
+            if (left->name != NULL) {
+                (void)map_get(&b->times, left->name->id, &times);
+                map_put(&b->times, left->name->id, times + 1);
+            }
             declare_left(b, statement->child[0], checked);
         }
     }

@@ -41,6 +41,14 @@ static const struct {
     {"partial", "partial", "ranks have terms of which it is the sum"},
 };
 
+static const struct {
+    const char *name, *about;
+} types[] = {{"float", "in a head: whatever floats the operands are"},
+             {"complex", "in a head: whatever complex numbers the operands are"},
+             {"int", "in a head: whatever integers the operands are"},
+             {"number", "in a head: whatever numbers the operands are"}},
+  numbers[] = {{"pi", "3.141592653589793"}, {"inf", "infinity"}, {"nan", "no number"}};
+
 #define COUNT(table) (uint32_t)(sizeof(table) / sizeof(table)[0])
 
 static LspWord function_word(Arena *arena, uint32_t k)
@@ -121,6 +129,16 @@ bool lsp_word(Arena *arena, uint32_t k, LspWord *out)
     if (k < COUNT(attributes)) {
         *out = (LspWord){LSP_ATTRIBUTE, attributes[k].name, attributes[k].detail,
                          attributes[k].about};
+        return true;
+    }
+    k -= COUNT(attributes);
+    if (k < COUNT(types)) {
+        *out = (LspWord){LSP_TYPE, types[k].name, NULL, types[k].about};
+        return true;
+    }
+    k -= COUNT(types);
+    if (k < COUNT(numbers)) {
+        *out = (LspWord){LSP_CONSTANT, numbers[k].name, numbers[k].name, numbers[k].about};
         return true;
     }
     return false;
