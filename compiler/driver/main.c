@@ -505,8 +505,9 @@ static const char *program_name(ToolRun *t)
 /* --target=c,trn2: each one's files in a folder of its name. */
 static bool compile_several(ToolRun *t, const char *names)
 {
-    static const OptionId single[] = {OPT_HEADER, OPT_REPORT, OPT_PLAN_OUT, OPT_MD,   OPT_MMD,
-                                      OPT_MF,     OPT_DUMP,   OPT_DUMP_DIR, OPT_EMIT, OPT_TUNE, OPT_WATCH, OPT_TIME_TRACE};
+    static const OptionId single[] = {OPT_HEADER, OPT_REPORT, OPT_PLAN_OUT, OPT_MD,
+                                      OPT_MMD,    OPT_MF,     OPT_DUMP,     OPT_DUMP_DIR,
+                                      OPT_EMIT,   OPT_TUNE,   OPT_WATCH,    OPT_TIME_TRACE};
     Options *o = &t->options;
     const char *out = option_last(o, OPT_OUTPUT, NULL);
     for (size_t k = 0; k < sizeof single / sizeof single[0]; k++) {

@@ -264,7 +264,7 @@ def wrong_values_are_refused_with_the_reason():
     assert "no value" in tdsl_run(*k, "A=a.npy", status=1).messages
     assert "-D n=N" in tdsl_run(*k, "A=ones", "B=ones", status=1).messages
     assert "f32" in tdsl_run(*k, "A=f.npy", "B=fill", status=1).messages
-    assert "NAME=VALUE" in tdsl_run(*k, "A=a.npy", "ones", status=1).messages
+    assert "'A' is given twice" in tdsl_run(*k, "A=a.npy", "ones", status=1).messages
     assert "parameter 'X'" in tdsl_run(*k, "A=a.npy", "B=fill", "X=ones", status=1).messages
     assert "absent.npy" in tdsl_run(*k, "A=absent.npy", "B=fill", status=3).messages
     assert "tensor" in tdsl_run(*k, "A=a.npy", "B=7", status=1).messages

@@ -298,6 +298,35 @@ def names_are_followed_and_given_anew():
         refused(-32803, document.ask, "rename", document.at("rmsnorm"), newName="other")
 
 
+def graph_of(text, *names):
+    """The graph of a program without places and texts, names folded into one; or None."""
+    done = tdslc("-", "-w", "--dump=graph", stdin=text.encode(), status=None)
+    dump = re.sub(r" at \d+:\d+|statement .*|signature .*", " ", done.text)
+    return None if done.status else re.sub(r"[A-Za-z_]\w*", lambda m: re.sub("|".join(names), "N", m[0]), dump)
+
+
+@test
+def a_new_name_changes_no_program():
+    """Names of the programs of the tests, drawn at random: indices, dims and values may be called alike."""
+    rng = random.Random(int(os.environ.get("TDSL_SEED", "1")))
+    renamed = 0
+    with server() as client:
+        for path in share(sorted((ROOT / "tests/programs").glob("*.tdsl")), 4, 1):
+            text = path.read_text()
+            document = Document(client, text, path.as_uri())
+            code = re.sub(r'//[^\n]*|/\*.*?\*/|"[^"\n]*"', lambda m: " " * len(m[0]), text, flags=re.S)
+            places = [m for m in re.finditer(r"\b[A-Za-z_]\w*", code)]
+            for m in rng.sample(places, 8):
+                try:
+                    edits = document.ask("rename", {**document.where(), "position": document.place(m.start())}, newName="zq")
+                except Refused:
+                    continue  # of the language
+                equal(graph_of(document.apply(edits["changes"][document.uri]), "zq", m[0]), graph_of(text, "zq", m[0]), (path.name, m[0], m.start()))
+                renamed += 1
+            client.tell("textDocument/didClose", document.where())
+    assert renamed > 5
+
+
 @test
 def the_outline_has_kernels_and_their_values():
     for capabilities in (HIERARCHY, {}):
