@@ -62,6 +62,45 @@ ROUNDED = [
 ]
 
 
+def chain(random):
+    """A function of x[2,3,4] and w[4,6] of some random operations, none of which makes numbers too large to be exact."""
+    steps = [int(n) for n in random.integers(0, 14, 7)]
+    orders = [random.random() for _ in steps]
+
+    def f(x, w):
+        for n, r in zip(steps, orders):
+            if n == 0:
+                x = jnp.transpose(x, np.argsort((np.arange(x.ndim) * (1 + r) * 7) % 3))
+            elif n == 1 and x.size % 4 == 0:
+                x = x.reshape(4, -1) if r < 0.5 else x.reshape(-1, 2, 2)
+            elif n == 2 and x.ndim > 1:
+                x = x.reshape(-1, x.shape[-1])
+            elif n == 3 and x.ndim > 1:
+                x = x.sum(int(r * x.ndim)) % 7
+            elif n == 4 and x.shape[-1] == 4:
+                x = (x @ w) % 5
+            elif n == 5:
+                x = x[tuple(slice(None, None, -1) if (k + n) % 2 else slice(int(m > 2), None) for k, m in enumerate(x.shape))]
+            elif n == 6:
+                x = jnp.where(x > 0, x, 1 - x) + (x * x) % 3
+            elif n == 7:
+                x = jnp.concatenate([x, 2 * x], int(r * x.ndim))
+            elif n == 8:
+                x = x[:, None] * jnp.ones((1, 2) + (1,) * (x.ndim - 1), x.dtype)
+            elif n == 9:
+                x = jnp.cumsum(x, int(r * x.ndim)) % 11
+            elif n == 10:
+                x = x + jnp.arange(x.shape[-1])
+            elif n == 12:
+                x = jnp.take(x, jnp.arange(x.shape[-1])[::-1] // 2, axis=-1)
+            elif n == 13:
+                x = jax.grad(lambda y: (y[..., :1] * y[..., 1:] * jnp.sign(y[..., jnp.arange(1, y.shape[-1])])).sum())(x) % 9 if x.shape[-1] > 1 else x
+            elif n == 11:
+                x = jnp.einsum("...i,...j->...ij", x, x[..., :2]) % 13 if x.ndim < 4 else x.max(-1)
+        return x
+    return f
+
+
 def attention(q, k, v):
     s = q @ k.T / 8
     p = jax.nn.softmax(s)
@@ -96,6 +135,32 @@ class Jaxpr(unittest.TestCase):
     def test_roundings(self):
         for got, want, made in self.all_of(ROUNDED):
             np.testing.assert_allclose(got, want, rtol=BOUND, atol=BOUND * np.abs(want).max(), err_msg=str(made))
+
+    def test_random_chains(self):
+        """Views, sums, products and elementwise operations in any order: what is left of an axis is read where it is stored."""
+        cases = [(chain(np.random.default_rng(seed)), whole(2, 3, 4), whole(4, 6)) for seed in range(20, 44)]
+        for got, want, made in self.all_of(cases):
+            np.testing.assert_array_equal(got, want, str(made))
+
+    def test_deep_programs_end(self):
+        def doubled(x):
+            for _ in range(100):
+                x = x + x
+            return x.reshape(-1)[2:5]
+
+        def counted(x):
+            i = jnp.arange(4)
+            for _ in range(60):
+                i = i + i
+            return x * i
+
+        def turned(x):
+            for _ in range(3000):
+                x = x.T
+            return x
+        for f in doubled, counted:
+            self.assertLess(len(tdsl.from_jaxpr(jax.make_jaxpr(f)(X)).text), 20000)
+        self.assertRaisesRegex(tdsl.ConversionError, "nested too deep", tdsl.from_jaxpr, jax.make_jaxpr(turned)(X))
 
     def test_text(self):
         line = attention.__code__.co_firstlineno

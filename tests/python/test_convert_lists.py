@@ -91,6 +91,12 @@ einsum list: 8 things have no translation into the language:
         self.assertRaisesRegex(tdsl.ConversionError, "axis 0 of A has the extents o and v", tdsl.from_einsum_list, "R = einsum('ij->i', A)\nS = einsum('ab->b', A)", dims={"i": "o", "ab": "v"})
 
 
+    def test_hostile_texts(self):
+        for text in ("R = " + "(" * 500 + "a" + ")" * 500, "R = " + "-" * 100000 + "1", "R = a\0b", "R = " + "+".join(["einsum('i->i',A)"] * 3000), "R = " + "1/" * 50000 + "1",
+                     "R = 1e999 * einsum('i->i', A)", "R = einsum('i->i', A) / 1e-320", "\xff"):
+            self.assertRaises(tdsl.ConversionError, tdsl.from_einsum_list, text)
+
+
 CCSD = """
     < 0 | m* n* f e e(-T) H e(T) | 0> :
 ['-1.00000000000000', 'P(m,n)', 'f(i,n)', 't2(e,f,m,i)']
@@ -182,6 +188,8 @@ pdaggerq: 5 things have no translation into the language:
         self.assertRaisesRegex(tdsl.ConversionError, "not summed are a, i, those of E none", tdsl.from_pdaggerq, [["+1", "f(i,i)"], ["+1", "f(i,a)"]])
         self.assertRaisesRegex(tdsl.ConversionError, "no terms", tdsl.from_pdaggerq, [])
         self.assertRaisesRegex(tdsl.ConversionError, "line 1 is no list", tdsl.from_pdaggerq, "['+1.0',")
+        for terms in "[[[", "[1, 2]", '{"a": 1}', 3, [3], [[1, 2]], [["+nan", "t1(a,i)"]], [["+1"] + ["PP3(i,a,j,b,k,c)"] * 30 + ["t3(a,b,c,i,j,k)"]], [["+1", "<i,j||>"]], [["+1", "t1(a,i"]]:
+            self.assertRaises(tdsl.ConversionError, tdsl.from_pdaggerq, terms)
 
 
 class Command(unittest.TestCase):

@@ -137,6 +137,24 @@ onnx: 3 things have no translation into the language:
         self.assertRaisesRegex(FileNotFoundError, "none.onnx", tdsl.from_onnx, "/none.onnx")
         self.assertRaisesRegex(tdsl.ConversionError, "not int", tdsl.from_onnx, 3)
 
+    def test_models_that_do_not_fit(self):
+        """Each is refused, at its node; none is computed that would fill the memory."""
+        ones = np.ones((2, 5), np.float32)
+        for node, constants, message in (
+                (("Transpose", "x", "y", {"perm": [0, 5]}), {}, "Transpose y: operands or attributes that do not fit"), (("MatMul", "x", "y"), {}, "MatMul y: operands"),
+                (("Add", "x q", "y"), {}, "its operand q, which nothing gives"), (("Gather", "x k", "y", {"axis": 9}), {"k": i(1)}, "axis 9 of 2"), (("Reshape", "x k", "y"), {"k": i(5, -1)}, "12 / 5"),
+                (("Reshape", "x k", "y"), {"k": i(7)}, "from .'3', '4'. to .'7'."), (("Concat", "x k", "y", {"axis": 0}), {"k": ones}, r"Concat of \[3, 4\] and \[2, 5\]"),
+                (("Range", "a k b", "y"), {"a": np.int64(0), "k": np.int64(10**12), "b": np.int64(1)}, "the operator Range"), (("Einsum", "x x", "y", {"equation": "ij,jk,kl"}), {}, "with 2 operands"),
+                (("Softmax", "x", "y", {"axis": 7}), {}, "axis 7 of 2"), (("Conv", "x x", "y"), {}, "Conv of 2 axes"), (("Add", "x k", "y"), {"k": i(1, 2, 3, 4)}, "operands of f32 and i64"),
+                (("MatMul", "x k", "y"), {"k": ones}, "extents 4 and 2")):
+            with self.subTest(message):
+                self.assertRaisesRegex(tdsl.ConversionError, message, tdsl.from_onnx, model_of([node], N, constants=constants))
+        huge = model_of([("ConstantOfShape", "s", "c"), ("ReduceSum", "c", "d", {"keepdims": 0}), ("Add", "x d", "y")], N, constants={"s": i(10**6, 10**6)})
+        self.assertIn("[i < 1000000, j < 1000000]", tdsl.from_onnx(huge).text)
+        self.assertRaisesRegex(tdsl.ConversionError, "gives nothing", tdsl.from_onnx, b"")
+        long = model_of([("Sin", f"t{k}" if k else "x", f"t{k + 1}" if k < 1999 else "y") for k in range(2000)], N)
+        self.assertLess(len(tdsl.from_onnx(long).text), 100000)
+
     def test_without_onnx(self):
         code = "import sys; sys.modules['onnx'] = None\nimport tdsl\ntry: tdsl.from_onnx('m.onnx')\nexcept tdsl.Error as e: print(e)"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

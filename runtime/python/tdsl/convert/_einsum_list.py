@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 import textwrap
 from typing import Any, Iterable
@@ -25,6 +26,8 @@ class Value:
         self.labels, self.terms = labels, terms
 
     def times(self, number: float) -> "Value":
+        if not math.isfinite(number):
+            raise Unknown("a factor that is not finite")
         return Value(self.labels, [Term(t.number * number, t.factors) for t in self.terms])
 
 
@@ -50,7 +53,10 @@ class Reader:
         try:
             tree = ast.parse(textwrap.dedent(text))
         except SyntaxError as error:
-            self.refused.add(f"no statement of Python: {error.msg}", f"{first}{error.lineno}")
+            self.refused.add(f"no statement of Python: {error.msg}", f"{first}{error.lineno}" if error.lineno else "the text")
+            return
+        except (ValueError, MemoryError, RecursionError) as error:
+            self.refused.add(f"no statement of Python: {error or 'nested too deep'}", first.rstrip(" ,line") or "the text")
             return
         self.names.taken.update(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
         self.body(tree.body, textwrap.dedent(text), first)
@@ -76,6 +82,8 @@ class Reader:
                 self.statement(s, text, first)
             except Unknown as error:
                 self.refused.add(str(error), where)
+            except RecursionError:
+                self.refused.add("an expression that is nested too deep", where[:80])
 
     def statement(self, s: ast.stmt, text: str, first: str) -> None:
         if isinstance(s, ast.FunctionDef):

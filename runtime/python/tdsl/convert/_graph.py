@@ -7,6 +7,7 @@ that reader.
 """
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import Any, Callable
 
@@ -132,12 +133,20 @@ class Node:
         self.hint = ""                # the name if it happens to have one
         self.origin = ""
         self.stored: "Stored | None" = None
+        self.memo: dict[int, list[Any]] | None = {}  # digits, until statements are written
+        self.of_positions = False                    # of positions and numbers alone
 
     def reads(self) -> "Node":
         return self.stored or self
 
     def digits(self, axis: int) -> list[Any]:
-        return self.stored.digits(axis) if self.stored else self.own_digits(axis)
+        if self.stored:
+            return self.stored.digits(axis)
+        if self.memo is None:
+            return self.own_digits(axis)
+        if axis not in self.memo:
+            self.memo[axis] = self.own_digits(axis)
+        return list(self.memo[axis])
 
     def code(self, ctx: Context, at: list[Pos]) -> Code:
         return self.stored.code(ctx, at) if self.stored else self.own_code(ctx, at)
@@ -198,6 +207,7 @@ class Number(Node):
     def __init__(self, value: Any, kind: str) -> None:
         super().__init__((), kind)
         self.value = value
+        self.of_positions = True
 
     def own_code(self, ctx: Context, at: list[Pos]) -> Code:
         text = number(self.value, self.kind)
@@ -211,6 +221,7 @@ class Size(Node):
     def __init__(self, extent: Any, kind: str) -> None:
         super().__init__((), kind)
         self.extent = extent
+        self.of_positions = True
 
     def own_code(self, ctx: Context, at: list[Pos]) -> Code:
         words = []
@@ -226,6 +237,7 @@ class Iota(Node):
     def __init__(self, shape: Any, axis: int, kind: str) -> None:
         super().__init__(shape, kind)
         self.axis = axis
+        self.of_positions = True
 
     def own_code(self, ctx: Context, at: list[Pos]) -> Code:
         pos = at[self.axis]
@@ -238,6 +250,7 @@ class Elementwise(Node):
     def __init__(self, shape: Any, kind: str, operands: list[Node], write: Callable[..., Code], twice: bool = False) -> None:
         super().__init__(shape, kind)
         self.operands, self.write, self.twice = operands, write, twice
+        self.of_positions = all(x.of_positions for x in operands)
 
     def own_digits(self, axis: int) -> list[Any]:
         return functools.reduce(refine, [x.digits(axis) for x in self.operands if x.shape and x.shape[axis] == self.shape[axis]], [self.shape[axis]])
@@ -254,6 +267,7 @@ class View(Node):
     def __init__(self, shape: Any, operand: Node, place: Callable[[list[Pos]], list[Pos]], own: Callable[[int], list[Any]]) -> None:
         super().__init__(shape, operand.kind)
         self.operands, self.place, self.own = [operand], place, own
+        self.of_positions = operand.of_positions
         self.axes_of: Any = None  # where each axis of the operand is one of the view: which
 
     def own_digits(self, axis: int) -> list[Any]:
@@ -308,6 +322,8 @@ def reshape(x: Node, shape: Any) -> Node:
     try:
         common()
     except Crosses:  # through memory, in one row
+        if isinstance(x, Row):
+            raise
         return reshape(Row(x), shape)
 
     def place(at: list[Pos]) -> list[Pos]:
@@ -341,7 +357,10 @@ def cut(x: Node, shape: Any, starts: Any, steps: Any) -> Node:
 
     def own(axis: int) -> list[Any]:
         return x.digits(axis) if shape[axis] == x.shape[axis] and steps[axis] == 1 else [shape[axis]]
-    return View(shape, x, lambda at: [pos.moved(step, start) for pos, start, step in zip(at, starts, steps)], own)
+    def place(at: list[Pos]) -> list[Pos]:  # digits of a part are none of the whole axis
+        moved = [pos.moved(step, start) for pos, start, step in zip(at, starts, steps)]
+        return [pos if n == m else Pos(pos.terms, pos.const) for pos, n, m in zip(moved, shape, x.shape)]
+    return View(shape, x, place, own)
 
 
 class Reduce(Node):
@@ -382,6 +401,9 @@ class Running(Node):
     def __init__(self, op: str, x: Node, axis: int, reverse: bool) -> None:
         super().__init__(x.shape, x.kind)
         self.op, self.operands, self.axis, self.reverse = op, [flat(x, [axis])], axis, reverse
+
+    def own_digits(self, axis: int) -> list[Any]:
+        return [self.shape[axis]] if axis == self.axis else self.operands[0].digits(axis)
 
     def own_code(self, ctx: Context, at: list[Pos]) -> Code:
         inner = list(at)
@@ -476,9 +498,10 @@ class Lookup(Node):
 
     def own_code(self, ctx: Context, at: list[Pos]) -> Code:
         x = self.operands[0].reads()
-        assert isinstance(x, Stored) and x.axes is None or x.stored is None
-        words = [word if isinstance(word, str) else ctx.read(word, n) for word, n in zip(self.place(ctx, at), x.shape)]
-        return Code(f"{x.text}[{','.join(words)}]", ATOM, x.kind)  # type: ignore[attr-defined]
+        if not isinstance(x, Stored) or x.axes is not None and any(len(digits) > 1 for digits in x.axes):
+            raise Crosses
+        words = [word if isinstance(word, str) else ctx.read(word, n) for k, (word, n) in enumerate(zip(self.place(ctx, at), x.shape)) if x.axes is None or x.axes[k]]
+        return Code(f"{x.text}[{','.join(words)}]", ATOM, x.kind)
 
 
 class Kernel:
@@ -509,12 +532,17 @@ class Kernel:
         if not node.origin:
             node.origin, node.hint = origin, hint
             self.nodes.append(node)
+            with contextlib.suppress(Crosses):  # known from now on, so that nobody has to go down a long chain
+                for axis in range(len(node.shape)):
+                    node.digits(axis)
         return node
 
     def write(self, results: list[tuple[str, Node]], top: str) -> Converted:
         """The program. Raises ConversionError with all that was refused."""
         self.refused.check()
         order = self._reached([node for _, node in results])
+        for node in order:
+            node.memo = None
         self._count(order, [node for _, node in results])
         first = {id(node): name for name, node in reversed(results) if not only_stored(node)}
         out, done = [], {}
@@ -569,8 +597,12 @@ class Kernel:
     def _own_statement(self, node: Node, due: set[int]) -> bool:
         if id(node) in due or isinstance(node, Pieces):
             return True
-        if node.leaf or only_positions(node) or only_stored(node):
+        if node.view and any(isinstance(r, Lookup) and r.operands[0] is node for r in self.direct[id(node)]):
+            return True  # rows are looked up in what is stored
+        if node.leaf or only_stored(node):
             return False
+        if only_positions(node):
+            return self._length(node) > 60
         if node.name is not None:
             return True
         if node.view:
@@ -580,11 +612,15 @@ class Kernel:
             return True
         if heavy(node) and any(r is not None and r.fold or more for r, more in readers):
             return True
+        return self._length(node) > 90
+
+    def _length(self, node: Node) -> int:
+        """How long the text of its expression is; a long one gets a statement."""
         try:
             ctx = Context(self.dims | self.values.taken)
-            return len(node.own_code(ctx, [ctx.digits(node.own_digits(k)) for k in range(len(node.shape))]).text) > 90
+            return len(node.own_code(ctx, [ctx.digits(node.own_digits(k)) for k in range(len(node.shape))]).text)
         except Crosses:
-            return True
+            return 1 << 30
 
     def _say(self, origin: str) -> None:
         if origin and origin != self.last:
@@ -595,24 +631,40 @@ class Kernel:
         """The statement of a node, which is read as a stored value from then on."""
         self._say(node.origin or self.last)
         name = result or self.values.new(node.name or default_name(node))
-        try:
-            if isinstance(node, Pieces):
-                self._pieces(node, name, result is not None)
-                node.stored = Stored(node.shape, node.kind, name)
-                return
-            axes = [[d for d in node.own_digits(k) if d != 1] for k in range(len(node.shape))]
-            self._assign(node, name, result is not None, axes)
-            node.stored = Stored(node.shape, node.kind, name, None if result else axes)
-        except Crosses:
-            self.refused.add("an axis that is split in two ways of which none is a part of the other", node.origin)
-            node.stored = Stored(node.shape, node.kind, name)
+        self._write(node, name, result is not None)
+        if node.stored is None or result:
+            node.stored = Stored(node.shape, node.kind, name, None if result or isinstance(node, Pieces) else self.axes)
 
     def _copy(self, node: Node, name: str) -> None:
         self._say(node.origin)
-        try:
-            self._assign(node, name, True, [[d for d in node.digits(k) if d != 1] for k in range(len(node.shape))])
-        except Crosses:
-            self.refused.add("an axis that is split in two ways of which none is a part of the other", node.origin)
+        self._write(node, name, True)
+
+    def _write(self, node: Node, name: str, result: bool) -> None:
+        """The statement. Where operands are stored with other digits than those with which it reads them, they are copied into rows first."""
+        for rows in (True, False):
+            try:
+                if isinstance(node, Pieces) and node.stored is None:
+                    return self._pieces(node, name, result)
+                self.axes = [[d for d in node.digits(k) if d != 1] for k in range(len(node.shape))]
+                return self._assign(node, name, result, self.axes)
+            except Crosses:
+                if not rows or not self._rows(node):
+                    break
+        self.refused.add("an axis that is split in two ways of which none is a part of the other", node.origin)
+        self.axes = [[n] for n in node.shape]
+
+    def _rows(self, node: Node) -> bool:
+        """Copies what the expression reads and what has axes of several digits, so that each of these is one axis. Was there any?"""
+        left, found = list(node.operands) if node.stored is None else [node], False
+        while left:
+            x = left.pop()
+            if x.stored is None:
+                left += x.operands
+            elif x.stored.axes is not None and any(len(digits) > 1 for digits in x.stored.axes):
+                name = self.values.new(x.stored.text)
+                self._pieces(Pieces(x.shape, [x.stored], [[0] * len(x.shape)]), name, False)
+                x.stored, found = Stored(x.shape, x.kind, name), True
+        return found
 
     def _assign(self, node: Node, name: str, result: bool, axes: list[list[Any]]) -> None:
         ctx = Context(self.dims | self.values.taken)
@@ -703,8 +755,8 @@ def flat(x: Node, axes: list[int]) -> Node:
 
 
 def only_positions(node: Node) -> bool:
-    """Is it made of positions and numbers alone?"""
-    return node.leaf and not isinstance(node, Stored) or node.stored is None and isinstance(node, (Elementwise, View)) and all(only_positions(x) for x in node.operands)
+    """Is it made of positions and numbers alone, and not stored?"""
+    return node.of_positions and node.stored is None
 
 
 def default_name(node: Node) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Iterable
 from .._errors import ConversionError
 from . import _elements as e
 from ._graph import Code, Contract, Crosses, Iota, Kernel, Lookup, Node, Number, Pieces, Pos, Reduce, Running, Size, Stored, View, broadcast, cut, reshape, transpose
-from ._text import TYPES, Converted, Poly
+from ._text import TYPES, Converted, Poly, bounded
 from ._window import Window
 
 # Names of jax's primitives that are elementwise, by what _elements calls them.
@@ -82,6 +82,8 @@ def simple(name: str, x: list[Node], numbers: list[Number | None]) -> Node | Non
     if name in ("max", "min"):
         nothing = float("-inf") if name == "max" else float("inf")
         return x[1] if values[0] == nothing else x[0] if values[1] == nothing else None
+    if x and x[0].kind == "bool" and (name, True) in (("ne", False in values), ("eq", True in values)):
+        return x[0] if values[1] is not None else x[1]
     if name == "mul" and 1 in values:
         return x[0] if values[1] == 1 else x[1]
     if name == "lt" and values[1] == 0 and base_of(x[0]).__class__ is Iota:  # positions are not below 0
@@ -262,7 +264,8 @@ class Reader:
             low = e.elementwise(shape, kind, [x[1], x[0]], e.call("max"))
             return e.elementwise(shape, kind, [low, x[2]], e.call("min"))
         if name == "iota":
-            return Iota(shape, int(p["dimension"]), kind)
+            axis = int(p["dimension"])
+            return Iota(shape, axis, kind) if shape[axis] != 1 else broadcast(Number(0, kind), shape, [])
         if name == "dim_as_value":
             return Size(extent_of(p["dim"]), kind)
         if name in REDUCTIONS:
@@ -421,6 +424,9 @@ class Scattered(Node):
         super().__init__(shape, updates.kind)
         self.operands, self.looked, self.rest, self.window = [updates, *parts], looked, rest, window
 
+    def own_digits(self, axis: int) -> list[Any]:
+        return self.operands[0].digits(self.window[self.rest.index(axis)]) if axis in self.rest else [self.shape[axis]]
+
     def own_code(self, ctx: Any, at: list[Pos]) -> Code:
         updates, *parts = self.operands
         batch = [k for k in range(len(updates.shape)) if k not in self.window]
@@ -475,15 +481,16 @@ def from_jaxpr(jaxpr: Any, name: str = "", results: Iterable[str] | None = None)
         except Unknown as error:
             kernel.refused.add(str(error), "a constant")
             constants.append(Stored((), "f32", "unknown"))
-    found = reader.run(inner, constants, arguments)
-    named = name_by_lines(reader.lines)
-    wanted_results = list(results or [])
-    if wanted_results and len(wanted_results) != len(found):
-        raise ConversionError(f"results has {len(wanted_results)} names, and the function gives {len(found)}")
-    names = wanted_results or [named.get(id(node)) or f"y{n + 1 if len(found) > 1 else ''}" for n, node in enumerate(found)]
-    for node in {id(node): node for node in found}.values():
-        node.name = None
-    return kernel.write(list(zip(names, found)), f"jax: {source or function}")
+    with bounded("jaxpr"):
+        found = reader.run(inner, constants, arguments)
+        named = name_by_lines(reader.lines)
+        wanted_results = list(results or [])
+        if wanted_results and len(wanted_results) != len(found):
+            raise ConversionError(f"results has {len(wanted_results)} names, and the function gives {len(found)}")
+        names = wanted_results or [named.get(id(node)) or f"y{n + 1 if len(found) > 1 else ''}" for n, node in enumerate(found)]
+        for node in {id(node): node for node in found}.values():
+            node.name = None
+        return kernel.write(list(zip(names, found)), f"jax: {source or function}")
 
 
 def name_by_lines(lines: list[tuple[str, str | None, Node]]) -> dict[int, str]:

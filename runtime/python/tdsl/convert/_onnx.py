@@ -10,7 +10,7 @@ from typing import Any, Iterable
 from .._errors import ConversionError, Error, FileError
 from . import _elements as e
 from ._graph import Contract, Crosses, Iota, Kernel, Lookup, Node, Number, Pieces, Pos, Reduce, Running, Stored, broadcast, cut, reshape, transpose
-from ._text import TYPES, Converted, Names, Poly
+from ._text import TYPES, Converted, Names, Poly, bounded
 from ._window import Window
 
 BINARY = {"Add": "add", "Sub": "sub", "Mul": "mul", "Div": "div", "Pow": "pow", "Equal": "eq", "Less": "lt", "LessOrEqual": "le", "Greater": "gt", "GreaterOrEqual": "ge",
@@ -26,6 +26,10 @@ FORMULAS = {"Reciprocal": ("1 / {0}", e.PRODUCT), "Softplus": ("max({0}, 0) + lo
             "Mish": ("{0} * tanh(max({0}, 0) + log1p(exp(-abs({0}))))", e.PRODUCT), "Swish": ("{0} * sigmoid({alpha=1.0} * {0})", e.PRODUCT)}
 REDUCE = {"ReduceSum": "sum", "ReduceMax": "max", "ReduceMin": "min", "ReduceProd": "prod"}
 SAME = {"Identity", "Dropout"}
+LARGE = {"ConstantOfShape", "Range", "Expand", "Tile"}
+# What is computed while the model is read, where all operands are known.
+FOLDED = {*LARGE, *BINARY, "Constant", "Cast", "Concat", "Gather", "Slice", "Squeeze", "Unsqueeze", "Reshape", "Transpose", "Identity", "Where", "Mod", "Max", "Min", "Not", "Neg", "Abs", "Sqrt",
+          "Reciprocal", "Floor", "Ceil", "Exp", "Log", "ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "Shape"}
 
 
 class Unknown(Exception):
@@ -151,6 +155,9 @@ class Reader:
                 if not any(name in self.unknown for name in node.input):  # what follows from it is not told again
                     self.k.refused.add(str(error), where)
                 found = None
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                self.k.refused.add(f"operands or attributes that do not fit ({type(error).__name__}: {error})", where)
+                found = None
             for k, name in enumerate(node.output):
                 if not name:
                     continue
@@ -174,6 +181,8 @@ class Reader:
         shape: list[Any] = []
         for k, d in enumerate(tensor.shape.dim):
             if d.HasField("dim_value"):
+                if d.dim_value < 0:
+                    raise Unknown(f"an extent of {d.dim_value}")
                 shape.append(int(d.dim_value))
             else:
                 name = re.sub(r"\W+", "_", d.dim_param).strip("_") if d.dim_param else f"{plain(each.name, 'x')}_{k}"
@@ -185,8 +194,12 @@ class Reader:
         if node.op_type in ("Shape", "Size") or not all(not n or self.env[n].value is not None and not isinstance(self.env[n].value, list) and self.np.asarray(self.env[n].value).size <= 4096
                                                         for n in node.input):
             return None
-        if node.domain not in ("", "ai.onnx") or node.op_type.startswith("Random") or any(a.HasField("g") for a in node.attribute):
+        if node.domain not in ("", "ai.onnx") or node.op_type not in FOLDED:
             return None
+        if node.op_type in LARGE:  # whose results may have any size
+            sizes = [int(abs(v)) for n in node.input if n for v in self.np.asarray(self.env[n].value).reshape(-1)[:64] if float(v) == float(v) and abs(v) < 1e18]
+            if math.prod(max(v, 1) for v in sizes) > 1 << 20:
+                return None
         from onnx.reference import ReferenceEvaluator
         inputs = [n for n in node.input if n]
         helper = self.onnx.helper
@@ -258,6 +271,8 @@ class Reader:
                     return self.apply(lambda ctx, n, c: e.power(ctx, n, c, power), left, twice=power in (2, 3) or left.kind[0] in "iu")
                 if left.kind != right.kind:
                     raise Unknown(f"Pow of {left.kind} and {right.kind}")
+            if left.kind != right.kind:
+                raise Unknown(f"operands of {left.kind} and {right.kind}")
             return self.do(BINARY[op], left, right)
         if op in UNARY:
             return self.do(UNARY[op], x())
@@ -304,7 +319,7 @@ class Reader:
         if op in ("ArgMax", "ArgMin"):
             if a.get("select_last_index", 0):
                 raise Unknown(f"{op} that gives the last of several")
-            return self.reduce(op.lower(), x(), [a.get("axis", 0)], bool(a.get("keepdims", 1)), "i64")
+            return self.reduce(op.lower(), x(), [self.axis(a.get("axis", 0), len(x().shape))], bool(a.get("keepdims", 1)), "i64")
         if op == "CumSum":
             if a.get("exclusive", 0):
                 raise Unknown("CumSum without the element itself")
@@ -322,7 +337,7 @@ class Reader:
 
     def axes(self, a: dict[str, Any], names: list[str], k: int, rank: int) -> list[int]:
         said = self.whole(names[k], "axes") if len(names) > k and names[k] else [int(n) for n in a.get("axes", [])]
-        return [int(n) % rank for n in said]
+        return [self.axis(int(n), rank) for n in said]
 
     def reduced(self, op: str, a: dict[str, Any], names: list[str]) -> Node:
         x = self.node(names[0])
@@ -347,8 +362,14 @@ class Reader:
         found = self.do("add", self.do("log", total), largest)
         return found if keep else reshape(found, [n for k, n in enumerate(x.shape) if k not in axes])
 
+    @staticmethod
+    def axis(said: int, rank: int) -> int:
+        if not -rank <= said < rank:
+            raise Unknown(f"axis {said} of {rank}")
+        return said % rank
+
     def softmax(self, op: str, x: Node, axis: int) -> Node:
-        axis %= len(x.shape)
+        axis = self.axis(axis, len(x.shape))
         if self.opset < 13 and axis != len(x.shape) - 1:
             raise Unknown(f"{op} over several axes at once, as opset {self.opset} has it")
         moved = self.do("sub", x, self.reduce("max", x, [axis], True))
@@ -437,6 +458,8 @@ class Reader:
             if left is None:
                 raise Unknown(f"a shape whose -1 is {total} / {rest}")
             shape[shape.index(-1)] = left
+        if _product(shape) != _product(x.shape):
+            raise Unknown(f"a reshape from {[str(n) for n in x.shape]} to {[str(n) for n in shape]}")
         return reshape(x, shape)
 
     def moved(self, op: str, a: dict[str, Any], names: list[str], outputs: list[str]) -> Any:  # noqa: C901
@@ -470,13 +493,15 @@ class Reader:
         if op == "Slice":
             return self.sliced(x, a, names)
         if op == "Concat":
-            parts, axis, start, starts = [self.node(n) for n in names], a["axis"] % rank, 0, []
+            parts, axis, start, starts = [self.node(n) for n in names], self.axis(a["axis"], rank), 0, []
             for part in parts:
+                if part.kind != x.kind or len(part.shape) != rank or any(k != axis and m != n for k, (m, n) in enumerate(zip(part.shape, x.shape))):
+                    raise Unknown(f"Concat of {list(x.shape)} and {list(part.shape)} along axis {axis}")
                 starts.append([start if k == axis else 0 for k in range(rank)])
                 start = start + part.shape[axis]
             return Pieces([start if k == axis else n for k, n in enumerate(x.shape)], parts, starts)
         if op == "Split":
-            axis = a.get("axis", 0) % rank
+            axis = self.axis(a.get("axis", 0), rank)
             sizes = self.whole(names[1], "sizes") if len(names) > 1 and names[1] else [int(n) for n in a.get("split", [])]
             if not sizes:
                 n, count = x.shape[axis], len(outputs)
@@ -495,9 +520,9 @@ class Reader:
         if op == "Pad":
             return self.padded(x, a, names)
         if op == "Gather":
-            return self.gathered(x, self.node(names[1]), a.get("axis", 0) % rank)
+            return self.gathered(x, self.node(names[1]), self.axis(a.get("axis", 0), rank))
         if op == "GatherElements":
-            return self.gathered(x, self.node(names[1]), a.get("axis", 0) % rank, True)
+            return self.gathered(x, self.node(names[1]), self.axis(a.get("axis", 0), rank), True)
         if op == "Trilu":
             diagonal = self.whole(names[1], "a diagonal")[0] if len(names) > 1 and names[1] else 0
             i, j = Iota(x.shape, rank - 2, "i64"), Iota(x.shape, rank - 1, "i64")
@@ -513,7 +538,7 @@ class Reader:
         steps = part(4, "steps") or [1] * len(starts)
         shape, start, step = list(x.shape), [0] * len(x.shape), [1] * len(x.shape)
         for first, end, axis, by in zip(starts, ends, axes, steps):
-            axis %= len(shape)
+            axis = self.axis(axis, len(shape))
             n = shape[axis]
             if isinstance(n, int) and isinstance(first, int) and isinstance(end, int):
                 places = range(n)[slice(first, None if by < 0 and end < -n else end, by)]
@@ -559,10 +584,14 @@ class Reader:
     def windows(self, op: str, a: dict[str, Any], names: list[str], outputs: list[str]) -> Node:
         x = self.node(names[0])
         space = len(x.shape) - 2
+        if space < 1:
+            raise Unknown(f"{op} of {len(x.shape)} axes")
         if op.startswith("Global"):
             axes = list(range(2, space + 2))
             return self.mean(x, axes, True) if "Average" in op else self.reduce("max", x, axes, True)
         window = self.node(names[1], "filter") if op == "Conv" else None
+        if window is not None and (len(window.shape) != len(x.shape) or window.shape[1] != x.shape[1]) and a.get("group", 1) == 1:
+            raise Unknown(f"Conv of {list(x.shape)} with a filter {list(window.shape)}")
         sizes = [int(n) for n in a["kernel_shape"]] if window is None else list(window.shape[2:])
         strides, dilations = ([int(n) for n in a.get(word, [1] * space)] for word in ("strides", "dilations"))
         pads = [int(n) for n in a.get("pads", [0] * 2 * space)]
@@ -624,13 +653,16 @@ def from_onnx(model: Any, name: str = "", results: Iterable[str] | None = None) 
         raise ConversionError(f"onnx: this is no ONNX model: {error}") from None
     if not hasattr(model, "graph"):
         raise ConversionError(f"from_onnx takes a path, bytes or a model, not {type(model).__name__}")
+    if not model.graph.output:
+        raise ConversionError("onnx: the model gives nothing")
     graph = model.graph
     kernel = Kernel(plain(name or graph.name, "model") if not plain(name or graph.name, "model")[0].isdigit() else "model", "onnx")
     if model.functions:
         kernel.refused.add(f"functions of its own ({', '.join(f.name for f in list(model.functions)[:5])}); onnx.inliner writes them out", "the model")
     reader = Reader(onnx, model, kernel)
     reader.unknown = set()
-    reader.run(graph)
+    with bounded("onnx"):
+        reader.run(graph)
     wanted = list(results or [])
     if wanted and len(wanted) != len(graph.output):
         raise ConversionError(f"results has {len(wanted)} names, and the model gives {len(graph.output)}")
@@ -647,4 +679,5 @@ def from_onnx(model: Any, name: str = "", results: Iterable[str] | None = None) 
         names[each] = names.get(each, 0) + 1
         if names[each] > 1:
             found[k] = (f"{each}_{names[each]}", node)
-    return kernel.write(found, f"onnx: {graph.name or name or 'a model'}, opset {reader.opset}")
+    with bounded("onnx"):
+        return kernel.write(found, f"onnx: {graph.name or name or 'a model'}, opset {reader.opset}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 from typing import Any, Iterable
 
@@ -29,8 +30,9 @@ def read_terms(text: str) -> list[list[str]]:
     """The terms of a text: JSON, or a list of Python on each line, as `print(term)` writes them; lines of other text and comments are left out."""
     try:
         found = json.loads(text)
-        return [[str(word) for word in term] for term in found]
-    except ValueError:
+        if isinstance(found, list) and all(isinstance(term, list) for term in found):
+            return [[str(word) for word in term] for term in found]
+    except (ValueError, RecursionError):
         pass
     terms = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -38,7 +40,7 @@ def read_terms(text: str) -> list[list[str]]:
         if line.startswith("["):
             try:
                 term = ast.literal_eval(line)
-            except (ValueError, SyntaxError):
+            except (ValueError, SyntaxError, MemoryError, RecursionError):
                 raise ConversionError(f"pdaggerq: line {number} is no list of strings: {line}", [(line, f"line {number}")]) from None
             terms += [[str(w) for w in t] for t in term] if term and isinstance(term[0], list) else [[str(w) for w in term]]
     return terms
@@ -51,7 +53,10 @@ def from_pdaggerq(strings: Any, result: str = "", name: str = "residual", dims: 
     dims: what the spaces are called or how large they are, {"o": 5, "v": "nvir"}, with a spin behind where there are spins, "oa". Integrals and f are parameters
     for each block, g_oovv. Raises ConversionError, which names all that is unknown.
     """
-    terms = read_terms(strings) if isinstance(strings, str) else [list(term) for term in strings]
+    try:
+        terms = read_terms(strings) if isinstance(strings, str) else [list(term) for term in strings]
+    except TypeError:
+        raise ConversionError("from_pdaggerq takes lists of strings, or a text with them") from None
     refused = Refused("pdaggerq")
     if not terms:
         raise ConversionError("pdaggerq: no terms")
@@ -93,11 +98,15 @@ def from_pdaggerq(strings: Any, result: str = "", name: str = "residual", dims: 
         where = f"term {number}: {' '.join(map(str, words))}"
         try:
             value = float(words[0])
+            if not math.isfinite(value):
+                raise ValueError
         except (ValueError, IndexError, TypeError):
             refused.add("the first string is no number", where)
             continue
         spins.clear()
-        factors, exchanges, threes = [], [], []
+        factors: list[Factor] = []
+        exchanges: list[tuple[str, list[list[str]]]] = []
+        threes: list[list[list[str]]] = []
         for word in words[1:]:
             permutation = _PERMUTATION.match(str(word).strip())
             if permutation:
@@ -109,7 +118,9 @@ def from_pdaggerq(strings: Any, result: str = "", name: str = "residual", dims: 
                     exchanges.append(("antisym", [[labels[0]], [labels[1]]]))
                 else:
                     groups = [labels[k:k + 2] for k in range(0, size, 2)]
-                    if permutation[1] == "PP3":
+                    if permutation[1] == "PP3" and len(threes) == 3:
+                        refused.add("more than three PP3", where)
+                    elif permutation[1] == "PP3":
                         threes.append(groups)
                     else:
                         exchanges.append(("perm", groups))

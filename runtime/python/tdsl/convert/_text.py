@@ -2,10 +2,11 @@
 """What all doors share: names, extents, the text of a program, and what they could not translate."""
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import re
-from typing import Any, Iterable
+from typing import Any, Iterable, Iterator
 
 from .._errors import ConversionError
 
@@ -159,6 +160,15 @@ class Converted:
         """The program, compiled: `converted.compile().NAME(x, **converted.arrays)`."""
         from .._program import compile as compile_text
         return compile_text(self.text, **dims)
+
+
+@contextlib.contextmanager
+def bounded(door: str) -> Iterator[None]:
+    """Python's stack ends where operations are nested some thousand deep."""
+    try:
+        yield
+    except RecursionError:
+        raise ConversionError(f"{door}: operations are nested too deep") from None
 
 
 class Refused:

@@ -17,7 +17,8 @@ class Window(Node):
         super().__init__(shape, kind)
         of_image, of_window, self.out = orders
         self.of_image, self.of_window = of_image, of_window
-        image = flat(image, list(of_image[2:]))
+        image = flat(image, list(range(len(image.shape))))
+        window = flat(window, list(range(len(window.shape)))) if window is not None else None
         self.operands, self.strides, self.dilations, self.op = [image] + ([window] if window is not None else []), strides, dilations, op
         self.sizes = [window.shape[k] for k in of_window[2:]] if window is not None else list(sizes)
 
