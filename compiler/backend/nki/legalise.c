@@ -5,6 +5,7 @@
 #include "backend/nki/lower.h"
 #include "backend/nki/part.h"
 
+#include "loop/repeats.h"
 #include "lower/lower.h"
 
 static void begin(Lower *l, const Kernel *k)
@@ -175,16 +176,11 @@ static double lower_price(const Lowered *w)
     return us + MOVED * w->cost.busy_us[NKI_DMA];
 }
 
-void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lowered *out)
+/* The kernel, its loops in stages and its loads later where that takes less time. */
+static void schedule_loops(const Lower *l, Kernel *k, Staging how, Lowered *out)
 {
-    Staging how = out->stages;
-    Kernel *k = rolled(l, made, parts);
-    out->kernel = k;
-    out->stages = (Staging){0};
-    if (!measure) {
-        return;
-    }
     measure_it(l, k, out);
+    out->stages = (Staging){0};
     if (!has_loops(k) || !engines_wait(&out->cost, STAGES_WAIT, STAGES_US)) {
         return;
     }
@@ -203,6 +199,25 @@ void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lo
     if (other.kernel != NULL && nki_measure(other.kernel, l->chip, &other.cost) &&
         lower_price(&other) < LATE * lower_price(out)) {
         *out = other;
+    }
+}
+
+void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lowered *out)
+{
+    Staging how = out->stages;
+    Kernel *k = rolled(l, made, parts);
+    out->kernel = k;
+    out->stages = (Staging){0};
+    if (!measure) {
+        return;
+    }
+    schedule_loops(l, k, how, out);
+    Kernel *fewer = kernel_without_repeats(l->arena, k);
+    if (fewer != NULL) { /* which hold tiles longer */
+        Lowered once = *out;
+        schedule_loops(l, fewer, how, &once);
+        bool better = once.cost.predicted_us > 0 && lower_price(&once) <= lower_price(out);
+        *out = better ? once : *out;
     }
 }
 
