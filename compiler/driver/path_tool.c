@@ -6,6 +6,7 @@
 
 #include "driver/input.h"
 #include "driver/progress.h"
+#include "driver/report_path.h"
 #include "path/prepare.h"
 
 static bool read_problem(ToolRun *t, PathProblem *p)
@@ -74,6 +75,8 @@ bool path_tool(ToolRun *t, const Request *request, PathOptions *options)
     text_init(&report, &t->arena);
     if (request->form == REPORT_JSON) {
         path_report_json(&report, &p, &r, seconds, &t->arena);
+    } else if (request->form == REPORT_HTML) {
+        path_report_html(&p, &r, seconds, &t->arena, &report);
     } else {
         path_report_text(&report, &p, &r, seconds, &t->arena);
     }

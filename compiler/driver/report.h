@@ -164,4 +164,13 @@ void report_picture_nest(const ReportKernel *r, Text *out);
 void report_picture_memory(const ReportKernel *r, Text *out);
 void report_picture_graph(const ReportKernel *r, Text *out);
 
+/* report_roofline.c: nothing where the target's model has no such numbers. */
+void report_picture_roofline(const ReportKernel *r, Text *out);
+void report_picture_moves(const ReportKernel *r, Text *out);
+/* Multiply-adds a second of the kernel's contractions in full register tiles; 0: there are none. */
+double report_peak(const ReportKernel *r);
+
+/* report_html.c: the head of a page, with its style. */
+void report_page_begin(Text *out, const char *title);
+
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "driver/report.h"
+#include "driver/report_path.h"
 
 /* Of the text of a stage. */
 #define TEXT_SHOWN (128 * 1024)
@@ -403,6 +404,8 @@ static void html_kernel(const Compilation *c, uint32_t k, Text *out)
     report_picture_memory(r, out);
     text_put(out, "<h3>Who reads whom</h3>\n");
     report_picture_graph(r, out);
+    report_picture_moves(r, out);
+    report_picture_roofline(r, out);
     html_traffic(r, out);
     report_sizes_text(c->target->machine, r->nest, c->arena, &sizes);
     if (sizes.n > 0) {
@@ -414,16 +417,43 @@ static void html_kernel(const Compilation *c, uint32_t k, Text *out)
     text_put(out, "</section>\n");
 }
 
-void compilation_report_html(const Compilation *c, Text *out)
+void report_page_begin(Text *out, const char *title)
 {
-    Text orders;
     text_put(out,
              "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
              "<meta name=\"viewport\" content=\"width=device-width\"><title>TDSL report: ");
-    html_text(out, c->module->source_name);
+    html_text(out, title);
     text_put(out, "</title>\n<style>\n");
     text_put(out, strchr(report_css, '\n') + 1); /* after the licence of the original */
-    text_put(out, "</style></head><body>\n<header><h1>");
+    text_put(out, "</style></head><body>\n");
+}
+
+/* Each order of contractions as a tree and in words. */
+static void html_orders(const Compilation *c, Text *out)
+{
+    Text words;
+    text_init(&words, c->arena);
+    report_orders_text(c, &words);
+    if (words.n == 0) {
+        return;
+    }
+    text_put(out, "<section><h2>Order of contractions</h2>\n");
+    for (uint32_t k = 0; k < c->decisions.list.n; k++) {
+        const PathDecision *d = &c->decisions.list.at[k];
+        text_put(out, "<h3>In kernel ");
+        html_text(out, d->kernel->text);
+        text_put(out, "</h3>\n");
+        report_picture_path(&d->problem, &d->result, k, c->arena, out);
+    }
+    text_put(out, "<pre>");
+    html_text_n(out, text_str(&words));
+    text_put(out, "</pre></section>\n");
+}
+
+void compilation_report_html(const Compilation *c, Text *out)
+{
+    report_page_begin(out, c->module->source_name);
+    text_put(out, "<header><h1>");
     html_text(out, c->module->source_name);
     text_printf(out, " for %s</h1>\n", c->target->name);
     text_put(out, "<p class=\"key\"><span class=\"pill argument\">argument</span><span "
@@ -447,13 +477,7 @@ void compilation_report_html(const Compilation *c, Text *out)
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
         html_kernel(c, k, out);
     }
-    text_init(&orders, c->arena);
-    report_orders_text(c, &orders);
-    if (orders.n > 0) {
-        text_put(out, "<section><h2>Order of contractions</h2>\n<pre>");
-        html_text_n(out, text_str(&orders));
-        text_put(out, "</pre></section>\n");
-    }
+    html_orders(c, out);
     text_put(out, "<section><h2>Stages</h2>\n");
     html_stage(c, out, "The tensor graph, two operands at a time", STAGE_PATH);
     html_stage(c, out, "Loops over tiles", STAGE_LOOP);

@@ -199,5 +199,16 @@ void report_price_json(const ReportKernel *r, Text *out)
         }
         text_char(out, '}');
     }
-    text_printf(out, ",\n  \"compulsory_bytes\": %.9g}", nest->compulsory);
+    text_printf(out, ",\n  \"compulsory_bytes\": %.9g", nest->compulsory);
+    double peak = report_peak(r);
+    if (m->kind == MACHINE_CACHES && peak > 0) {
+        double most[MACHINE_LEVELS];
+        for (uint32_t v = 0; v < m->n_levels; v++) {
+            most[v] = m->level[v].bytes_per_second;
+        }
+        text_printf(out, ",\n  \"most\": {\"multiply_adds_per_second\": %.9g", peak);
+        json_levels(m, "bytes_per_second", most, out);
+        text_char(out, '}');
+    }
+    text_char(out, '}');
 }

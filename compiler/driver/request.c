@@ -218,8 +218,7 @@ static bool read_path_request(const Reader *d)
                                names[k]);
         }
     }
-    return d->r->form != REPORT_HTML ||
-           refuse(d, "--emit=path has a report as text and as json, not as html");
+    return true;
 }
 
 /* A nest goes to -o, and nothing beside it. */

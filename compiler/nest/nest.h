@@ -257,6 +257,9 @@ const Graph *nest_graph_at(Arena *arena, const Graph *g, int32_t dim, int64_t si
  * save much, the one dim where it saves most gets it: the chosen nest becomes one of two or three. */
 void nest_choose_sizes(Ctx *ctx, Arena *arena, const Machine *machine, uint32_t effort,
                        Nest *chosen);
+/* Multiply-adds of its contractions, and their seconds in full register tiles. */
+void nest_full_tiles(const Nest *nest, const Graph *g, const Machine *m, Arena *arena,
+                     double *adds, double *seconds);
 
 /* ---- verify.c ---- Reports the first broken rule as E_DUMP. */
 bool nest_verify(Ctx *ctx, const Nest *nest, const char *stage);

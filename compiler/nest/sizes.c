@@ -97,21 +97,30 @@ static double multiply_add(const Machine *m, const Graph *g, const Node *n)
                      : m->time.multiply_add * (double)dtype_bytes(n->acc) / 4.0;
 }
 
-/* No nest takes less: all contractions in full register tiles. */
-static double least_seconds(const Sizes *s, const Graph *g)
+void nest_full_tiles(const Nest *nest, const Graph *g, const Machine *m, Arena *arena,
+                     double *adds, double *seconds)
 {
-    int64_t *dims = ARENA_ARRAY(s->arena, g->dims.list.n, int64_t);
-    double sum = 0;
+    int64_t *dims = ARENA_ARRAY(arena, g->dims.list.n, int64_t);
+    *adds = *seconds = 0;
     for (uint32_t d = 0; d < g->dims.list.n; d++) {
         dims[d] = g->dims.list.at[d].typical;
     }
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         const Node *node = graph_node(g, n);
-        if (s->chosen->values[n].residence != RESIDE_NONE && !node_is_expression(node)) {
-            sum += (double)node_multiply_adds(node, dims) * multiply_add(s->machine, g, node);
+        if (nest->values[n].residence != RESIDE_NONE && !node_is_expression(node)) {
+            double count = (double)node_multiply_adds(node, dims);
+            *adds += count;
+            *seconds += count * multiply_add(m, g, node);
         }
     }
-    return sum;
+}
+
+/* No nest takes less: all contractions in full register tiles. */
+static double least_seconds(const Sizes *s, const Graph *g)
+{
+    double adds, seconds;
+    nest_full_tiles(s->chosen, g, s->machine, s->arena, &adds, &seconds);
+    return seconds;
 }
 
 /* Sets how far away a nest is made for; 0: there are no such sizes. */

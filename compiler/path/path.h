@@ -144,6 +144,14 @@ void path_order_for_peak(const PathProblem *p, PathTree *t, PathLabels sliced, A
 void path_account(const PathProblem *p, const PathTree *t, PathLabels sliced, Arena *arena,
                   PathCosts *out);
 
+/* A tensor of a tree: an operand or what a step makes, within one slice. */
+typedef struct PathTensor {
+    double elements, multiply_adds; /* of the step; 0 of an operand */
+    const char *labels, *kind;      /* "ij"; "gemm"; of an operand null */
+} PathTensor;
+/* [n_leaves + n_steps] */
+PathTensor *path_tensors(const PathProblem *p, const PathResult *r, Arena *arena);
+
 /* One JSON object; one step per line for people. */
 void path_report_json(Text *out, const PathProblem *p, const PathResult *r, double seconds,
                       Arena *arena);

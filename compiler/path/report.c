@@ -113,8 +113,7 @@ static const char *step_kind(uint32_t shared_kept, uint32_t shared_summed, uint3
     return shared_kept > 0 ? "dot*" : "dot";
 }
 
-static void put_step(const Lines *s, Live *v, uint32_t k, PathStep step, uint32_t position_a,
-                     uint32_t position_b)
+static const char *kind_of(const Live *v, PathStep step)
 {
     uint32_t a = step.a, b = step.b, kept = 0, summed = 0;
     for (uint32_t i = 0, j = 0; i < v->n_legs[a] && j < v->n_legs[b];) {
@@ -126,13 +125,19 @@ static void put_step(const Lines *s, Live *v, uint32_t k, PathStep step, uint32_
         i += x <= y;
         j += y <= x;
     }
-    uint32_t only_a = v->n_legs[a] - kept - summed, only_b = v->n_legs[b] - kept - summed;
+    return step_kind(kept, summed, v->n_legs[a] - kept - summed, v->n_legs[b] - kept - summed);
+}
+
+static void put_step(const Lines *s, Live *v, uint32_t k, PathStep step, uint32_t position_a,
+                     uint32_t position_b)
+{
+    uint32_t a = step.a, b = step.b;
     double result, both = live_sizes(v, a, b, &result);
     double moved = exp2(v->size[a]) + exp2(v->size[b]) + exp2(result);
     char where[48];
     snprintf(where, sizeof where, "(%u,%u)", position_a, position_b);
     text_printf(s->out, "%5u  %-9s %-14s %10.3e %10.3e %8.2f  ", k + 1,
-                step_kind(kept, summed, only_a, only_b), where, exp2(both), exp2(result),
+                kind_of(v, step), where, exp2(both), exp2(result),
                 exp2(both) / moved);
     put_legs(s, v->legs[a], v->n_legs[a]);
     text_put(s->out, ",");
@@ -143,17 +148,52 @@ static void put_step(const Lines *s, Live *v, uint32_t k, PathStep step, uint32_
     text_put(s->out, "\n");
 }
 
-static void put_steps(Lines *s, const PathResult *r, Arena *arena)
+/* The network within a slice, before its first step. */
+static void within_slice(Lines *s, const PathResult *r, Arena *arena, Live *v)
 {
     uint8_t *skip = ARENA_ARRAY(arena, s->p->n_labels, uint8_t);
     for (uint32_t i = 0; i < r->n_sliced; i++) {
         skip[r->sliced[i]] = 1;
     }
-    Prepared within;
-    net_prepare(s->p, skip, arena, &within);
-    s->origin = within.origin;
+    Prepared *within = ARENA_ARRAY(arena, 1, Prepared);
+    net_prepare(s->p, skip, arena, within);
+    s->origin = within->origin;
+    live_init(v, &within->net, arena);
+}
+
+static const char *legs_text(Lines *s, const Live *v, uint32_t tensor, Arena *arena)
+{
+    Text text;
+    text_init(&text, arena);
+    s->out = &text;
+    put_legs(s, v->legs[tensor], v->n_legs[tensor]);
+    return text_str(&text).n == 0 ? "" : text.at;
+}
+
+PathTensor *path_tensors(const PathProblem *p, const PathResult *r, Arena *arena)
+{
+    Lines s = {NULL, p, NULL, names_are_long(p)};
+    const PathTree *t = &r->tree;
+    PathTensor *out = ARENA_ARRAY(arena, (size_t)t->n_leaves + t->n_steps, PathTensor);
     Live v;
-    live_init(&v, &within.net, arena);
+    within_slice(&s, r, arena, &v);
+    for (uint32_t k = 0; k < t->n_leaves; k++) {
+        out[k] = (PathTensor){exp2(v.size[k]), 0, legs_text(&s, &v, k, arena), NULL};
+    }
+    for (uint32_t k = 0; k < t->n_steps; k++) {
+        const char *kind = kind_of(&v, t->steps[k]);
+        double result, both = live_sizes(&v, t->steps[k].a, t->steps[k].b, &result);
+        uint32_t made = live_merge(&v, t->steps[k].a, t->steps[k].b);
+        out[t->n_leaves + k] =
+            (PathTensor){exp2(result), exp2(both), legs_text(&s, &v, made, arena), kind};
+    }
+    return out;
+}
+
+static void put_steps(Lines *s, const PathResult *r, Arena *arena)
+{
+    Live v;
+    within_slice(s, r, arena, &v);
     PathTree all = path_tree_given(s->p, &r->tree, arena);
     const uint32_t *linear = path_linear(&all, arena);
     text_put(s->out,

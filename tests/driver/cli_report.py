@@ -47,7 +47,7 @@ FOLDS = """nest {
 """
 VOID = {"meta", "br", "rect", "path", "circle"}
 ALLOWED = VOID | set("html head title style body header h1 h2 h3 p span a nav main section dl div dt dd ul ol li b code pre table thead "
-                     "tbody tr th td details summary svg text tspan".split())
+                     "tbody tr th td details summary svg g text tspan".split())
 
 
 class Page(html.parser.HTMLParser):
@@ -112,7 +112,8 @@ def a_page_has_the_outline_that_it_should():
     write("t.tdsl", SMALL)
     page = page_of("t.tdsl", "--stop-after=legal")
     equal(page.texts("h1") + page.texts("h2") + page.texts("h3"),
-          ["t.tdsl for c", "kernel pair", "Stages", "Source", "Nest", "Where values live", "Who reads whom", "Traffic and time, by the model"])
+          ["t.tdsl for c", "kernel pair", "Stages", "Source", "Nest", "Where values live", "Who reads whom", "What moves between levels, by the model",
+           "Roofline, by the model", "Traffic and time, by the model"])
     equal(page.texts("dt"), ["parameters", "results", "spilled to memory", "multiply-adds", "a call, by the model", "without fusion"])
     equal(page.texts("dd")[:2], ["3.1 MiB", "1.9 MiB"])  # A, B and c; R, s and c
     equal(page.texts("th")[:6], ["value", "type", "lives as", "bytes", "share", "why, and what is known"])
@@ -155,6 +156,76 @@ def pages_say_what_json_says():
             assert f"\n  threads {kernel['threads']}\n" in text and f"threads {kernel['threads']}" in page.texts("li"), kernel["threads"]
             equal(kernel["bytes_parameters"] + kernel["bytes_results"], kernel["bytes_compulsory"])
             check_nest(kernel["nest"], nest[2])
+
+
+def numbers(text):
+    """12.5 MiB, 0.109 ms, 21 GF/s as numbers."""
+    scale = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "ms": 1e-3, "GF/s": 1e9, "TF/s": 1e12, "GB/s": 1e9}
+    return [float(n) * scale[unit] for n, unit in re.findall(r"([\d.]+(?:e[+-]?\d+)?) (B|[KMGT]iB|ms|[GT]F/s|GB/s)(?!\w)", text)]
+
+
+def near(a, b):
+    assert abs(a - b) <= 0.06 * abs(b) + 1e-9, (a, b)  # three digits, and MiB with one decimal
+
+
+@test
+def pictures_of_the_model_have_its_numbers():
+    for file, name in ((ROOT / "examples/mp2/mp2.tdsl", "mp2_energy"), (ROOT / "examples/attention/attention.tdsl", "attention")):
+        page = page_of(file, f"--kernel={name}")
+        (kernel,) = json.loads(tdslc(file, f"--kernel={name}", "-w", "--report=json").text)["kernels"]
+        model = kernel["model"]
+        forms = [f for f in (model["chosen"], model["unfused"], model["turned_down"]) if f is not None]
+        (moves,) = page.find("svg", "moves")
+        found = [numbers(m[1] + " " + m[2]) for m in (re.fullmatch(r"([\d.]+ [KMGT]?i?B)([\d.e-]+ ms)", e[2]) for e in page.find("text")) if m]
+        for (size, seconds), (level, want) in zip(found, [pair for f in forms for pair in f["bytes"].items()]):
+            near(size, want)
+            near(seconds, want / model["most"]["bytes_per_second"][level])
+        equal(len(found), sum(len(f["bytes"]) for f in forms))
+        for level in ("memory", "L3, 32.0 MiB", "L2, 512.0 KiB"):
+            assert level in moves[2], moves[2]
+        (roof,) = page.find("svg", "roofline")
+        rates = {t.split(": ")[0].replace("\u25a0", "").strip(): numbers(t)[0] for t in page.texts("text") if "F/s" in t and ": " in t}
+        near(rates["full register tiles"], 2 * model["most"]["multiply_adds_per_second"])
+        for form, words in zip(("chosen", "unfused", "turned_down"), ("chosen", "without fusion", "turned down")):
+            if model[form] is not None:
+                near(rates[words], 2 * model[form]["multiply_adds"] / model[form]["total_seconds"])
+        assert model["chosen"]["multiply_adds"] / model["chosen"]["total_seconds"] <= model["most"]["multiply_adds_per_second"], model
+        assert "memory 15 GB/s" in roof[2] and "L3 40 GB/s" in roof[2], roof[2]
+    write("sum.tdsl", "kernel f(a: f64[n]) -> (s: f64) { s = sum[i](a[i]); }")
+    page = page_of("sum.tdsl")
+    equal((len(page.find("svg", "roofline")), len(page.find("svg", "moves"))), (0, 1))
+    assert "most" not in json.loads(tdslc("sum.tdsl", "-w", "--report=json").text)["kernels"][0]["model"]
+
+
+def check_tree(page, steps, operands):
+    """The picture of a path has its steps with their multiply-adds, and no two names at one place."""
+    (svg,) = page.find("svg", "path")
+    titles = [t for t in page.texts("title") if t.startswith("step ")]
+    equal([re.match(r"step (\d+), \S+: (\S+(?: [kMGTP])?) multiply-adds", t)[1] for t in titles], [str(k) for k in range(1, steps + 1)])
+    places = [(e[1]["x"], e[1]["y"]) for e in page.find("text") if "y" in e[1] and e[2] in svg[2]]
+    equal(len(places), len(set(places)))
+    leaves = [e for e in page.find("text") if e[1].get("x") == "112"]
+    equal(len(leaves), operands)
+    return titles
+
+
+@test
+def orders_of_contractions_are_trees():
+    equation = ["-e", "ab,bcd,cef,dfg->aeg", "--shape=30x40", "--shape=40x20x10", "--shape=20x8x9", "--shape=10x9x50"]
+    tdslc("--emit=path", *equation, "--report=html", "-o", "p.html")
+    page = Page(read("p.html").decode())
+    titles = check_tree(page, 3, 4)
+    steps = re.findall(r"^ +\d+ +\S+ +\(\d+,\d+\) +(\S+)", tdslc("--emit=path", *equation).text, re.M)
+    units = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}
+    for title, want in zip(titles, steps):
+        n, unit = re.search(r": ([\d.]+) ?([kMG]?) multiply-adds", title).groups()
+        near(float(n) * units[unit], float(want))
+    check_tree(page_of(ROOT / "examples/mp2/mp2.tdsl", "--kernel=ao_to_mo"), 2, 3)
+    chain = ",".join(chr(97 + k) + chr(98 + k) for k in range(24)) + "->ay"
+    check_tree(Page(tdslc("--emit=path", "-e", chain, *["--shape=3x3"] * 24, "--report=html").text), 23, 24)
+    write("n.json", json.dumps({"inputs": [[k, k + 1] for k in range(200)], "output": [0, 200], "sizes": [2] * 201}))
+    equal(len(Page(tdslc("--emit=path", "--network=n.json", "--report=html").text).find("svg")), 0)  # no picture, the steps alone
+    equal(len(Page(tdslc("--emit=path", "-e", "ij->j", "--shape=3x4", "--report=html").text).find("svg")), 0)
 
 
 @test

@@ -26,6 +26,7 @@ PAGES = {
     "online": [PROGRAMS, "--kernel=attention", "-Db=1", "-Dh=4", "-Ds=4096", "-Dt=16384", "-Dd=64"],
     "gemm": ["-e", "ij,jk->ik", "--shape=?x?", "--shape=?x?"],
     "spills": ["spills.tdsl"],
+    "path": ["--emit=path", "-e", "ab,bcd,cef,dfg,eh,hgi,aj,ijk->k", *("--shape=" + s for s in ("30x40 40x20x10 20x8x9 10x9x50 8x12 12x50x7 30x6 7x6x5".split()))],
 }
 SPILLS = """kernel fold(A: f64[900,30], B: f64[30,900], V: f64[900,30]) -> (R: f64[900,30]) {
     X[i,j] = A[i,k] * B[k,j];
@@ -38,7 +39,7 @@ LOOK = """(() => {
 const all = [...document.querySelectorAll('body *')], seen = {};
 document.querySelectorAll('details').forEach(e => e.open = true);
 const size = e => e.getBoundingClientRect();
-for (const q of ['.loop', '.nest li', '.bar > span', 'table', 'th', 'svg .band', 'svg .arc', '.facts div', '.source span', '.pill'])
+for (const q of ['.loop', '.nest li', '.bar > span', 'table', 'th', 'svg .band', 'svg .arc', 'svg.moves .fill', 'svg.roofline circle', 'svg.path .joint', '.facts div', '.source span', '.pill'])
   seen[q] = [...document.querySelectorAll(q)].filter(e => size(e).width > 0 && size(e).height > 0).length;
 // A number lies under a bar where a line of its text and the bar share more than a rounding.
 const under = [];
@@ -73,6 +74,11 @@ def check(browser, tdslc, folder, out, name):
     args = [tdslc, *map(str, PAGES[name]), "-w"]
     done = subprocess.run([*args, "--report=html", "-o", str(page)], cwd=folder, capture_output=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr.decode()
+    if name == "path":
+        assert look(browser, page, 1200)["seen"]["svg.path .joint"] == 14
+        look(browser, page, NARROW)
+        print(f"ok   {name}", flush=True)
+        return
     report = subprocess.run([*args, "--report=json"], cwd=folder, capture_output=True, timeout=120, check=True)
     kernels = json.loads(report.stdout)["kernels"]
     found = look(browser, page, 1200)
@@ -82,6 +88,8 @@ def check(browser, tdslc, folder, out, name):
     assert seen[".loop"] == loops and seen[".nest li"] >= loops + len(kernels), (loops, seen)
     assert seen["th"] > values and seen["table"] >= 2 * len(kernels) and seen[".facts div"] >= 4 * len(kernels), seen
     assert seen[".bar > span"] > 0 and seen[".pill"] > values and seen["svg .band"] >= len(kernels) and seen["svg .arc"] > 0, seen
+    if name != "trainium":
+        assert seen["svg.moves .fill"] >= 3 * len(kernels) and seen["svg.roofline circle"] > 2, seen
     look(browser, page, 900)
     look(browser, page, NARROW)
     dark = look(browser, page, 1200, dark=True)
