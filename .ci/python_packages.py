@@ -21,7 +21,7 @@ MPI = os.path.join(FOLDER, "mpi-5")
 # What is imported, and what pip is given for it, each line by a call of its own. torch's own list of dependencies has three gigabytes of libraries
 # for GPUs, so those that a host needs are named here.
 WANTED = [("numpy", ["numpy"]), ("opt_einsum", ["opt_einsum", "pytest"]), ("cotengra", ["cotengra"]), ("ml_dtypes", ["ml_dtypes"]), ("jax", ["jax"]), ("pyscf", ["pyscf"]), ("onnx", ["onnx"]),
-          ("klr", ["klr-lang==0.0.9"]), ("mypy", ["mypy"]), ("mpi4py", ["mpi4py"]), ("mpich", ["--prefix", MPI, "--no-deps", "mpich>=5"]),
+          ("klr", ["klr-lang==0.0.9"]), ("mypy", ["mypy"]), ("mpi4py", ["mpi4py"]), ("matplotlib", ["matplotlib"]), ("mpich", ["--prefix", MPI, "--no-deps", "mpich>=5"]),
           ("torch", ["filelock", "typing-extensions", "setuptools", "sympy", "networkx", "jinja2", "fsspec"], ["--no-deps", "torch"])]
 
 

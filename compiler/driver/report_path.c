@@ -63,12 +63,12 @@ static void put_line(const Picture *p, uint32_t from, uint32_t to, double most, 
 {
     double x0 = from < p->t->n_leaves ? 118 : tensor_x(p, from), y0 = tensor_y(p, from),
            x1 = tensor_x(p, to), y1 = tensor_y(p, to), bend = x1 - 22 > x0 ? x1 - 22 : x0;
-    double thick =
-        1 + 5 * (most > 1 ? log(1 + p->tensor[from].elements) / log(1 + most) : 0);
-    text_printf(out,
-                "<path class=\"joint argument\" style=\"stroke-width:%.1f\" d=\"M%.1f %.1f H%.1f "
-                "C%.1f %.1f %.1f %.1f %.1f %.1f\"/>\n",
-                thick, x0, y0, bend, (bend + x1) / 2, y0, (bend + x1) / 2, y1, x1, y1);
+    double thick = 1 + 5 * (most > 1 ? log(1 + p->tensor[from].elements) / log(1 + most) : 0);
+    text_printf(
+        out,
+        "<path class=\"joint argument\" style=\"stroke-width:%.1f\" d=\"M%.1f %.1f H%.1f "
+        "C%.1f %.1f %.1f %.1f %.1f %.1f\"/>\n",
+        thick, x0, y0, bend, (bend + x1) / 2, y0, (bend + x1) / 2, y1, x1, y1);
 }
 
 /* 3.4 M */
@@ -114,9 +114,11 @@ static void put_operand(const Picture *p, const PathProblem *problem, uint32_t k
 {
     const char *labels = p->tensor[k].labels;
     bool cut = strlen(labels) > 12;
-    text_printf(out, "<text x=\"112\" y=\"%.1f\" text-anchor=\"end\"><tspan class=\"quiet\">%u</tspan>"
-                     "<tspan class=\"name\" dx=\"6\">",
-                tensor_y(p, k) + 4, (problem->place == NULL ? k : problem->place[k]));
+    text_printf(
+        out,
+        "<text x=\"112\" y=\"%.1f\" text-anchor=\"end\"><tspan class=\"quiet\">%u</tspan>"
+        "<tspan class=\"name\" dx=\"6\">",
+        tensor_y(p, k) + 4, (problem->place == NULL ? k : problem->place[k]));
     html_text_n(out, (Str){labels, cut ? 12 : strlen(labels)});
     text_printf(out, "%s</tspan></text>\n", cut ? "..." : "");
 }
@@ -142,11 +144,12 @@ void report_picture_path(const PathProblem *problem, const PathResult *r, uint32
         most = p.tensor[k].elements > most ? p.tensor[k].elements : most;
     }
     place_operands(&p, arena);
-    text_printf(out,
-                "<div class=\"graph\"><svg class=\"path\" viewBox=\"0 0 %d %u\" role=\"img\" "
-                "aria-labelledby=\"path%u\"><title id=\"path%u\">Tree of contractions; the steps "
-                "below have the numbers</title>\n",
-                WIDTH, t->n_leaves * ROW, number, number);
+    text_printf(
+        out,
+        "<div class=\"graph\"><svg class=\"path\" viewBox=\"0 0 %d %u\" role=\"img\" "
+        "aria-labelledby=\"path%u\"><title id=\"path%u\">Tree of contractions; the steps "
+        "below have the numbers</title>\n",
+        WIDTH, t->n_leaves * ROW, number, number);
     for (uint32_t k = 0; k < t->n_steps; k++) {
         put_line(&p, t->steps[k].a, t->n_leaves + k, most, out);
         put_line(&p, t->steps[k].b, t->n_leaves + k, most, out);
@@ -157,12 +160,13 @@ void report_picture_path(const PathProblem *problem, const PathResult *r, uint32
     for (uint32_t k = 0; k < t->n_steps; k++) {
         put_contraction(&p, k, out);
     }
-    text_printf(out,
-                "</svg></div>\n<p class=\"quiet\">Multiply-adds of each contraction%s, and the "
-                "labels of its result. <span class=\"pill workspace\">half of all, or more</span> "
-                "<span class=\"pill result\">a tenth</span> Lines are as thick as tensors are "
-                "large, by their logarithm.</p>\n",
-                r->n_sliced > 0 ? " within a slice" : "");
+    text_printf(
+        out,
+        "</svg></div>\n<p class=\"quiet\">Multiply-adds of each contraction%s, and the "
+        "labels of its result. <span class=\"pill workspace\">half of all, or more</span> "
+        "<span class=\"pill result\">a tenth</span> Lines are as thick as tensors are "
+        "large, by their logarithm.</p>\n",
+        r->n_sliced > 0 ? " within a slice" : "");
 }
 
 void path_report_html(const PathProblem *p, const PathResult *r, double seconds, Arena *arena,

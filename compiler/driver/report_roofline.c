@@ -97,8 +97,8 @@ static void put_roof(const Plot *p, const MemoryLevel *level, double peak)
     }
     text_printf(p->out, "<path class=\"roof\" d=\"M%.1f %.1f L%.1f %.1f\"/>\n", plot_x(p, from),
                 plot_y(p, start), plot_x(p, ridge), plot_y(p, peak));
-    double middle = sqrt(from * ridge), slope = -atan2((BOTTOM - TOP) / (p->y1 - p->y0),
-                                                       (RIGHT - LEFT) / (p->x1 - p->x0));
+    double middle = sqrt(from * ridge),
+           slope = -atan2((BOTTOM - TOP) / (p->y1 - p->y0), (RIGHT - LEFT) / (p->x1 - p->x0));
     text_printf(p->out,
                 "<text class=\"quiet\" transform=\"translate(%.1f %.1f) rotate(%.1f)\" "
                 "text-anchor=\"middle\" dy=\"-5\">",
@@ -113,8 +113,8 @@ static void put_roof(const Plot *p, const MemoryLevel *level, double peak)
 static void put_mark(const Plot *p, const char *class, uint32_t level, double x, double y)
 {
     if (level == 0) {
-        text_printf(p->out, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"6\"/>\n", class, x,
-                    y);
+        text_printf(p->out, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"6\"/>\n", class,
+                    x, y);
     } else {
         text_printf(p->out,
                     "<rect class=\"fill %s\" x=\"%.1f\" y=\"%.1f\" width=\"10\" "
@@ -188,12 +188,13 @@ void report_picture_roofline(const ReportKernel *r, Text *out)
             }
         }
     }
-    text_printf(out,
-                "<h3>Roofline, by the model</h3>\n<div class=\"graph\"><svg class=\"roofline\" "
-                "viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"k%u-roofline\"><title "
-                "id=\"k%u-roofline\">Rates of the nests over their flops for each byte, below what "
-                "the machine has at most; the table below has the numbers</title>\n",
-                WIDTH, HEIGHT, r->kernel, r->kernel);
+    text_printf(
+        out,
+        "<h3>Roofline, by the model</h3>\n<div class=\"graph\"><svg class=\"roofline\" "
+        "viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"k%u-roofline\"><title "
+        "id=\"k%u-roofline\">Rates of the nests over their flops for each byte, below what "
+        "the machine has at most; the table below has the numbers</title>\n",
+        WIDTH, HEIGHT, r->kernel, r->kernel);
     put_axes(&p);
     for (uint32_t v = 0; v + 1 < m->n_levels; v++) {
         put_roof(&p, &m->level[v], peak);
@@ -294,7 +295,8 @@ void report_picture_moves(const ReportKernel *r, Text *out)
             top += ROOM;
         }
     }
-    text_put(out, "</svg></div>\n<p class=\"quiet\">Bands are as wide as what moves; within those "
-                  "of the outermost level, in blue, what every nest moves: arguments and results "
-                  "once. Times are those of the bytes alone.</p>\n");
+    text_put(out,
+             "</svg></div>\n<p class=\"quiet\">Bands are as wide as what moves; within those "
+             "of the outermost level, in blue, what every nest moves: arguments and results "
+             "once. Times are those of the bytes alone.</p>\n");
 }

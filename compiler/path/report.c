@@ -136,9 +136,8 @@ static void put_step(const Lines *s, Live *v, uint32_t k, PathStep step, uint32_
     double moved = exp2(v->size[a]) + exp2(v->size[b]) + exp2(result);
     char where[48];
     snprintf(where, sizeof where, "(%u,%u)", position_a, position_b);
-    text_printf(s->out, "%5u  %-9s %-14s %10.3e %10.3e %8.2f  ", k + 1,
-                kind_of(v, step), where, exp2(both), exp2(result),
-                exp2(both) / moved);
+    text_printf(s->out, "%5u  %-9s %-14s %10.3e %10.3e %8.2f  ", k + 1, kind_of(v, step), where,
+                exp2(both), exp2(result), exp2(both) / moved);
     put_legs(s, v->legs[a], v->n_legs[a]);
     text_put(s->out, ",");
     put_legs(s, v->legs[b], v->n_legs[b]);

@@ -20,7 +20,7 @@ _PARTS = {
 }
 _PART_OF = {name: part for part, names in _PARTS.items() for name in names}
 __all__ = sorted(_PART_OF)
-_MODULES = "convert", "cotengra", "jax", "nki", "opt_einsum", "pyscf", "torch", "trnblas", "trnfft", "trnsolver", "trntensor", "xarray"  # most import the package of their name
+_MODULES = "convert", "cotengra", "jax", "nki", "opt_einsum", "pictures", "pyscf", "torch", "trnblas", "trnfft", "trnsolver", "trntensor", "xarray"  # most import the package of their name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
