@@ -100,6 +100,15 @@ class Explore(unittest.TestCase):
         self.assertIn("more than half of this machine's memory", self.look(PRODUCT, "run", sizes={"m": 10**6, "k": 10**6, "n": 10})["failed"])
         self.assertIn("E0101", self.look("kernel", "run")["failed"])
 
+    def test_profile(self):
+        self.start()
+        said = self.look(PRODUCT, "profile", sizes={"m": 64, "k": 64, "n": 64})
+        (row,) = said["statements"]
+        self.assertEqual((said["kernel"], row["line"], row["text"]), ("product", 2, "C[i,j] = sum[l](A[i,l] * B[l,j])"), said)
+        self.assertTrue(said["command"].endswith("--profile"), said)
+        self.assertNotIn(self.tmp, json.dumps(said))
+        self.assertIn("E0101", self.look("kernel", "profile")["failed"])
+
     def test_who_is_refused(self):
         self.start()
         question = json.dumps({"program": PRODUCT})

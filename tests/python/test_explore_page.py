@@ -174,6 +174,17 @@ class Page(unittest.TestCase):
         self.assertRegex(said, r"rate\s+[\d.]+ GF/s")
         self.assertIn("E : f64[]", said)
 
+    def test_where_time_goes(self):
+        self.b.value("document.getElementById('profile').click()")
+        self.b.wait("document.querySelector('#result table')")
+        self.assertRegex(self.text("#result"), r"of which the counters take about")
+        shares = self.b.value("[...document.querySelectorAll('#result .bar')].map(e => [e.firstChild.getBoundingClientRect().width / e.getBoundingClientRect().width, parseFloat(e.parentNode.innerText)])")
+        self.assertGreater(len(shares), 2)
+        for width, share in shares:
+            self.assertAlmostEqual(100 * width, share, delta=2)
+        self.b.value("document.querySelector('#result button').click()")
+        self.assertEqual(self.b.value("`line ${caretLine()}` === document.querySelector('#result button').innerText"), True)
+
     def test_a_link_holds_the_program(self):
         self.b.value("document.querySelector('#sizes [data-dim=o] [type=number]').focus()")
         self.b.value("setSize('o', 20)")
@@ -197,7 +208,7 @@ class Page(unittest.TestCase):
             if order[-1] == "panel" or len(order) > 40:
                 break
             self.b.key("Tab")
-        self.assertEqual(order, ["examples", "format", "link", "program", *[f"size of {d}{by}" for d in "ovx" for by in (", by a slider", "")], "run", "tab-report", "panel"])
+        self.assertEqual(order, ["examples", "format", "link", "program", *[f"size of {d}{by}" for d in "ovx" for by in (", by a slider", "")], "run", "profile", "tab-report", "panel"])
         self.b.key("Tab", browser.SHIFT)
         self.b.key("ArrowRight")
         self.assertEqual(self.focused(), "tab-loops")

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import webbrowser
 import zlib
 from typing import Any
@@ -44,6 +45,11 @@ def _begin(said: str | None) -> tuple[str, dict[str, int], str]:
         raise SystemExit(f"python -m tdsl.explore: {said}: {error.strerror if isinstance(error, OSError) else 'not UTF-8'}") from None
 
 
+def _has_screen() -> bool:
+    """Elsewhere a browser would run in this terminal."""
+    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+
+
 def _end(number: int, frame: Any) -> None:
     raise KeyboardInterrupt
 
@@ -67,8 +73,8 @@ def main() -> int:
     with server:
         print(server.address, flush=True)
         print("Ctrl-C ends it. Who has this address can run programs as you on this machine.", file=sys.stderr, flush=True)
-        if not said.no_browser:
-            webbrowser.open(server.address)
+        if not said.no_browser and _has_screen():
+            threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
         try:
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:

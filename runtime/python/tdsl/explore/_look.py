@@ -184,32 +184,55 @@ def _memory() -> int:
 _TIME = re.compile(r"^time median=(\S+) min=(\S+) ", re.M)
 
 
-def run(q: Question) -> dict[str, Any]:
-    """One kernel on random data, at the sizes of the page: time, and what tdsl-run says of the results."""
-    status, out, said = q.tool(_tools.tdslc(), "-", "-w", "--report=json", *q.planned(), *q.chosen())
+class _Failed(Exception):
+    """What a tool says is wrong."""
+
+
+def _told(done: tuple[int, str, str]) -> str:
+    status, out, said = done
     if status != 0:
-        return {"failed": said.strip()}
-    kernel = json.loads(out)["kernels"][0]
-    status, out, said = q.tool(_tools.tdslc(), "-", "-w", "--emit=manifest", *q.planned(), *q.chosen())
-    if status != 0:
-        return {"failed": said.strip()}
-    head = json.loads(out)["kernels"][0]
+        raise _Failed(said.strip() or f"exit status {status}")
+    return out
+
+
+def _call(q: Question, *words: str) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """One kernel on random data, at the sizes of the page: its report, what the page is told of the call, and what tdsl-run prints."""
+    kernel = json.loads(_told(q.tool(_tools.tdslc(), "-", "-w", "--report=json", *q.planned(), *q.chosen())))["kernels"][0]
+    head = json.loads(_told(q.tool(_tools.tdslc(), "-", "-w", "--emit=manifest", *q.planned(), *q.chosen())))["kernels"][0]
     sizes = {d["name"]: q.sizes.get(d["name"], d["typical"]) for d in head["dims"]}
     needed = kernel["bytes_parameters"] + kernel["bytes_results"] + kernel["bytes_spilled"]
     if needed > _memory() // 2:
-        return {"failed": f"the arrays need {needed / 1e9:.3g} GB, more than half of this machine's memory: make the sizes smaller"}
+        raise _Failed(f"the arrays need {needed / 1e9:.3g} GB, more than half of this machine's memory: make the sizes smaller")
     calls = max(1, min(50, int(0.3 / max(kernel["seconds"], 1e-9))))
     given = [a for a in head["arguments"] if a["role"] != "out"]
     for whole in ("random", "zeros"):  # random whole numbers may be positions that lie outside
-        values = [f"{a['name']}={'random:' + str(k + 1) if a['dtype'][0] in 'fbc' else whole + (':' + str(k + 1) if whole == 'random' else '')}"
-                  for k, a in enumerate(given)]
-        words = ["-", "-w", f"--kernel={head['name']}", *[f"-D{n}={v}" for n, v in sizes.items()], *values, "--time", f"--repeat={calls}"]
-        status, out, said = q.tool(_tools.tdsl_run(), *words, seconds=RUN_SECONDS)
-        if "E0804" not in said:
+        values = [f"{a['name']}={'random:' + str(k + 1) if a['dtype'][0] in 'fbc' or whole == 'random' else whole}" for k, a in enumerate(given)]
+        said = [f"--kernel={head['name']}", *[f"-D{n}={v}" for n, v in sizes.items()], *values, f"--repeat={calls}"]
+        done = q.tool(_tools.tdsl_run(), "-", "-w", *said, *words, seconds=RUN_SECONDS)
+        if "E0804" not in done[2]:
             break
+    shell = " ".join(["tdsl-run FILE.tdsl", *said, *[w for w in words if "=" not in w]])
+    return kernel, {"kernel": head["name"], "sizes": sizes, "calls": calls, "zeros": whole == "zeros", "command": shell}, _told(done)
+
+
+def run(q: Question) -> dict[str, Any]:
+    """Time of one kernel on random data, and what tdsl-run says of the results."""
+    try:
+        kernel, told, out = _call(q, "--time")
+    except _Failed as failed:
+        return {"failed": str(failed)}
     timed = _TIME.search(out)
-    if status != 0 or timed is None:
-        return {"failed": said.strip() or f"tdsl-run: exit status {status}"}
-    shell = " ".join(["tdsl-run FILE.tdsl", *words[2:]])
-    return {"kernel": head["name"], "sizes": sizes, "seconds": float(timed[2]), "median": float(timed[1]), "multiply_adds": kernel["multiply_adds"], "calls": calls,
-            "predicted": kernel["seconds"], "zeros": whole == "zeros", "said": out[:20000].strip(), "command": shell}
+    if timed is None:
+        return {"failed": out.strip()}
+    return {**told, "seconds": float(timed[2]), "median": float(timed[1]), "multiply_adds": kernel["multiply_adds"], "predicted": kernel["seconds"], "said": out[:20000].strip()}
+
+
+def profile(q: Question) -> dict[str, Any]:
+    """Where the time of one kernel goes on random data, on one thread: what tdsl-run --profile says."""
+    with tempfile.TemporaryDirectory(dir=q.scratch) as made:
+        path = os.path.join(made, "profile.json")
+        try:
+            _, told, _ = _call(q, "--profile", f"--profile={path}")
+        except _Failed as failed:
+            return {"failed": str(failed)}
+        return {**told, **json.loads(_read(path))}

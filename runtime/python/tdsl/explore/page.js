@@ -408,29 +408,50 @@ $("panel").onpointerleave = () => {
 
 /* ---- a run ---- */
 
-async function run() {
+const RUN = {run: "Run on random data", profile: "Where time goes"};
+
+function whatRan(r) {
+    const at = Object.entries(r.sizes).map(([n, v]) => `${n} = ${v}`).join(", ");
+    return [make("p", "quiet", `${r.kernel}${at ? " at " + at : ""}${r.zeros ? ", whole numbers 0" : ""}. In a shell:`), make("pre", "quiet", r.command)];
+}
+
+function ranView(r) {
+    return [make("dl", "", ...facts(["a call, measured", time(r.seconds)], r.multiply_adds > 0 && ["rate", rate(r.multiply_adds, r.seconds)],
+        ["by the model", time(r.predicted)], [`median of ${r.calls}`, time(r.median)])), make("pre", "", r.said), ...whatRan(r)];
+}
+
+// A bar for each statement, with its line to go to.
+function profileView(r) {
+    const rows = [...r.statements, {text: "the rest", seconds: r.rest_seconds}].map(s => {
+        const share = r.seconds > 0 ? 100 * s.seconds / r.seconds : 0, fill = make("span");
+        fill.style.width = `${Math.min(100, share)}%`;
+        const words = make("td", "", make("code", "", s.text));
+        if (s.line) {
+            const go = make("button", "", `line ${s.line}`);
+            Object.assign(go, {type: "button", onclick: () => goToLine(s.line)});
+            words.prepend(go, " ");
+        }
+        return make("tr", "", make("td", "", make("span", "bar", fill), `${share.toFixed(1)} %, ${time(s.seconds)}`), words);
+    });
+    return [make("p", "quiet", `${time(r.seconds)} a call on one thread, of which the counters take about ${time(r.counters_seconds)}.`), make("table", "", make("tbody", "", ...rows)), ...whatRan(r)];
+}
+
+async function run(what = "run") {
     if (running) {
         running.abort();
         return;
     }
-    const mine = running = new AbortController();
-    $("run").textContent = "Stop";
+    const mine = running = new AbortController(), button = $(what);
+    button.textContent = "Stop";
     $("result").replaceChildren(make("p", "quiet", "running ..."));
     try {
-        const r = await ask("run", question(), mine.signal);
-        const failed = r.failed ?? r.stopped;
-        if (failed) $("result").replaceChildren(make("pre", "failed", failed));
-        else {
-            const list = make("dl", "", ...facts(["a call, measured", time(r.seconds)], r.multiply_adds > 0 && ["rate", rate(r.multiply_adds, r.seconds)],
-                ["by the model", time(r.predicted)], [`median of ${r.calls}`, time(r.median)]));
-            const at = Object.entries(r.sizes).map(([n, v]) => `${n} = ${v}`).join(", ");
-            $("result").replaceChildren(list, make("p", "quiet", `${r.kernel}${at ? " at " + at : ""}${r.zeros ? ", whole numbers 0" : ""}`), make("pre", "", r.said));
-        }
+        const r = await ask(what, question(), mine.signal), failed = r.failed ?? r.stopped;
+        $("result").replaceChildren(...failed ? [make("pre", "failed", failed)] : what === "run" ? ranView(r) : profileView(r));
     } catch (error) {
         $("result").replaceChildren(make("p", "quiet", error.name === "AbortError" ? "stopped" : error.message));
     } finally {
         running = null;
-        $("run").textContent = "Run on random data";
+        button.textContent = RUN[what];
     }
 }
 
@@ -535,7 +556,8 @@ document.addEventListener("keydown", e => {
         nextMessage(e.shiftKey ? -1 : 1);
     }
 });
-$("run").onclick = run;
+$("run").onclick = () => run();
+$("profile").onclick = () => run("profile");
 $("typical").onclick = () => {
     sizes = {};
     soon(0);
