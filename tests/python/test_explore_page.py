@@ -134,6 +134,21 @@ class Page(unittest.TestCase):
                              "return [a.font === b.font, a.lineHeight === b.lineHeight, a.padding === b.padding, p.getBoundingClientRect().x === l.getBoundingClientRect().x]; })()")
         self.assertEqual(place, [True] * 4)
 
+    def test_a_letter_paints_its_line_alone(self):
+        text = "// a comment\n" * 500 + MP2 + "/* one\nthat is long */\n" * 200
+        self.b.value(f"begin({text!r})")
+        self.settled()
+        self.caret_behind("B[j,b")
+        self.b.value("for (const e of document.getElementById('layer').children) e.old = true")
+        self.b.type("x")
+        painted = "[...document.getElementById('layer').children].filter(e => !e.old).length"
+        self.assertEqual(self.b.value(painted), 1)
+        self.b.key("Enter")
+        self.assertEqual(self.b.value(painted), 2)
+        layer, lines = self.b.value("[[...document.getElementById('layer').children].map(e => e.textContent), program.value.split('\\n')]")
+        self.assertEqual(layer, lines)
+        self.assertEqual(self.b.value("document.querySelectorAll('#layer .t-comment').length"), 500 + 2 * 200)
+
     def test_views(self):
         self.show("c")
         self.caret_behind("T[i,a")

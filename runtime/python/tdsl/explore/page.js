@@ -77,35 +77,64 @@ function marks(text) {
 
 const caretLine = () => program.value.slice(0, program.selectionStart).split("\n").length;
 
-function paint() {
-    const text = program.value, runs = text.length < 100000 ? colours(text) : [], signs = marks(text), here = caretLine();
-    const cuts = new Set([0, text.length]);
-    for (const [from, to] of [...runs, ...signs]) cuts.add(Math.max(from, 0)).add(Math.min(to, text.length));
-    for (let i = text.indexOf("\n"); i >= 0; i = text.indexOf("\n", i + 1)) cuts.add(i).add(i + 1);
-    const at = [...cuts].sort((a, b) => a - b), out = document.createDocumentFragment();
-    let line = make("span", "line"), n = 1, run = 0;
-    const begin = () => {
-        line.classList.toggle("here", n === here && document.activeElement === program);
-        line.classList.toggle("of", n === marked);
-        out.append(line);
-    };
-    begin();
-    for (let i = 0; i + 1 < at.length; i++) {
-        const piece = text.slice(at[i], at[i + 1]);
-        if (piece === "\n") {
-            line = make("span", "line");
-            n++;
-            begin();
-            continue;
+// The runs of a line, from and to within it.
+function runsByLine(text, starts) {
+    const all = [...(text.length < 300000 ? colours(text) : []), ...marks(text)], byLine = starts.map(() => []);
+    const lineOf = at => {
+        let low = 0, high = starts.length;
+        while (high - low > 1) {
+            const middle = (low + high) >> 1;
+            if (starts[middle] <= at) low = middle;
+            else high = middle;
         }
-        while (run < runs.length && runs[run][1] <= at[i]) run++;
-        const names = run < runs.length && runs[run][0] <= at[i] ? [runs[run][2]] : [];
-        for (const [from, to, name] of signs) if (from <= at[i] && at[i + 1] <= to) names.push(name);
-        line.append(names.length ? make("span", names.join(" "), piece) : piece);
+        return low;
+    };
+    for (const [from, to, name] of all)
+        for (let k = lineOf(Math.max(0, from)); k < starts.length && starts[k] < Math.max(to, from + 1); k++) byLine[k].push([Math.max(0, from - starts[k]), to - starts[k], name]);
+    return byLine;
+}
+
+function lineElement(line, runs) {
+    const e = make("span", "line"), cuts = new Set([0, line.length]);
+    for (const [from, to] of runs) cuts.add(Math.min(from, line.length)).add(Math.min(to, line.length));
+    const at = [...cuts].sort((a, b) => a - b);
+    for (let i = 0; i + 1 < at.length; i++) {
+        const names = runs.filter(([from, to]) => from <= at[i] && at[i + 1] <= to).map(r => r[2]), piece = line.slice(at[i], at[i + 1]);
+        e.append(names.length ? make("span", names.join(" "), piece) : piece);
     }
-    $("layer").replaceChildren(out);
-    if (n !== numbered) $("numbers").textContent = Array.from({length: numbered = n}, (_, k) => k + 1).join("\n");
+    return e;
+}
+
+let painted = []; // of each line what it was made of
+
+// Lines that are as before stay.
+function paint() {
+    const text = program.value, lines = text.split("\n"), starts = [], layer = $("layer");
+    let at = 0;
+    for (const line of lines) {
+        starts.push(at);
+        at += line.length + 1;
+    }
+    const runs = runsByLine(text, starts), keys = lines.map((line, k) => `${line}\n${runs[k].join(";")}`);
+    let first = 0, last = 0;
+    while (first < keys.length && first < painted.length && keys[first] === painted[first]) first++;
+    while (last < Math.min(keys.length, painted.length) - first && keys[keys.length - 1 - last] === painted[painted.length - 1 - last]) last++;
+    const stays = layer.children[painted.length - last] ?? null, fresh = document.createDocumentFragment();
+    for (let k = painted.length - last - 1; k >= first; k--) layer.children[k].remove();
+    for (let k = first; k < keys.length - last; k++) fresh.append(lineElement(lines[k], runs[k]));
+    layer.insertBefore(fresh, stays);
+    if (painted.length !== keys.length || !numbered) $("numbers").textContent = Array.from({length: numbered = keys.length}, (_, k) => k + 1).join("\n");
+    painted = keys;
+    paintLines();
     scrolled();
+}
+
+// The line of the caret, and the one that the pointer is at in the view.
+function paintLines() {
+    const layer = $("layer");
+    for (const e of layer.querySelectorAll(".here, .of")) e.classList.remove("here", "of");
+    if (document.activeElement === program) layer.children[caretLine() - 1]?.classList.add("here");
+    if (marked) layer.children[marked - 1]?.classList.add("of");
 }
 
 function scrolled() {
@@ -142,7 +171,7 @@ function goToLine(n) {
 }
 
 function moved() {
-    paint();
+    paintLines();
     markView(true);
 }
 
@@ -398,12 +427,12 @@ $("panel").onpointermove = e => {
     const n = +(e.target.closest?.("[data-line]")?.dataset.line ?? 0);
     if (n !== marked) {
         marked = n;
-        paint();
+        paintLines();
     }
 };
 $("panel").onpointerleave = () => {
     marked = 0;
-    paint();
+    paintLines();
 };
 
 /* ---- a run ---- */
@@ -533,11 +562,12 @@ function replace(from, to, text) {
 
 program.oninput = () => {
     for (const m of messages) delete m.at; // they are of another text
+    paint();
     moved();
     soon();
 };
 program.onscroll = scrolled;
-program.onfocus = program.onblur = () => paint();
+program.onfocus = program.onblur = paintLines;
 document.onselectionchange = () => {
     if (document.activeElement === program) moved();
 };
@@ -574,7 +604,7 @@ $("examples").onchange = e => {
     }
 };
 addEventListener("hashchange", held);
-addEventListener("resize", paint);
+addEventListener("resize", scrolled);
 
 showTabs();
 held().then(was => {
