@@ -100,6 +100,14 @@ class Explore(unittest.TestCase):
         self.assertIn("more than half of this machine's memory", self.look(PRODUCT, "run", sizes={"m": 10**6, "k": 10**6, "n": 10})["failed"])
         self.assertIn("E0101", self.look("kernel", "run")["failed"])
 
+    def test_views_are_of_one_kernel(self):
+        self.start()
+        both = PRODUCT + "kernel twice(a: f64[n]) -> (b: f64[n]) { b[i] = 2*a[i]; }\n"
+        for asked, shown, other in (("", "product", "twice"), ("twice", "twice", "product"), ("gone", "product", "twice")):
+            html = self.look(both, tab="report", kernel=asked)["view"]["html"]
+            self.assertTrue(f"kernel {shown}</h2>" in html and f"kernel {other}</h2>" not in html, asked)
+        self.assertEqual(len(self.look("// nothing yet\n", tab="c")["messages"]), 1)
+
     def test_profile(self):
         self.start()
         said = self.look(PRODUCT, "profile", sizes={"m": 64, "k": 64, "n": 64})

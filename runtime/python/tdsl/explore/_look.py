@@ -162,11 +162,12 @@ def look(q: Question) -> dict[str, Any]:
     if status == 0:
         answer["report"] = json.loads(out)
         kernels = answer["report"]["kernels"]
-        mine = next((k for k in kernels if k["name"] == q.kernel), None)
-        if mine is None:
-            q.kernel = ""
-        typical = {name: n for k in ([mine] if mine else kernels) for name, n in k["typical"].items()}
-        answer["view"] = _view(q, typical)
+        mine = next((k for k in kernels if k["name"] == q.kernel), kernels[0] if kernels else {"name": "", "typical": {}})
+        q.kernel = mine["name"]
+        try:
+            answer["view"] = _view(q, mine["typical"])
+        except Overrun as error:
+            answer["view"] = {"failed": str(error)}
     answer["seconds"] = time.perf_counter() - start
     return answer
 
