@@ -199,6 +199,15 @@ def _run_parts(options, manifest):
     return _deliver(options, result, result.results, outputs, report, trace)
 
 
+def _joined(warnings):
+    """Those of one line and rule, as of an instruction in a loop, are told once."""
+    alike = {}
+    for warning in warnings:
+        alike.setdefault(warning.partition("] ")[0], []).append(warning)
+    for same in alike.values():
+        yield same[0] + (f"; and {len(same) - 1} more of this line" if len(same) > 1 else "")
+
+
 def _deliver(options, result, programs, outputs, report, trace):
     """Write results, trace and report, all or none."""
     from nki_emulator.errors import UsageError
@@ -214,7 +223,7 @@ def _deliver(options, result, programs, outputs, report, trace):
     if options.report_file:
         files.append((options.report_file, lambda stream: stream.write(report.encode())))
     _write_all(files)
-    for warning in result.warnings:
+    for warning in _joined(result.warnings):
         sys.stderr.write(f"warning: {warning}\n")
     if report and not options.report_file:
         sys.stdout.write(report)

@@ -131,6 +131,15 @@ class Runner(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertIn("roofline", done.stdout)
 
+    def test_warnings_of_one_line_are_told_once(self):
+        body = ("t = nl.ndarray(shape=(1, 1), dtype=nl.float32, buffer=nl.sbuf)\n"
+                "nisa.memset(dst=t[...], value=0.0)\n"
+                "for i in range(3):\n    nisa.activation(dst=t[...], op=nl.sqrt, data=t[...])\n")
+        done = run(self.text("k.py", kernel_text(body)), "--ranges", "warn")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.count("warning: "), 1)
+        self.assertTrue(done.stderr.endswith("; and 2 more of this line\n"), done.stderr)
+
     def test_a_broken_rule_is_status_1_with_rule_line_and_operation(self):
         kernel = self.text("k.py", kernel_text(
             "s = nl.ndarray(shape=(128, 8), dtype=nl.float32, buffer=nl.sbuf)\n"
