@@ -29,10 +29,10 @@ class Explore(unittest.TestCase):
         os.mkdir(self.folder)
         self.server = None
 
-    def start(self, *arguments):
+    def start(self, *arguments, tdslc=None):
         self.tmp = os.path.join(self.scratch.name, "tmp")
         os.makedirs(self.tmp, exist_ok=True)
-        self.server = subprocess.Popen([sys.executable, "-B", "-m", "tdsl.explore", "--no-browser", *arguments], cwd=self.folder, env={**os.environ, "TMPDIR": self.tmp},
+        self.server = subprocess.Popen([sys.executable, "-B", "-m", "tdsl.explore", "--no-browser", *arguments], cwd=self.folder, env={**os.environ, "TMPDIR": self.tmp, **({"TDSL_TDSLC": tdslc} if tdslc else {})},
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end)
         self.address = self.server.stdout.readline().strip()
@@ -99,6 +99,32 @@ class Explore(unittest.TestCase):
         self.assertTrue(said["zeros"], said)
         self.assertIn("more than half of this machine's memory", self.look(PRODUCT, "run", sizes={"m": 10**6, "k": 10**6, "n": 10})["failed"])
         self.assertIn("E0101", self.look("kernel", "run")["failed"])
+
+    def test_schedule(self):
+        self.start()
+        said = self.look(PRODUCT, "schedule", sizes={"m": 200, "k": 150, "n": 140}, f32=True)
+        self.assertEqual((said["kernel"], said["target"], said["tracks"][0]), ("product", "trn2", "Tensor"), said)
+        self.assertIn("line 2: C[i,j] = A[i,l] * B[l,j];", said["statements"])
+        self.assertTrue(all(0 <= start and start + length <= said["end"] + 1e-6 for _, _, start, length in said["spans"]), said)
+        for track, busy in enumerate(said["busy"]):  # neighbours are joined over small gaps
+            joined = sum(length for t, _, _, length in said["spans"] if t == track)
+            self.assertTrue(busy - 1e-6 <= joined <= busy + 0.1 * said["end"], (track, busy, joined))
+        self.assertIn("does not have f64", self.look(PRODUCT, "schedule")["failed"])
+
+    def test_a_fault_of_the_compiler_leaves_no_script(self):
+        real = os.environ["TDSL_TDSLC"]
+        with open(os.path.join(self.scratch.name, "tdslc"), "w", encoding="utf-8") as f:
+            f.write(f'#!/bin/sh\necho "$@" >> {self.scratch.name}/calls\nexec {real} "$@"\n')
+        os.chmod(f.name, 0o755)
+        self.start(tdslc=f.name)
+        for tab in "report", "nest", "c", "nki":
+            self.look(PRODUCT, tab=tab, f32=True)
+        self.look(PRODUCT, "format")
+        with open(os.path.join(self.scratch.name, "calls"), encoding="utf-8") as f:
+            calls = f.read().splitlines()
+        self.assertEqual(len(calls), 9)
+        for call in calls:
+            self.assertTrue("--reproducer=/dev/null" in call or call.startswith("fmt "), call)
 
     def test_views_are_of_one_kernel(self):
         self.start()

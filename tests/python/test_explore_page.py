@@ -200,6 +200,17 @@ class Page(unittest.TestCase):
         self.b.value("document.querySelector('#result button').click()")
         self.assertEqual(self.b.value("`line ${caretLine()}` === document.querySelector('#result button').innerText"), True)
 
+    def test_the_schedule_of_the_engines(self):
+        self.show("nki")
+        self.b.value("document.getElementById('schedule').click()")
+        self.b.wait("document.querySelector('#panel .schedule')")
+        self.assertGreater(self.b.value("[...document.querySelectorAll('.schedule rect')].filter(e => e.getBoundingClientRect().width > 0).length"), 20)
+        self.assertIn("DMA: stores", self.text("#panel table"))
+        self.assertIn("line 4: T[i,a,j,b] = B[i,a,P] * B[j,b,P];", self.text("#panel .key"))
+        self.assertEqual(self.b.value(CONTRAST), [])
+        self.show("c")
+        self.assertEqual(self.b.value("document.querySelectorAll('.schedule').length"), 0)
+
     def test_a_link_holds_the_program(self):
         self.b.value("document.querySelector('#sizes [data-dim=o] [type=number]').focus()")
         self.b.value("setSize('o', 20)")

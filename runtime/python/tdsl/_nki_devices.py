@@ -55,9 +55,8 @@ class Arrays:
         raise NotImplementedError
 
 
-def _import_emulator():
-    if "nki_emulator" in sys.modules:
-        return
+def emulator_folder():
+    """Where the emulator's package is: of the variable, in this package or checkout, in an installed tree."""
     said = os.environ.get("TDSL_NKI_EMULATOR")
     places = [os.path.dirname(said)] if said else [
         os.path.join(_tools.HERE, "share", "tdsl", "nki_emulator"), os.path.join(_tools.HERE, "..", "..", "nki_emulator")]
@@ -65,14 +64,20 @@ def _import_emulator():
     if tdslc is not None and not said:  # an installed tree
         places.append(os.path.join(os.path.dirname(os.path.realpath(tdslc)), "..", "share", "tdsl", "nki_emulator"))
     for place in places:
-        path = os.path.join(os.path.realpath(place), "__init__.py")
-        if os.path.isfile(path):
-            spec = importlib.util.spec_from_file_location("nki_emulator", path, submodule_search_locations=[os.path.dirname(path)])
-            module = importlib.util.module_from_spec(spec)
-            sys.modules["nki_emulator"] = module
-            spec.loader.exec_module(module)
-            return
+        folder = os.path.realpath(place)
+        if os.path.isfile(os.path.join(folder, "__init__.py")):
+            return folder
     raise Unavailable("where is the NKI emulator? TDSL_NKI_EMULATOR must name its run.py")
+
+
+def _import_emulator():
+    if "nki_emulator" in sys.modules:
+        return
+    folder = emulator_folder()
+    spec = importlib.util.spec_from_file_location("nki_emulator", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder])
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["nki_emulator"] = module
+    spec.loader.exec_module(module)
 
 
 class Emulator(Arrays):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import tempfile
 import time
 from typing import Any, Callable
@@ -61,6 +62,10 @@ class Question:
         status, out, messages, _ = _process.run([program, *arguments], self.program, env={**os.environ, "TMPDIR": self.scratch, "TDSL_PROGRESS": "0"},
                                                 tick=tick, every=_TICK, cwd=self.folder)
         return status, out.decode(errors="replace"), messages
+
+    def tdslc(self, *arguments: str) -> tuple[int, str, str]:
+        """Of the program; a fault of tdslc leaves no script that repeats it."""
+        return self.tool(_tools.tdslc(), "-", "--reproducer=/dev/null", *arguments)
 
     def planned(self) -> list[str]:
         return [f"-D{name}~{n}" for name, n in self.sizes.items()]
@@ -127,28 +132,33 @@ def _read(path: str) -> str:
         return f.read()
 
 
+def _nki(q: Question, typical: dict[str, int], made: str) -> tuple[int, str, str]:
+    """NKI programs of a kernel at the sizes of the page: (exit status, messages, their folder)."""
+    bound = [f"-D{name}={q.sizes.get(name, n)}" for name, n in typical.items()]
+    folder = os.path.join(made, "nki")
+    status, _, said = q.tdslc("-w", *bound, *q.chosen(), *(["--f64=f32"] if q.f32 else []), f"--target={q.target}", "-o", folder)
+    return status, said, folder
+
+
 def _view(q: Question, typical: dict[str, int]) -> dict[str, Any]:
     """What a tab shows; {"failed": words} where the compiler refuses it."""
     with tempfile.TemporaryDirectory(dir=q.scratch) as made:
         if q.tab == "report":
-            status, out, said = q.tool(_tools.tdslc(), "-", "-w", *q.planned(), *q.chosen(), "--report=html")
+            status, out, said = q.tdslc("-w", *q.planned(), *q.chosen(), "--report=html")
             view = {"html": out.replace("&lt;stdin&gt;", "The program")}
         elif q.tab == "nest":
-            status, out, said = q.tool(_tools.tdslc(), "-", "-w", *q.planned(), *q.chosen(), "--dump=nest")
+            status, out, said = q.tdslc("-w", *q.planned(), *q.chosen(), "--dump=nest")
             view = _lines(out)
         elif q.tab == "c":
             path = os.path.join(made, "kernel.c")
-            status, out, said = q.tool(_tools.tdslc(), "-", "-w", *q.planned(), *q.chosen(), "--emit=c-lines", "-o", path)
+            status, out, said = q.tdslc("-w", *q.planned(), *q.chosen(), "--emit=c-lines", "-o", path)
             view = _c_lines(_read(path)) if status == 0 else {}
             for mark in view.get("lines", ()):
                 mark[0] = mark[0].replace(made + os.sep, "")
         elif q.tab == "nki":
-            bound = [f"-D{name}={n}" for name, n in {**typical, **q.sizes}.items() if name in typical]
-            more = ["--f64=f32"] if q.f32 else []
-            status, out, said = q.tool(_tools.tdslc(), "-", "-w", *bound, *q.chosen(), *more, f"--target={q.target}", "-o", os.path.join(made, "nki"))
-            view = _nki_lines("\n".join(_read(os.path.join(made, "nki", name)) for name in sorted(os.listdir(os.path.join(made, "nki")))
+            status, said, folder = _nki(q, typical, made)
+            view = _nki_lines("\n".join(_read(os.path.join(folder, name)) for name in sorted(os.listdir(folder))
                                         if name.endswith(".py") and name != "build_neff.py")) if status == 0 else {}
-            view["bound"] = bound
         else:
             return {}
     return view if status == 0 else {"failed": said.strip()}
@@ -157,7 +167,7 @@ def _view(q: Question, typical: dict[str, int]) -> dict[str, Any]:
 def look(q: Question) -> dict[str, Any]:
     """Messages of the program, its report where it is right, and the view of the tab."""
     start = time.perf_counter()
-    status, out, said = q.tool(_tools.tdslc(), "-", "--diagnostics=json", "--report=json", *q.planned())
+    status, out, said = q.tdslc("--diagnostics=json", "--report=json", *q.planned())
     answer: dict[str, Any] = {"messages": _messages(said, q.program), "report": None, "view": None, "seconds": 0.0}
     if status == 0:
         answer["report"] = json.loads(out)
@@ -198,8 +208,8 @@ def _told(done: tuple[int, str, str]) -> str:
 
 def _call(q: Question, *words: str) -> tuple[dict[str, Any], dict[str, Any], str]:
     """One kernel on random data, at the sizes of the page: its report, what the page is told of the call, and what tdsl-run prints."""
-    kernel = json.loads(_told(q.tool(_tools.tdslc(), "-", "-w", "--report=json", *q.planned(), *q.chosen())))["kernels"][0]
-    head = json.loads(_told(q.tool(_tools.tdslc(), "-", "-w", "--emit=manifest", *q.planned(), *q.chosen())))["kernels"][0]
+    kernel = json.loads(_told(q.tdslc("-w", "--report=json", *q.planned(), *q.chosen())))["kernels"][0]
+    head = json.loads(_told(q.tdslc("-w", "--emit=manifest", *q.planned(), *q.chosen())))["kernels"][0]
     sizes = {d["name"]: q.sizes.get(d["name"], d["typical"]) for d in head["dims"]}
     needed = kernel["bytes_parameters"] + kernel["bytes_results"] + kernel["bytes_spilled"]
     if needed > _memory() // 2:
@@ -237,3 +247,38 @@ def profile(q: Question) -> dict[str, Any]:
         except _Failed as failed:
             return {"failed": str(failed)}
         return {**told, **json.loads(_read(path))}
+
+
+def _spans(events: list[dict[str, Any]]) -> dict[str, Any]:
+    """Of a trace: what the engines of the first core do, by statement: [track, statement, start, length], neighbours of one statement as one."""
+    tracks = [e["args"]["name"] for e in events if e["name"] == "thread_name" and e["pid"] == 0]
+    work = [e for e in events if e["ph"] == "X" and e["pid"] == 0]
+    end = max((e["ts"] + e["dur"] for e in work), default=0.0)
+    statements = sorted({e["args"].get("source", "") for e in work}, key=lambda s: (int(s[5:].split(":")[0]) if s else 0, s))
+    last: dict[int, list[float]] = {}
+    spans: list[list[float]] = []
+    for e in work:
+        track, statement, before = e["tid"] - 1, statements.index(e["args"].get("source", "")), last.get(e["tid"])
+        if before is not None and before[1] == statement and e["ts"] - before[2] - before[3] < end / 1000:
+            before[3] = e["ts"] + e["dur"] - before[2]
+        else:
+            last[e["tid"]] = [track, statement, e["ts"], e["dur"]]
+            spans.append(last[e["tid"]])
+    busy = [sum(e["dur"] for e in work if e["tid"] - 1 == k) for k in range(len(tracks))]
+    return {"tracks": tracks, "statements": statements, "spans": spans, "busy": busy, "end": end}
+
+
+def schedule(q: Question) -> dict[str, Any]:
+    """What the engines of a Trainium core do over time, as the emulator's model predicts it, on synthetic data."""
+    from .. import _nki_devices
+    with tempfile.TemporaryDirectory(dir=q.scratch) as made:
+        try:
+            kernel = json.loads(_told(q.tdslc("-w", "--report=json", *q.planned(), *q.chosen())))["kernels"][0]
+            status, said, folder = _nki(q, kernel["typical"], made)
+            _told((status, "", said))
+            path = os.path.join(made, "trace.json")
+            _told(q.tool(sys.executable, "-B", os.path.join(_nki_devices.emulator_folder(), "run.py"), "-", "--manifest", os.path.join(folder, kernel["name"] + ".json"),
+                         "--synthetic", "--ranges", "warn", "--timeline", path, seconds=RUN_SECONDS))
+        except (_Failed, _nki_devices.Unavailable) as failed:
+            return {"failed": str(failed)}
+        return {**_spans(json.loads(_read(path))["traceEvents"]), "kernel": kernel["name"], "target": q.target}

@@ -89,7 +89,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         name = self._asked()
         if name is None:
             return
-        answer = {"look": _look.look, "run": _look.run, "profile": _look.profile, "format": _look.layout}.get(name)
+        answer = {"look": _look.look, "run": _look.run, "profile": _look.profile, "schedule": _look.schedule, "format": _look.layout}.get(name)
         length = self.headers.get("Content-Length", "")
         if answer is None:
             self._refuse(404, "There is no such question.")

@@ -437,7 +437,7 @@ $("panel").onpointerleave = () => {
 
 /* ---- a run ---- */
 
-const RUN = {run: "Run on random data", profile: "Where time goes"};
+const RUN = {run: "Run on random data", profile: "Where time goes", schedule: "Schedule of the engines"};
 
 function whatRan(r) {
     const at = Object.entries(r.sizes).map(([n, v]) => `${n} = ${v}`).join(", ");
@@ -465,19 +465,49 @@ function profileView(r) {
     return [make("p", "quiet", `${time(r.seconds)} a call on one thread, of which the counters take about ${time(r.counters_seconds)}.`), make("table", "", make("tbody", "", ...rows)), ...whatRan(r)];
 }
 
+// Colours that are told apart on light and on dark.
+const COLOURS = ["#2f7ed8", "#c2410c", "#1f8a4c", "#8e57d1", "#b8860b", "#d1477b", "#0e8f8f", "#7a7f87"];
+
+function svg(tag, attributes, ...inside) {
+    const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) e.setAttribute(name, value);
+    e.append(...inside);
+    return e;
+}
+
+// What each engine does over time, by statement, and the same as a table.
+function scheduleView(r) {
+    const left = 96, wide = 900, row = 30, high = r.tracks.length * row, x = t => left + (r.end > 0 ? t / r.end : 0) * wide;
+    const picture = svg("svg", {class: "schedule", viewBox: `0 0 ${left + wide + 10} ${high + 30}`, role: "img", "aria-label": `what the engines do over ${r.end.toFixed(1)} us; the table below has their sums`});
+    r.tracks.forEach((name, k) => picture.append(svg("path", {d: `M${left} ${(k + 1) * row}H${left + wide}`}), svg("text", {x: left - 8, y: k * row + 20, "text-anchor": "end"}, name)));
+    for (let k = 0; k <= 4; k++) picture.append(svg("text", {class: "quiet", x: x(k * r.end / 4), y: high + 20, "text-anchor": k === 4 ? "end" : "middle"}, `${(k * r.end / 4).toFixed(1)} us`));
+    for (const [track, statement, start, length] of r.spans)
+        picture.append(svg("rect", {x: x(start), y: track * row + 4, width: Math.max(0.4, x(start + length) - x(start)), height: row - 8, fill: COLOURS[statement % COLOURS.length]}));
+    const key = make("ol", "key", ...r.statements.map((words, k) => {
+        const colour = make("span"), line = +(words.match(/^line (\d+):/)?.[1] ?? 0), item = make("li", "", colour, make("code", "", words || "other"));
+        colour.style.background = COLOURS[k % COLOURS.length];
+        if (line) item.dataset.line = line;
+        return item;
+    }));
+    const rows = r.tracks.map((name, k) => make("tr", "", make("th", "", name), make("td", "", `${r.busy[k].toFixed(2)} us`), make("td", "", `${(100 * r.busy[k] / (r.end || 1)).toFixed(0)} %`)));
+    return make("div", "pad", make("p", "quiet", `${r.kernel} on ${r.target}: ${r.end.toFixed(2)} us, predicted by a model; nobody has measured it.`), picture, key, make("table", "", make("tbody", "", ...rows)),
+        make("p", "quiet", `tdsl-run FILE.tdsl --target=${r.target} ... --profile=FILE.json writes each instruction of it for Perfetto.`));
+}
+
 async function run(what = "run") {
     if (running) {
         running.abort();
         return;
     }
-    const mine = running = new AbortController(), button = $(what);
+    const mine = running = new AbortController(), button = $(what), place = what === "schedule" ? $("panel") : $("result");
     button.textContent = "Stop";
-    $("result").replaceChildren(make("p", "quiet", "running ..."));
+    place.replaceChildren(make("p", "quiet", "running ..."));
     try {
         const r = await ask(what, question(), mine.signal), failed = r.failed ?? r.stopped;
-        $("result").replaceChildren(...failed ? [make("pre", "failed", failed)] : what === "run" ? ranView(r) : profileView(r));
+        place.replaceChildren(...failed ? [make("pre", "failed", failed)] : what === "run" ? ranView(r) : what === "profile" ? profileView(r) : [scheduleView(r)]);
+        if (place === $("panel")) markView(false);
     } catch (error) {
-        $("result").replaceChildren(make("p", "quiet", error.name === "AbortError" ? "stopped" : error.message));
+        place.replaceChildren(make("p", "quiet", error.name === "AbortError" ? "stopped" : error.message));
     } finally {
         running = null;
         button.textContent = RUN[what];
@@ -588,6 +618,7 @@ document.addEventListener("keydown", e => {
 });
 $("run").onclick = () => run();
 $("profile").onclick = () => run("profile");
+$("schedule").onclick = () => run("schedule");
 $("typical").onclick = () => {
     sizes = {};
     soon(0);
