@@ -86,6 +86,17 @@ static void put_number(Text *out, double n)
     }
 }
 
+/* The first so many bytes, no character cut. */
+static void put_start(Text *out, const char *s, size_t most)
+{
+    size_t n = strlen(s);
+    bool whole = n <= most;
+    for (n = whole ? n : most; !whole && n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80; n--) {
+    }
+    html_text_n(out, (Str){s, n});
+    text_put(out, whole ? "" : "...");
+}
+
 static void put_contraction(const Picture *p, uint32_t step, Text *out)
 {
     uint32_t at = p->t->n_leaves + step;
@@ -105,22 +116,20 @@ static void put_contraction(const Picture *p, uint32_t step, Text *out)
                 class, x, y, 4 + 7 * sqrt(share), x + 8 + 7 * sqrt(share), y - 4);
     put_number(out, c->multiply_adds);
     text_put(out, "<tspan class=\"quiet\" dx=\"6\">");
-    html_text_n(out, (Str){c->labels, strlen(c->labels) < 14 ? strlen(c->labels) : 14});
-    text_put(out, strlen(c->labels) < 14 ? "" : "...");
+    put_start(out, c->labels, 14);
     text_put(out, "</tspan></text></g>\n");
 }
 
 static void put_operand(const Picture *p, const PathProblem *problem, uint32_t k, Text *out)
 {
     const char *labels = p->tensor[k].labels;
-    bool cut = strlen(labels) > 12;
     text_printf(
         out,
         "<text x=\"112\" y=\"%.1f\" text-anchor=\"end\"><tspan class=\"quiet\">%u</tspan>"
         "<tspan class=\"name\" dx=\"6\">",
         tensor_y(p, k) + 4, (problem->place == NULL ? k : problem->place[k]));
-    html_text_n(out, (Str){labels, cut ? 12 : strlen(labels)});
-    text_printf(out, "%s</tspan></text>\n", cut ? "..." : "");
+    put_start(out, labels, 12);
+    text_put(out, "</tspan></text>\n");
 }
 
 void report_picture_path(const PathProblem *problem, const PathResult *r, uint32_t number,

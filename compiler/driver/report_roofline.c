@@ -188,6 +188,7 @@ void report_picture_roofline(const ReportKernel *r, Text *out)
             }
         }
     }
+    p.x1 = p.x1 > p.x0 ? p.x1 : p.x0 + 1;
     text_printf(
         out,
         "<h3>Roofline, by the model</h3>\n<div class=\"graph\"><svg class=\"roofline\" "

@@ -221,6 +221,11 @@ def orders_of_contractions_are_trees():
         n, unit = re.search(r": ([\d.]+) ?([kMG]?) multiply-adds", title).groups()
         near(float(n) * units[unit], float(want))
     check_tree(page_of(ROOT / "examples/mp2/mp2.tdsl", "--kernel=ao_to_mo"), 2, 3)
+    for first in ("", "a"):  # names are cut, characters of two bytes are not
+        labels = first + "\u03b1\u03b2\u03b3\u03b4\u03b5\u03b6\u03b7\u03b8"
+        page = Page(tdslc("--emit=path", "-e", f"{labels},\u03b8\u03ba,\u03ba\u03bb->{labels[:-1]}\u03bb", "--shape=" + "x".join("2" * len(labels)), *["--shape=2x3", "--shape=3x2"], "--report=html").text)
+        check_tree(page, 2, 3)
+        assert any(e[2].endswith(labels[:-2] + "...") for e in page.find("text")), page.texts("text")
     chain = ",".join(chr(97 + k) + chr(98 + k) for k in range(24)) + "->ay"
     check_tree(Page(tdslc("--emit=path", "-e", chain, *["--shape=3x3"] * 24, "--report=html").text), 23, 24)
     write("n.json", json.dumps({"inputs": [[k, k + 1] for k in range(200)], "output": [0, 200], "sizes": [2] * 201}))
