@@ -33,13 +33,16 @@ def sign_of(op: str) -> Write:
     def write(ctx: Context, node: Node, a: Code, b: Code) -> Code:
         if node.kind[0] not in "iu":
             a, b = typed_first(node, [a, b])
-        if not (a.silent and b.silent):
+        if not (a.silent and b.silent) or node.kind in SHORT_INTEGERS:
             a, b = ctx.close(a), ctx.close(b)
-        if b.kind is None and b.text.startswith("-") and op in "+-":
-            turned, b = "-" if op == "+" else "+", Code(b.text[1:])
-            return fitted(node, f"{a.within(SUM)} {turned} {b.text}", SUM, [a, b], summed=a.summed, silent=a.silent)
-        right = b.within(PRODUCT) if not b.text.startswith("-") else f"({b.text})"
-        return fitted(node, f"{a.within(SUM)} {op} {right}", SUM, [a, b], summed=a.summed + b.summed, silent=a.silent and b.silent)
+        sign = op
+        if b.kind is None and b.text.startswith("-"):
+            sign, b = "-" if op == "+" else "+", Code(b.text[1:])
+        if b.binds < PRODUCT or b.text.startswith("-"):  # parentheses, in which sums have names
+            b = ctx.close(b)
+        join = lambda x, y: f"{x.within(SUM)} {sign} {y.within(PRODUCT) if not y.text.startswith('-') else f'({y.text})'}"
+        named = join(ctx.close(a), ctx.close(b)) if a.summed or b.summed else ""
+        return fitted(node, join(a, b), SUM, [a, b], summed=a.summed + b.summed, silent=a.silent and b.silent, named=named)
     return write
 
 
@@ -47,9 +50,10 @@ def multiply(ctx: Context, node: Node, a: Code, b: Code) -> Code:
     if node.kind == "bool":
         return both(AND, "&&")(ctx, node, a, b)
     a, b = typed_first(node, [a, b])
-    if a.summed and (b.summed or b.binds < PRODUCT or a.binds < PRODUCT):
+    short = node.kind in SHORT_INTEGERS
+    if a.summed and (b.summed or b.binds < PRODUCT or a.binds < PRODUCT or short):
         a = ctx.close(a)
-    if b.summed and (a.binds < PRODUCT or b.binds < PRODUCT):
+    if b.summed and (a.binds < PRODUCT or b.binds < PRODUCT or short):
         b = ctx.close(b)
     right = b.within(PRODUCT) if "/" not in b.text or b.binds > PRODUCT else f"({b.text})"
     return fitted(node, f"{a.within(PRODUCT)} * {right}", PRODUCT, [a, b], summed=a.summed + b.summed, silent=a.silent and b.silent)
@@ -63,7 +67,7 @@ def divide(ctx: Context, node: Node, a: Code, b: Code) -> Code:
 
 
 def negate(ctx: Context, node: Node, a: Code) -> Code:
-    if a.binds < PRODUCT:
+    if a.binds < PRODUCT or node.kind in SHORT_INTEGERS:
         a = ctx.close(a)
     return fitted(node, f"-{a.within(PRODUCT) if not a.text.startswith('-') else f'({a.text})'}", UNARY if not a.summed else PRODUCT, [a], summed=a.summed, silent=a.silent)
 

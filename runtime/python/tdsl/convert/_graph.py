@@ -77,11 +77,11 @@ class Pos:
 
 
 class Code:
-    """Text of an expression: how tightly it binds, its type in the language (None: a number, which takes any), and the indices of a product that are summed
-    without a word."""
+    """Text of an expression: how tightly it binds, its type in the language (None: a number, which takes any), the indices of a product that are summed
+    without a word, and of a sum of terms its text with the sums of each term named."""
 
-    def __init__(self, text: str, binds: int = ATOM, kind: str | None = None, summed: list[tuple[str, Any]] | None = None, silent: bool = True) -> None:
-        self.text, self.binds, self.kind, self.summed, self.silent = text, binds, kind, summed or [], silent
+    def __init__(self, text: str, binds: int = ATOM, kind: str | None = None, summed: list[tuple[str, Any]] | None = None, silent: bool = True, named: str = "") -> None:
+        self.text, self.binds, self.kind, self.summed, self.silent, self.named = text, binds, kind, summed or [], silent, named
 
     def within(self, least: int) -> str:
         return self.text if self.binds >= least else f"({self.text})"
@@ -119,6 +119,9 @@ class Context:
         """The expression with its sums named."""
         if not code.summed:
             return code
+        if code.named:
+            return Code(code.named, code.binds, code.kind)
+        assert code.binds >= PRODUCT
         return Code(f"sum[{', '.join(self.listed(name) for name, _ in code.summed)}]({code.text})", ATOM, code.kind)
 
 
