@@ -61,6 +61,14 @@ def it_ends_as_the_protocol_says():
                 client.tell(method, params)
             client.process.stdin.close()
             equal(client.process.wait(60), 1)
+    master, slave = pty.openpty()  # typed by hand it says what it waits for
+    by_hand = subprocess.Popen([support.ARGS.tdslc, "--lsp"], stdin=slave, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert b"Ctrl-D" in by_hand.stderr.readline()
+    os.write(master, b"\x04")
+    equal(by_hand.wait(60), 1)
+    os.close(master)
+    os.close(slave)
+    by_hand.stderr.close()
     tdslc("--lsp", "k.tdsl", status=2)
     tdslc("--lsp", "--target=tea", status=2)
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -381,6 +382,11 @@ bool lsp_serve(ToolRun *tool)
     LspServer s = {.tool = tool, .in = {.fd = STDIN_FILENO}};
     arena_init(&s.scratch, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
+    if (isatty(STDIN_FILENO)) {
+        (void)fputs("tdslc: --lsp waits for an editor on standard input (docs/editors); Ctrl-D "
+                    "ends it\n",
+                    stderr);
+    }
     check_on_failure("tdslc", NULL,
                      NULL); /* a fault is the task's, and no file is written for it */
     while (!s.done && !s.gone) {
