@@ -119,17 +119,37 @@ static Verdict sum_of_bools(Rewriter *r, NodeSpec *s, NodeRef *done)
     return RULE_SPEC;
 }
 
+/* A product of floats of two types reads both as f32: each that has another type is a tensor of its own then. */
+static Verdict widen_mixed(Rewriter *r, NodeSpec *s)
+{
+    DType t[2] = {DTYPE_NONE, DTYPE_NONE};
+    for (uint32_t k = 0; s->n_operands == 2 && k < 2; k++) {
+        t[k] = spec_operand(r, s, k)->dtype;
+    }
+    bool mixed = t[0] != t[1] && (dtype_is_half(t[0]) || t[0] == DTYPE_F32) &&
+                 (dtype_is_half(t[1]) || t[1] == DTYPE_F32);
+    if (!mixed || !is_product(r, s)) {
+        return RULE_NO;
+    }
+    NodeRef *operand = arena_copy(&r->scratch, s->operand, 2 * sizeof *operand);
+    for (uint32_t k = 0; k < 2; k++) {
+        operand[k] = t[k] == DTYPE_F32 ? operand[k] : operand_as_f32(r, s, k);
+    }
+    s->operand = operand;
+    return RULE_SPEC;
+}
+
 /* The same where all operands come to one type of 16 bits. */
 static Verdict read_alike_through_casts(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
     NodeSpec read = *s;
     if (read_through_casts(r, &read, done) != RULE_SPEC) {
-        return RULE_NO;
+        return widen_mixed(r, s);
     }
     DType t = spec_operand(r, &read, 0)->dtype;
     for (uint32_t k = 0; k < read.n_operands; k++) {
         if (!dtype_is_half(t) || spec_operand(r, &read, k)->dtype != t) {
-            return RULE_NO;
+            return widen_mixed(r, s);
         }
     }
     *s = read;
@@ -141,15 +161,19 @@ static const Rule rules[] = {
     {"sum-of-bools", OP_EINSUM, sum_of_bools},
 };
 static const Rule rules_alike[] = {
-    {"read-through-casts", OP_EINSUM, read_alike_through_casts},
+    {"read-alike", OP_EINSUM, read_alike_through_casts},
 };
 
-/* Does a contraction read what is only widened, or bools? A large graph is not copied for nothing. */
+/* Does a contraction read what is only widened, two types, or bools? A large graph is not copied for nothing. */
 static bool any_widened(const Graph *g)
 {
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         const Node *node = graph_node(g, n);
         if (node->op == OP_EINSUM && node->dtype == DTYPE_BOOL) {
+            return true;
+        }
+        if (node->op == OP_EINSUM && node->n_operands == 2 &&
+            graph_node(g, node->operand[0])->dtype != graph_node(g, node->operand[1])->dtype) {
             return true;
         }
         for (uint32_t k = 0; node->op == OP_EINSUM && k < node->n_operands; k++) {

@@ -41,7 +41,8 @@ Graph *opt_collapse(Ctx *ctx, Arena *arena, Graph *g);
 /* narrow.c. Of any form: contractions of real numbers read what casts to their type only widened; for machines that say
  * `narrow`. Each operand may then have a type of its own. The graph itself where there is nothing to do. */
 Graph *opt_narrow(Ctx *ctx, Arena *arena, Graph *g);
-/* The same where all operands of a contraction then have one type of 16 bits; for machines that say `alike`. */
+/* The same where all operands of a contraction then have one type of 16 bits; products of two types read f32. For machines that say
+ * `alike`. */
 Graph *opt_narrow_alike(Ctx *ctx, Arena *arena, Graph *g);
 
 /* domains.c. GRAPH_BINARY -> GRAPH_BINARY, for machines that say `domains`: functions see no operand outside of theirs where a

@@ -25,6 +25,7 @@ SPELLINGS = [
 CASES = [
     ("attention", ATTENTION % (*["8,2048"] * 4, *["h,"] * 10), 625, 100),
     ("attention of many keys", ATTENTION % ("256", "32768", "32768", "256", *[""] * 10), 225, 200),
+    ("product of two types", "kernel k(A: f32[256,2048], B: bf16[2048,128]) -> (C: f32[256,128]) { C[i,j] = A[i,k] * B[k,j]; }", 25, 60),
     ("softmax", "kernel k(X: bf16[4096,4096]) -> (Y: bf16[4096,4096]) "
      "{ E[i,j] = exp(X[i,j] - max[l](X[i,l])); Y[i,j] = E[i,j] / sum[l](E[i,l]); }", 300, 90),
     ("norms of sums of rows", "kernel k(X: f32[512,1024], Z: f32[512,1024]) -> (Y: f32[512,1024]) "
