@@ -58,6 +58,17 @@ static void put_files(Text *text, const Input *in)
     text_put(text, "\n");
 }
 
+/* What was decided in files is made of them too. */
+static void add_decisions(ToolRun *t, Input *in)
+{
+    static const OptionId decide[] = {OPT_NEST, OPT_PLAN_IN, OPT_MACHINE};
+    for (size_t k = 0; k < sizeof decide / sizeof decide[0]; k++) {
+        if (option_given(&t->options, decide[k])) {
+            vec_push(&t->arena, &in->files, option_last(&t->options, decide[k], NULL));
+        }
+    }
+}
+
 /* Rules of make for what was written. With -MP the header has one too, and each included file
  * an empty one: make goes on when the file is gone. */
 static void add_depfile(ToolRun *t, const Request *r, const Input *in)
@@ -245,6 +256,7 @@ static bool deliver(ToolRun *t, const Request *r, const Input *in, Compilation *
         if (store != NULL) {
             files_folder(&t->files, plans_folder());
             files_add(&t->files, store, text_str(&text));
+            diags_tell(&t->ctx.diags, "the plan is kept as '%s'", store);
         }
         if (store == NULL || option_given(&t->options, OPT_OUTPUT)) {
             files_add(&t->files, r->out, text_str(&text));
@@ -330,6 +342,7 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
         return usage_error(&t->usage, "--tune looks for fusion: not with --no-fuse, which is "
                                       "--without=fuse");
     }
+    add_decisions(t, &in);
     if ((tuned && !tune_start(c)) || !run_dumping(t, c, r->end) ||
         !decisions_make(t, c, r->end) || !check_order(t, r, c) || !report_ranks_fit(c) ||
         (tuned && !tune(t, c, (double)r->seconds, (int32_t)r->threads)) ||

@@ -70,9 +70,10 @@ def a_store_of_plans_is_found_by_what_a_program_computes():
     os.environ["TDSL_PLANS"] = "plans/of mine"
     os.mkdir("plans")
     try:
-        tdslc("p.tdsl", "-w", *SHORT, "--tune-time=1")
+        said = tdslc("p.tdsl", "-w", *SHORT, "--tune-time=1").messages
         equal(len(files()), 2)
         kept = files()[1]
+        assert f"tdslc: note: the plan is kept as '{kept}'" in said, said
         assert kept.startswith("plans/of mine/") and kept.endswith(".nest"), kept
         equal(tdslc("p.tdsl", "--dump=nest").out, read(kept))
         # Names of values, comments and sizes to plan for may change, what is computed may not.

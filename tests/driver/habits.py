@@ -22,6 +22,9 @@ def a_rule_names_what_mt_says():
     equal(read("k.d").decode(), "obj/k.o $(dir)/k.d" + files_)
     tdslc("k.tdsl", "-o", "-", "-MT", "k.o", "-MF", "k.d")
     equal(read("k.d").decode(), "k.o" + files_)
+    tdslc("k.tdsl", "-w", "--dump=nest", "-o", "k.nest")
+    tdslc("k.tdsl", "-w", "-o", "k.c", "-MMD", "--nest=k.nest")  # what was decided in files is read too
+    equal(read("k.c.d").decode(), "k.c: k.tdsl \\\n  part.tdsl \\\n  k.nest\n")
     tdslc("k.tdsl", "-o", "k.c", "-MT", "k.o", status=2)
     tdslc("k.tdsl", "-o", "-", "-MMD", status=2)
 
