@@ -248,6 +248,20 @@ class Page(unittest.TestCase):
         self.b.key("Enter")
         self.assertTrue(self.b.value("program.value.includes(';\\n    \\n}')"))  # as far in as the line before
 
+    def test_from_c_to_the_program_by_keys(self):
+        self.show("c")
+        self.b.wait("document.querySelector('#panel .from')")
+        self.b.value("document.getElementById('panel').focus()")
+        seen = []
+        for key in ("ArrowDown", "ArrowDown", "ArrowUp"):
+            self.b.key(key, browser.ALT)
+            seen.append(self.b.value("[...document.querySelectorAll('#panel .from')].indexOf(document.querySelector('#panel .cursor'))"))
+        self.assertTrue(seen[0] == seen[2] == 0 < seen[1], seen)
+        line = self.b.value("+document.querySelector('#panel .cursor').dataset.line")
+        self.assertIn(f"of line {line} of the program", self.text("#state"))
+        self.b.key("Enter")
+        self.assertEqual(self.b.value("[caretLine(), document.activeElement.id]"), [line, "program"])
+
     def test_what_was_asked_before_is_abandoned(self):
         self.b.value("(() => { window.asked = []; const f = window.fetch; window.fetch = (w, o) => { asked.push(o.signal); return f(w, o); }; })()")
         self.caret_behind("eo[j]")

@@ -12,7 +12,7 @@ import time
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "Space": 32, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "F8": 119}
-SHIFT, CONTROL = 8, 2
+SHIFT, CONTROL, ALT = 8, 2, 1
 
 
 def found():

@@ -435,6 +435,27 @@ $("panel").onpointerleave = () => {
     paintLines();
 };
 
+// By keys: from one statement's lines to the next one's, and to its line of the program.
+function step(by) {
+    const heads = [...$("panel").querySelectorAll(".lines .from")].filter(e => e.previousElementSibling?.dataset.line !== e.dataset.line);
+    const old = $("panel").querySelector(".cursor"), to = heads[old ? heads.indexOf(old) + by : by > 0 ? 0 : heads.length - 1];
+    if (!to) return;
+    old?.classList.remove("cursor");
+    to.classList.add("cursor");
+    to.scrollIntoView({block: "center"});
+    marked = +to.dataset.line;
+    paintLines();
+    state(`of line ${marked} of the program: Enter goes there`);
+}
+
+$("panel").addEventListener("keydown", e => {
+    const cursor = $("panel").querySelector(".cursor");
+    if (e.altKey && (e.key === "ArrowDown" || e.key === "ArrowUp")) step(e.key === "ArrowDown" ? 1 : -1);
+    else if (e.key === "Enter" && !e.ctrlKey && !e.metaKey && e.target === $("panel") && cursor) goToLine(+cursor.dataset.line);
+    else return;
+    e.preventDefault();
+});
+
 /* ---- a run ---- */
 
 const RUN = {run: "Run on random data", profile: "Where time goes", schedule: "Schedule of the engines"};
