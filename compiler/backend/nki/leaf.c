@@ -354,8 +354,18 @@ static void count_matmuls(Leaf *l)
               columns / tiles, false);
 }
 
+static bool is_batch(const Leaf *l, int32_t label)
+{
+    const Schedule *b = l->is->schedule;
+    bool batch = false;
+    for (uint32_t i = 0; i < b->n_labels[ROLE_BATCH]; i++) {
+        batch = batch || (int32_t)b->label[ROLE_BATCH][i] == label;
+    }
+    return batch;
+}
+
 /* Of what one execution turns of an operand, the part that is not there from the one before; or from any before, where all of it
- * fits. */
+ * fits and the loops are not over batches, which are turned one by one. */
 static double fresh(const Leaf *l, const Use *u)
 {
     const Nest *nest = l->nest;
@@ -370,7 +380,7 @@ static double fresh(const Leaf *l, const Use *u)
         int32_t label = nest_axis_label(axis, l->ref);
         bool inside = made != NEST_NONE && made > at && made < nest->items[at].end;
         bool moves = label >= 0 && access_has_label(&u->access, label);
-        if (inside || label < 0 || (!fits && moves)) {
+        if (inside || label < 0 || (moves && (!fits || is_batch(l, label)))) {
             break;
         }
         double extent = (double)nest_typical(l->g, axis->extent);
