@@ -202,6 +202,21 @@ static void schedule_loops(const Lower *l, Kernel *k, Staging how, Lowered *out)
     }
 }
 
+/* The other kernel, where there is one that takes no longer; it holds tiles longer. */
+static Kernel *or_instead(const Lower *l, Kernel *k, Kernel *other, Staging how, Lowered *out)
+{
+    if (other == NULL) {
+        return k;
+    }
+    Lowered instead = *out;
+    schedule_loops(l, other, how, &instead);
+    if (instead.cost.predicted_us <= 0 || lower_price(&instead) > lower_price(out)) {
+        return k;
+    }
+    *out = instead;
+    return other;
+}
+
 void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lowered *out)
 {
     Staging how = out->stages;
@@ -212,13 +227,8 @@ void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lo
         return;
     }
     schedule_loops(l, k, how, out);
-    Kernel *fewer = kernel_without_repeats(l->arena, k);
-    if (fewer != NULL) { /* which hold tiles longer */
-        Lowered once = *out;
-        schedule_loops(l, fewer, how, &once);
-        bool better = once.cost.predicted_us > 0 && lower_price(&once) <= lower_price(out);
-        *out = better ? once : *out;
-    }
+    k = or_instead(l, k, kernel_without_repeats(l->arena, k), how, out);
+    (void)or_instead(l, k, lower_bank_copies(l, k), how, out);
 }
 
 /* Null where it would be too long, or not fit. */

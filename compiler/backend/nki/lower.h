@@ -381,6 +381,8 @@ const Kernel *lower_masked_strips(Ctx *ctx, Arena *arena, const Kernel *k);
 
 /* late_loads.c: the LEGAL kernel with loads before a loop where the loop first uses them; null: it begins with all. */
 Kernel *lower_late_loads(Arena *arena, const Kernel *k);
+/* bank_copies.c: what transposes leave in PSUM is copied a bank at a time; null where nothing is. */
+Kernel *lower_bank_copies(const Lower *l, const Kernel *k);
 
 /* ---- instr_make.c ---- */
 typedef struct Stmts {
