@@ -102,6 +102,7 @@ def main():
         libraries = f"{built}:{built / 'mpi'}"  # as if they were installed
         env = dict(os.environ, PATH=f"{programs}:{a.tdslc.resolve().parent}:{os.environ['PATH']}", OMP_NUM_THREADS="2",
                    CPATH=f"{tree}/runtime/include:{tree}/runtime/mpi/include", LIBRARY_PATH=libraries, LD_LIBRARY_PATH=libraries,
+                   PYTHONPATH=f"{tree}/runtime/python", PYTHONDONTWRITEBYTECODE="1", TDSL_TDSLC=str(a.tdslc.resolve()), TDSL_CACHE_DIR=programs,
                    OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1")
         count = sum(follow(part, env, tree) for part in parts(text, a.sections))
     total = len(re.findall(r"^```sh\b(?! examples/)", text, re.M))
