@@ -210,13 +210,14 @@ def a_header_that_no_file_can_hold_is_in_the_c():
 @test
 def the_path_report_goes_where_it_is_asked_for():
     for args, out, names in (([], True, []), (["-o", "p"], False, ["p"]), (["--report=json", "-o", "p"], False, ["p"]),
+                             (["--report=html"], True, []),
                              (["--plan-out=q"], True, ["q"]), (["-o", "p", "--plan-out=q"], False, ["p", "q"])):
         done = tdslc("--emit=path", *CHAIN, *args)
         equal((bool(done.out), files()), (out, names), " ".join(args))
         for name in names:
             os.unlink(name)
     for args in (["--dump=graph"], ["--stop-after=graph"], ["--header=x.h"], ["-MD", "-o", "p"], ["-MF", "d", "-o", "p"],
-                 ["--report=html"], ["--plan-out=-"], ["-o", "p", "--plan-out=./p"], ["-o", "p", "--plan-out=p"]):
+                 ["--plan-out=-"], ["-o", "p", "--plan-out=./p"], ["-o", "p", "--plan-out=p"]):
         tdslc("--emit=path", *CHAIN, *args, status=2)
         equal(files(), [], " ".join(args))
     write("n.json", json.dumps({"inputs": [[0, 1], [1]], "output": [0], "sizes": [2, 3]}))
