@@ -72,8 +72,10 @@ static bool is_turned(const BankCopies *x, const Stmt *loop, Turned *out)
         }
     }
     out->columns = t->extent[1].n;
+    int64_t bytes = out->columns * nki_bytes(t->dtype);
     return affine_coef(copy->at[1], loop->var) >= out->columns &&
-           out->n * out->columns * nki_bytes(t->dtype) <= NKI_PSUM_BANK;
+           bytes % 4 == 0 && /* rule G14 */
+           out->n * bytes <= NKI_PSUM_BANK;
 }
 
 /* The tile for all iterations, the loop that sets its parts, and one copy of it. */
