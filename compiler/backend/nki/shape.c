@@ -227,8 +227,9 @@ static double price(Lower *l, const Place *dst, const Loads *loads, const Shape 
         add_operations(l, s, loads, elements, &all);
         all.either += loads->n == 0 && l->home[dst->buf].on_chip ? elements : 0;
     }
-    if (terms > 1) {
-        all.vector += boxes * price_row(free);
+    if (terms > 1) { /* a row's sum comes from the engine that copies the row */
+        bool row = l->now.stmt->fold == OP_SUM && keep == 1 && !plain;
+        *(row ? &all.either : &all.vector) += boxes * price_row(free);
     }
     if (s->fold_p) {
         all.tensor += boxes * price_banks(l->chip, keep);
