@@ -202,7 +202,7 @@ static void schedule_loops(const Lower *l, Kernel *k, Staging how, Lowered *out)
     }
 }
 
-/* The other kernel, where there is one that takes no longer; it holds tiles longer. */
+/* The other kernel, where there is one that fits and takes no longer; it holds tiles longer. */
 static Kernel *or_instead(const Lower *l, Kernel *k, Kernel *other, Staging how, Lowered *out)
 {
     if (other == NULL) {
@@ -210,7 +210,10 @@ static Kernel *or_instead(const Lower *l, Kernel *k, Kernel *other, Staging how,
     }
     Lowered instead = *out;
     schedule_loops(l, other, how, &instead);
-    if (instead.cost.predicted_us <= 0 || lower_price(&instead) > lower_price(out)) {
+    bool fits = instead.cost.predicted_us > 0 &&
+                instead.cost.sbuf_peak <= l->chip->sbuf_bytes &&
+                instead.cost.psum_peak <= NKI_PSUM_BANKS;
+    if (!fits || lower_price(&instead) > lower_price(out)) {
         return k;
     }
     *out = instead;
