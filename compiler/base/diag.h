@@ -110,6 +110,8 @@ void diag_meant(Diagnostic *d, Span span, const char *near);
  *
  * A record equal to an earlier one is kept once. `unsupported:` and `limit:` begin the messages of those kinds. */
 void diags_render(Diags *d, Text *out, bool color);
+/* Of one record what is said of its place, without those of others: message, rows, note and help, a line each. */
+const char *diag_text(Arena *arena, const Diagnostic *d);
 /* For programs: one JSON object a line, in order of creation (docs/tools.md). */
 void diags_render_json(Diags *d, Text *out);
 /* 0, 1 (input) or 4 (only limits were hit). */

@@ -303,29 +303,42 @@ static void put_source(Renderer *r, Span span, char sign, const Diagnostic *d, b
     }
 }
 
+/* What begins the message. */
+static const char *kind_of(const Diagnostic *d)
+{
+    return d->severity == SEVERITY_UNSUPPORTED ? "unsupported: "
+           : d->severity == SEVERITY_LIMIT     ? "limit: "
+                                               : "";
+}
+
+const char *diag_text(Arena *arena, const Diagnostic *d)
+{
+    Text t;
+    text_init(&t, arena);
+    text_printf(&t, "%s%s", kind_of(d), d->message);
+    for (uint32_t k = 0; k < d->rows.n; k++) {
+        text_printf(&t, "\n%s", d->rows.at[k]);
+    }
+    if (d->because != NULL) {
+        text_printf(&t, "\nnote: %s", d->because);
+    }
+    if (d->help != NULL) {
+        text_printf(&t, "\nhelp: %s", d->help);
+    }
+    return t.at;
+}
+
 static void put_head(Renderer *r, const Diagnostic *d)
 {
     const Colors *c = r->color;
     bool promoted = d->severity == SEVERITY_WARNING && r->diags->warnings_are_errors;
-    const char *kind = "";
-    switch (d->severity) {
-    case SEVERITY_ERROR:
-    case SEVERITY_WARNING:
-        break;
-    case SEVERITY_UNSUPPORTED:
-        kind = "unsupported: ";
-        break;
-    case SEVERITY_LIMIT:
-        kind = "limit: ";
-        break;
-    }
     put_place(r, d->span);
     if (d->severity == SEVERITY_WARNING) {
         text_printf(r->out, "%s%s:%s ", promoted ? c->error : c->warning,
                     promoted ? "error" : "warning", c->off);
     } else {
         text_printf(r->out, "%serror[%s]:%s %s", c->error, diag_code_text(d->code), c->off,
-                    kind);
+                    kind_of(d));
     }
     put_escaped(r->out, d->message);
     if (d->severity == SEVERITY_WARNING) {

@@ -44,26 +44,6 @@ static json_t *location(Diags *d, Span span, const char *text)
     return made;
 }
 
-static const char *whole_text(Diags *d, const Diagnostic *r)
-{
-    Text t;
-    text_init(&t, d->arena);
-    text_put(&t, r->severity == SEVERITY_UNSUPPORTED ? "unsupported: "
-                 : r->severity == SEVERITY_LIMIT     ? "limit: "
-                                                     : "");
-    text_put(&t, r->message);
-    for (uint32_t k = 0; k < r->rows.n; k++) {
-        text_printf(&t, "\n%s", r->rows.at[k]);
-    }
-    if (r->because != NULL) {
-        text_printf(&t, "\nnote: %s", r->because);
-    }
-    if (r->help != NULL) {
-        text_printf(&t, "\nhelp: %s", r->help);
-    }
-    return t.at;
-}
-
 static json_t *fixes(Diags *d, const Diagnostic *r)
 {
     json_t *list = json_array();
@@ -89,7 +69,7 @@ static json_t *result(Diags *d, const Diagnostic *r)
     }
     json_t *made = json_pack("{s:s, s:s, s:o, s:o}", "ruleId", diag_code_text(r->code), "level",
                              warning ? "warning" : "error", "message",
-                             message(whole_text(d, r)), "relatedLocations", related);
+                             message(diag_text(d->arena, r)), "relatedLocations", related);
     if (r->span.source != 0) {
         json_object_set_new(made, "locations", json_pack("[o]", location(d, r->span, NULL)));
     }

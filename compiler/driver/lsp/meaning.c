@@ -70,26 +70,6 @@ static void add_related(Maker *m, json_t *list, Span span, const char *message)
     }
 }
 
-static json_t *message_text(Maker *m, const Diagnostic *d)
-{
-    Text t;
-    text_init(&t, m->arena);
-    text_put(&t, d->severity == SEVERITY_UNSUPPORTED ? "unsupported: "
-                 : d->severity == SEVERITY_LIMIT     ? "limit: "
-                                                     : "");
-    text_put(&t, d->message);
-    for (uint32_t k = 0; k < d->rows.n; k++) {
-        text_printf(&t, "\n%s", d->rows.at[k]);
-    }
-    if (d->because != NULL) {
-        text_printf(&t, "\nnote: %s", d->because);
-    }
-    if (d->help != NULL) {
-        text_printf(&t, "\nhelp: %s", d->help);
-    }
-    return uri_string(t.at);
-}
-
 static json_t *fixes_of(Maker *m, const Diagnostic *d)
 {
     json_t *list = json_array();
@@ -115,10 +95,11 @@ static json_t *diagnostic(Maker *m, const Diagnostic *d)
         const DiagMark *mark = &d->marks.at[k];
         add_related(m, related, mark->span, mark->text[0] == '\0' ? "this" : mark->text);
     }
-    json_t *made = json_pack(
-        "{s:o, s:i, s:s, s:s, s:o, s:o, s:{s:o}}", "range", range_of(m, here), "severity",
-        warning ? 2 : 1, "code", diag_code_text(d->code), "source", "tdslc", "message",
-        message_text(m, d), "relatedInformation", related, "data", "fixes", fixes_of(m, d));
+    json_t *made =
+        json_pack("{s:o, s:i, s:s, s:s, s:o, s:o, s:{s:o}}", "range", range_of(m, here),
+                  "severity", warning ? 2 : 1, "code", diag_code_text(d->code), "source",
+                  "tdslc", "message", uri_string(diag_text(m->arena, d)), "relatedInformation",
+                  related, "data", "fixes", fixes_of(m, d));
     if (d->code == W_UNUSED) {
         json_object_set_new(made, "tags", json_pack("[i]", 1)); /* shown faintly */
     }
