@@ -91,10 +91,7 @@ static bool same_values(Repeats *r, const Stmt *x, const Stmt *y)
 {
     bool same = x->n_index == y->n_index && same_tiles(r->k, x->dst, y->dst);
     for (uint32_t i = 0; same && i < x->n_index; i++) {
-        const TileIndex *a = &x->index[i], *b = &y->index[i];
-        same = affine_eq(a->range.start, b->range.start) && a->range.span == b->range.span &&
-               a->range.clipped == b->range.clipped &&
-               (!a->range.clipped || dim_eq(a->range.limit, b->range.limit));
+        same = range_eq(&x->index[i].range, &y->index[i].range);
     }
     if (!same) {
         return false;

@@ -164,15 +164,15 @@ static const Rule rules_alike[] = {
     {"read-alike", OP_EINSUM, read_alike_through_casts},
 };
 
-/* Does a contraction read what is only widened, two types, or bools? A large graph is not copied for nothing. */
-static bool any_widened(const Graph *g)
+/* Does a contraction read what is only widened, bools, or, `mixed`, two types? A large graph is not copied for nothing. */
+static bool any_widened(const Graph *g, bool mixed)
 {
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         const Node *node = graph_node(g, n);
         if (node->op == OP_EINSUM && node->dtype == DTYPE_BOOL) {
             return true;
         }
-        if (node->op == OP_EINSUM && node->n_operands == 2 &&
+        if (mixed && node->op == OP_EINSUM && node->n_operands == 2 &&
             graph_node(g, node->operand[0])->dtype != graph_node(g, node->operand[1])->dtype) {
             return true;
         }
@@ -187,17 +187,14 @@ static bool any_widened(const Graph *g)
 
 Graph *opt_narrow(Ctx *ctx, Arena *arena, Graph *g)
 {
-    if (!any_widened(g)) {
-        return g;
-    }
-    return rewrite_graph(ctx, arena, g, rules, sizeof rules / sizeof rules[0]);
+    return any_widened(g, false)
+               ? rewrite_graph(ctx, arena, g, rules, sizeof rules / sizeof rules[0])
+               : g;
 }
 
 Graph *opt_narrow_alike(Ctx *ctx, Arena *arena, Graph *g)
 {
-    if (!any_widened(g)) {
-        return g;
-    }
-    return rewrite_graph(ctx, arena, g, rules_alike,
-                         sizeof rules_alike / sizeof rules_alike[0]);
+    return any_widened(g, true) ? rewrite_graph(ctx, arena, g, rules_alike,
+                                                sizeof rules_alike / sizeof rules_alike[0])
+                                : g;
 }

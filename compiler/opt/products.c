@@ -25,6 +25,7 @@ typedef struct Factor {
     LabelSet labels;
     bool divides, negated; /* a condition: holds where the node does not */
     bool alone;            /* a contraction that is an operand of its own */
+    NodeRef made;          /* what stands for it in the new graph, once that was asked */
 } Factor;
 
 typedef struct Factors {
@@ -70,7 +71,7 @@ static Access read_through(Products *p, const Node *n, uint32_t k, const Access 
 static void factor_add(Products *p, Factors *to, NodeRef node, Access at, bool divides,
                        bool negated)
 {
-    Factor f = {node, at, labels_of(&at), divides, negated, false};
+    Factor f = {node, at, labels_of(&at), divides, negated, false, NODE_NONE};
     vec_push(&p->scratch, &to->list, f);
 }
 
@@ -273,18 +274,22 @@ static bool leaves_out(const Products *p)
 }
 
 /* The factor in the new graph; under the conditions of the sum. */
-static NodeRef factor_node(Products *p, const Factor *f)
+static NodeRef factor_node(Products *p, Factor *f)
 {
     NodeRef masked = NODE_NONE;
+    if (f->made != NODE_NONE) {
+        return f->made;
+    }
     if (dtype_is_float(p->sum->dtype) && p->selections == 1 && p->selected != NODE_NONE) {
         masked = where_exponential(&p->scratch, p->g, p->to, p->map, f->node, f->at,
                                    p->selected, p->holds);
     }
-    return masked == NODE_NONE ? p->map[f->node] : masked;
+    f->made = masked == NODE_NONE ? p->map[f->node] : masked;
+    return f->made;
 }
 
 /* The value times the factor, or divided by it. */
-static void value_times(Products *p, Value *v, const Factor *f)
+static void value_times(Products *p, Value *v, Factor *f)
 {
     Value x = {factor_node(p, f), f->at};
     if (v->node == NODE_NONE && !f->divides) {
@@ -345,7 +350,7 @@ static bool has_exponential(Products *p, uint32_t n, const LabelSet *group, uint
 {
     bool found = false;
     for (uint32_t i = 0; !found && k < n && i < p->factors.list.n; i++) {
-        const Factor *f = &p->factors.list.at[i];
+        Factor *f = &p->factors.list.at[i];
         found = !f->divides && group_of(p, n, group, f) == k &&
                 factor_node(p, f) != p->map[f->node];
     }
@@ -359,7 +364,7 @@ static Value group_value(Products *p, Value begin, uint32_t n, const LabelSet *g
     Value v = begin;
     uint32_t first = NODE_NONE;
     for (uint32_t i = 0; v.node == NODE_NONE && i < p->factors.list.n; i++) {
-        const Factor *f = &p->factors.list.at[i];
+        Factor *f = &p->factors.list.at[i];
         if (!f->divides && group_of(p, n, group, f) == k) {
             value_times(p, &v, f);
             first = i;
@@ -589,7 +594,7 @@ static NodeRef sum_in_turn(Products *p, NodeRef at)
 /* The sum of exp(s - m) under the condition of the maximum m is taken in one pass with it. */
 static NodeRef sum_of_exponential(Products *p, NodeRef at)
 {
-    const Factor *f = &p->factors.list.at[0];
+    Factor *f = &p->factors.list.at[0];
     if (p->factors.list.n != 1 || f->divides || p->negative || p->selections != 1 ||
         p->sum->op != OP_SUM) {
         return NODE_NONE;
