@@ -4,8 +4,7 @@
 
 bool function_named(Sym name, Op *op)
 {
-    return op_from_name((Str){name->text, name->n}, op) && op_info(*op)->kind == OPKIND_MAP &&
-           *op != OP_COPY && *op != OP_CAST && *op != OP_SCALE && *op != OP_WHERE;
+    return op_from_name((Str){name->text, name->n}, op) && op_is_function(*op);
 }
 
 /* `A(i,j)` as it should be. */

@@ -153,8 +153,7 @@ const char *suggest_function(Kern *k, Sym name)
         return NULL;
     }
     for (int op = 0; op < OP_COUNT; op++) {
-        if (op_info((Op)op)->kind == OPKIND_MAP && op != OP_COPY && op != OP_CAST &&
-            op != OP_SCALE && op != OP_WHERE) {
+        if (op_is_function((Op)op)) {
             near_offer(&n, op_info((Op)op)->name);
         }
     }

@@ -66,6 +66,12 @@ const OpInfo *op_info(Op op)
     return &op_table[op];
 }
 
+bool op_is_function(Op op)
+{
+    return op_info(op)->kind == OPKIND_MAP && op != OP_COPY && op != OP_CAST &&
+           op != OP_SCALE && op != OP_WHERE;
+}
+
 bool op_takes_whole(Op op)
 {
     return op_info(op)->kind == OPKIND_STEPS || op_info(op)->kind == OPKIND_DENSE;

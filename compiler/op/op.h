@@ -90,6 +90,8 @@ enum { LEVEL_COMPARISON = 3, LEVEL_SUM, LEVEL_PRODUCT, LEVEL_UNARY, LEVEL_CALL }
 const OpInfo *op_info(Op op);
 /* Are all operands read as they are, and all at once: by no indices or positions of the node? */
 bool op_takes_whole(Op op);
+/* Is it called by its name, element by element: abs(x)? */
+bool op_is_function(Op op);
 bool op_from_name(Str name, Op *out); /* the table's names: "einsum", "reduce.sum", ... */
 /* The result type for operand types `in`; false when the rule refuses them. CAST and leaves: the caller knows. */
 bool op_result_type(Op op, const DType *in, uint32_t n, DType *out);

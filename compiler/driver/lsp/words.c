@@ -76,12 +76,6 @@ static LspWord function_word(Arena *arena, uint32_t k)
     return w;
 }
 
-static bool is_function(Op op)
-{
-    return op_info(op)->kind == OPKIND_MAP && op != OP_COPY && op != OP_CAST &&
-           op != OP_SCALE && op != OP_WHERE;
-}
-
 static LspWord op_word(Arena *arena, Op op)
 {
     static const char *const arguments[] = {"", "x", "x, y", "c, x, y"};
@@ -112,7 +106,7 @@ bool lsp_word(Arena *arena, uint32_t k, LspWord *out)
     }
     k -= COUNT(functions);
     if (k < OP_COUNT) {
-        *out = is_function((Op)k) ? op_word(arena, (Op)k) : *out;
+        *out = op_is_function((Op)k) ? op_word(arena, (Op)k) : *out;
         return true;
     }
     k -= OP_COUNT;
