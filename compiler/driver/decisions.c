@@ -188,6 +188,19 @@ const Target *decisions_target(ToolRun *t, const Target *target)
     return target_limited(&t->arena, target, most, cores, threads);
 }
 
+uint32_t decisions_files(const Options *o, const char *file[DECISION_FILES])
+{
+    static const OptionId id[DECISION_FILES] = {OPT_NEST, OPT_PLAN_IN, OPT_MACHINE};
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < DECISION_FILES; k++) {
+        const char *name = option_last(o, id[k], NULL);
+        if (name != NULL) {
+            file[n++] = name;
+        }
+    }
+    return n;
+}
+
 bool decisions_given(const Options *o)
 {
     return option_given(o, OPT_NEST) || option_given(o, OPT_PLAN_IN);

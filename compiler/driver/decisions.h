@@ -9,6 +9,9 @@
 
 /* Was a stage, or a part of one, read from a file (--nest, --plan-in)? */
 bool decisions_given(const Options *o);
+/* The files that given decisions, and the machine, are read from; how many. */
+#define DECISION_FILES 3
+uint32_t decisions_files(const Options *o, const char *file[DECISION_FILES]);
 
 /* How the contraction order is searched. False after a message (exit 2). */
 bool decisions_path(ToolRun *t, const Target *target, PathOptions *out);

@@ -61,11 +61,10 @@ static void put_files(Text *text, const Input *in)
 /* What was decided in files is made of them too. */
 static void add_decisions(ToolRun *t, Input *in)
 {
-    static const OptionId decide[] = {OPT_NEST, OPT_PLAN_IN, OPT_MACHINE};
-    for (size_t k = 0; k < sizeof decide / sizeof decide[0]; k++) {
-        if (option_given(&t->options, decide[k])) {
-            vec_push(&t->arena, &in->files, option_last(&t->options, decide[k], NULL));
-        }
+    const char *file[DECISION_FILES];
+    uint32_t n = decisions_files(&t->options, file);
+    for (uint32_t k = 0; k < n; k++) {
+        vec_push(&t->arena, &in->files, file[k]);
     }
 }
 

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "driver/decisions.h"
+
 /* Nanoseconds between two looks. */
 #define PAUSE 200000000L
 
@@ -132,7 +134,7 @@ bool watch(ToolRun *t)
 
 static void tell(const char *path)
 {
-    if (path != NULL && !file_is_stream(path)) {
+    if (!file_is_stream(path)) {
         (void)file_write_all(report, (Str){path, strlen(path) + 1});
     }
 }
@@ -140,7 +142,7 @@ static void tell(const char *path)
 void watch_tell(const ToolRun *t)
 {
     const Sources *sources = &t->ctx.sources;
-    static const OptionId more[] = {OPT_PLAN_IN, OPT_NEST, OPT_MACHINE};
+    const char *file[DECISION_FILES];
     if (report < 0) {
         return;
     }
@@ -150,8 +152,9 @@ void watch_tell(const ToolRun *t)
             tell(s->name);
         }
     }
-    for (size_t k = 0; k < sizeof more / sizeof more[0]; k++) {
-        tell(option_last(&t->options, more[k], NULL));
+    uint32_t n = decisions_files(&t->options, file);
+    for (uint32_t k = 0; k < n; k++) {
+        tell(file[k]);
     }
     (void)close(report);
     report = -1;
