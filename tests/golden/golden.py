@@ -16,20 +16,23 @@ it; read the difference before you keep it. A file without such a line is an inc
 The word FOLDER in the options is a new folder, and the files left there are printed after the rest, by name. THIS is the
 file's name, when it is not to stand last.
 
-A line that ends in `| digest` is for output too long to read: of each function, kernel or file in the folder digests.txt beside
-it holds a line: the file, the number of its run, the name, the lines and a hash. So does a sweep of what is accepted.
-`| digest but NAME NAME` keeps these whole in the .out file; `| only NAME NAME` keeps
-these whole, and nothing of the others. When a digest changes, run tdslc before and after the change and compare.
+A line that ends in `| figures` is for output too long to read: of each function, kernel or file figures.txt of the folder
+holds a row: the file, the number of its run, the name; lines, loops, branches, calls, and words without those of comments.
+`| figures but NAME NAME` keeps these whole in the .out file; `| only NAME NAME` keeps
+these whole, and nothing of the others. Where figures change, the rows that grew most are printed; the texts themselves by tdslc before and after.
 """
 import argparse
 import difflib
-import hashlib
+import itertools
 import pathlib
 import re
 import shlex
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from tables import changes_of, print_changes, rows_of  # noqa: E402
 
 RUN = re.compile(r"^(?://|;) run( each| sweep)?: ?(.*)$")
 TIMES = re.compile(r"(Search:.*, |\"seconds\": )[0-9.]+")
@@ -66,15 +69,27 @@ def functions_of(text):
         yield name or "rest", "\n\n".join(body)
 
 
+def figures_of(text):
+    """How long a text in C, or a dump, is."""
+    code = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    figures = {"lines": text.count("\n") + 1, "loops": len(re.findall(r"\bfor\b", code)), "branches": len(re.findall(r"\bif\b", code)),
+               "calls": len(re.findall(r"\w\(", code)), "words": len(re.findall(r"\w+|[^\w\s]", code))}
+    return " ".join(f"{key} {number}" for key, number in figures.items())
+
+
 class Printed:
-    """What the runs of one file printed: for its .out file, and lines for digests.txt of its folder."""
+    """What the runs of one file printed: for its .out file, and rows for figures.txt of its folder."""
 
     def __init__(self, path):
-        self.path, self.text, self.digests, self.run = path, "", [], 0
+        self.path, self.text, self.figures, self.run = path, "", {}, 0
 
-    def digest(self, name, text):
-        lines, value = text.count("\n") + 1, hashlib.sha256(text.encode()).hexdigest()[:12]
-        self.digests.append(f"{self.path.name} {self.run} {name}: {lines} lines, {value}\n")
+    def measure(self, name, text):
+        row = first = f"{self.path.name} {self.run} {name}"
+        for again in itertools.count(2):
+            if row not in self.figures:
+                break
+            row = f"{first} {again}"
+        self.figures[row] = figures_of(text)
 
 
 def run(tdslc, path, options, kernel=None):
@@ -98,7 +113,7 @@ def run(tdslc, path, options, kernel=None):
 
 
 def keep(printed, tdslc, options, kernel=None):
-    """Adds one run to what is printed: whole, or as digests."""
+    """Adds one run to what is printed: whole, or as figures."""
     bar = options.index("|") if "|" in options else len(options)
     text, files, said = run(tdslc, printed.path, options[:bar], kernel)
     if bar == len(options):
@@ -106,7 +121,7 @@ def keep(printed, tdslc, options, kernel=None):
         return
     kind = options[bar + 1:bar + 3]
     only = kind[:1] == ["only"]
-    if not only and kind not in (["digest"], ["digest", "but"]):
+    if not only and kind not in (["figures"], ["figures", "but"]):
         sys.exit(f"golden.py: {printed.path}: {' '.join(options[bar:])}")
     whole = set(options[bar + (2 if only else 3):])
     within = f"{title(kernel)}/" if kernel is not None else ""
@@ -116,25 +131,30 @@ def keep(printed, tdslc, options, kernel=None):
             printed.text += f"--- {name}\n" + body.rstrip("\n") + "\n"
             whole.discard(name)
         elif not only:
-            printed.digest(name, body)
+            printed.measure(name, body)
     printed.text += said + "".join(f"--- no {name}\n" for name in sorted(whole) if kernel is None)
 
 
+def printed_instead(before, after):
+    """The first line of a text that the other has not, and how many more there are."""
+    lines = [line[2:].strip() for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line.startswith("+ ")]
+    return ", prints the same" if not lines else f", prints {lines[0]}" + (f" and {len(lines) - 1} more other lines" if lines[1:] else "")
+
+
 def sweep(printed, tdslc, options):
-    """The file with one fault after the other."""
+    """The file with one fault after the other: the first message, or what is printed otherwise than of the file as it stands."""
     text = printed.path.read_text(encoding="utf-8")
     start = max(m.end() for m in re.finditer(r"^(?:tdsl-dump|; run|; sweep|//).*\n", text, re.M))
+    whole = run(tdslc, printed.path, options, text)[0]
     for word in re.finditer(r"\w+|[^\w\s]", text[start:]):
         lo, hi, old = start + word.start(), start + word.end(), word.group()
         other = str(int(old) + 1) if old.isdecimal() else "zz" if re.match(r"\w", old) else "?"
         line, column = text.count("\n", 0, lo) + 1, lo - text.rfind("\n", 0, lo)
         for new in ("", other):
             output, _, said = run(tdslc, printed.path, options, text[:lo] + new + text[hi:])
-            name = f"{line}:{column} {old} -> {new or 'nothing'}"
             message = re.search(r"^--- exit (?!1$|4$).*|^(?!.*warning).*error.*$", output + said, re.M)
-            printed.text += f"{name}: {message.group() if message else 'accepted'}\n"
-            if not message:
-                printed.digest(name, output + said)
+            accepted = "accepted" + (printed_instead(whole, output) if whole else "")
+            printed.text += f"{line}:{column} {old} -> {new or 'nothing'}: {message.group() if message else accepted}\n"
 
 
 def run_all(tdslc, path):
@@ -181,36 +201,23 @@ def check_text(printed, bless):
     return True
 
 
-def check_digests(folder, all_printed, bless):
-    """How many of these files of a folder have other digests than digests.txt says, or are run no longer."""
-    place = folder / "digests.txt"
-    text = read(place)
-    kept = {}
-    for line in text.splitlines(True):
-        kept.setdefault(line.split(" ")[0], []).append(line)
-    failed = 0
-    new = {name: lines for name, lines in kept.items() if (folder / name).exists() and runs_of(folder / name)}
-    for name in kept.keys() - new.keys():
-        failed += 1
-        print("" if bless else f"FAIL {place}: there is no {name}, or it is not run\n", end="")
+def check_figures(folder, all_printed, bless):
+    """How many of these files of a folder have other figures than figures.txt says, or are run no longer."""
+    place = folder / "figures.txt"
+    kept = rows_of(read(place))
+    file_of = {row: row.split(" ", 1)[0] for row in kept}
+    run_now = {name for name in set(file_of.values()) if (folder / name).exists() and runs_of(folder / name)}
+    tried = {printed.path.name for printed in all_printed}
+    made = {row: figures for row, figures in kept.items() if file_of[row] in run_now - tried}
     for printed in all_printed:
-        name = printed.path.name
-        got, want = "".join(printed.digests), "".join(kept.get(name, []))
-        new[name] = printed.digests
-        if got == want or bless:
-            continue
-        failed += 1
-        changed = differences(want, got, 0)
-        print(f"FAIL {printed.path}: functions or files differ from {place}\n{changed}", end="")
-        for number, (options, each) in enumerate(runs_of(printed.path), 1):
-            if re.search(rf"^[-+]{re.escape(name)} {number} ", changed, re.M):
-                print(f"run{each or ''} {number}: " + shlex.join(options).replace("'|'", "|"))
-    if not bless:
-        return failed
-    blessed = "".join(line for name in sorted(new) for line in new[name])
-    if blessed != text:
-        write(place, blessed)
-    return 0
+        made.update(printed.figures)
+    changes = changes_of(kept, made)
+    if changes:
+        print(("" if bless else "FAIL ") + f"{place}: {len(changes)} of {len(made)} rows changed")
+        print_changes(changes)
+    if changes and bless:
+        write(place, "".join(f"{row}: {made[row]}\n" for row in sorted(made, key=lambda row: row.split(" ", 1)[0])))
+    return len({name.split(" ", 1)[0] for name, _, _ in changes}) if not bless else 0
 
 
 def files_of(arguments):
@@ -240,7 +247,7 @@ def main():
             failed += not check_text(printed, args.bless)
             folders.setdefault(path.parent, []).append(printed)
     for folder, printed in folders.items():
-        failed += check_digests(folder, printed, args.bless)
+        failed += check_figures(folder, printed, args.bless)
     print(f"{count} files, {failed} differences")
     if count == 0:
         sys.exit("golden.py: no tests found")

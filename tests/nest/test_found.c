@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the planner of nests computes on random graphs, to the digit: the trees that moves make of a tree, in their order;
- * prices of trees that no search would choose; what is chosen, after how many steps. A few lines for each graph
- * in found.txt, so that a change of the model or of the search shows as what it changes, and a hash for each fifty of
- * many more. Target `bless` writes the file. */
-#include "base/map.h"
+/* What the planner of nests computes on random graphs: how many trees moves make of a tree; prices of trees that no search would
+ * choose; what is chosen, after how many steps. figures.txt has sums over fifty graphs a row, of times and bytes the sums
+ * of logarithms, in which a change of one graph shows whatever its size; rows of single graphs with TDSL_EACH=1. Target `bless` writes the file. */
+#include <math.h>
+
 #include "nest/greedy.h"
 #include "nest/moves.h"
 #include "nest/price.h"
 #include "support/golden.h"
 #include "support_graphs.h"
 
-#define FOUND  "tests/nest/found.txt"
-#define SHOWN  50   /* graphs whose lines are kept */
-#define GRAPHS 1000 /* a multiple of it */
+#define FIGURES "tests/nest/figures.txt"
+#define GROUP   50   /* graphs of a row */
+#define GRAPHS  1000 /* a multiple of it */
 
 /* Small levels, and every number of a machine differs from every other. */
 static const Machine machines[] = {
@@ -47,6 +47,17 @@ static const Machine machines[] = {
      .open_extents = true},
     {SMALL_MACHINE, .tile_level = 1, .reads_before_writing = true}};
 
+typedef enum Kind { NONE, WALK, MORE, EFFORT_0, EFFORT_1, EFFORT_5, N_KINDS } Kind;
+static const char *const kind_names[] = {"no loops", "walk",     "and more",
+                                         "effort 0", "effort 1", "effort 5"};
+
+/* Sums over nests. */
+typedef struct Figures {
+    uint32_t nests, moves, loops, tiles, parallel;
+    uint64_t steps;
+    double seconds, arithmetic, bytes;
+} Figures;
+
 typedef struct Found {
     Ctx ctx;
     Arena scratch;
@@ -54,57 +65,52 @@ typedef struct Found {
     const Machine *machine;
     NestFacts facts;
     Pricer pricer;
-    Text *out;
-    uint32_t n; /* trees offered, */
-    uint64_t h; /* and what they are */
+    Figures *figures; /* [N_KINDS] */
 } Found;
 
-static void put_tree(void *self, const Tree *t)
+static void count_move(void *self, const Tree *t)
 {
-    Found *f = self;
-    f->n++;
-    for (uint32_t k = 0; k < t->list.n; k++) {
-        const Draft *d = &t->list.at[k];
-        f->h = hash_mix(f->h, d->depth * 2 + d->is_loop);
-        f->h = hash_mix(f->h, d->is_loop ? (uint64_t)d->tile * 2 + d->parallel : d->node);
-        for (uint32_t i = 0; d->is_loop && i < d->axis.n; i++) {
-            f->h = hash_mix(f->h, d->axis.node[i] * 64u + (uint64_t)d->axis.label[i]);
-        }
-    }
+    (void)t;
+    ++*(uint32_t *)self;
 }
 
-static void put_cost(Found *f, const char *of, const NestCost *c)
+/* A sum of logarithms grows by it. */
+static double size_of(double x)
 {
-    text_printf(f->out, "%s %.9g s, arithmetic %.9g, bytes", of, c->seconds, c->arithmetic);
+    return x > 0 ? log2(x) : 0;
+}
+
+static void add_nest(Found *f, Kind kind, const Nest *nest, const NestCost *cost)
+{
+    Figures *sum = &f->figures[kind];
+    sum->nests++;
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        const NestItem *item = &nest->items[k];
+        sum->loops += nest_is_loop(item);
+        sum->tiles += nest_is_loop(item) && item->tile > 1;
+        sum->parallel += nest_is_loop(item) && item->parallel;
+    }
+    sum->steps += nest->steps;
+    sum->seconds += size_of(cost->seconds);
+    sum->arithmetic += size_of(cost->arithmetic);
     for (uint32_t v = 0; v + 1 < f->machine->n_levels; v++) {
-        text_printf(f->out, " %.9g", c->bytes[v]);
+        sum->bytes += size_of(cost->bytes[v]);
     }
 }
 
-static void put_priced(Found *f, const char *what, const Tree *t)
+static void add_priced(Found *f, Kind kind, const Tree *t)
 {
     Nest *nest = tree_nest(&f->ctx.arena, f->g, t);
     nest->values = nest_place(&f->ctx.arena, &f->facts, f->machine, nest);
     NestCost cost = nest_price(&f->scratch, &f->pricer, nest, NULL);
-    put_cost(f, what, &cost);
-    f->n = 0;
-    f->h = 0;
-    moves_each(&f->scratch, &f->ctx.arena, &f->facts, t, put_tree, f);
-    text_printf(f->out, "; %u moves %08x\n", f->n, (unsigned)f->h);
+    add_nest(f, kind, nest, &cost);
+    moves_each(&f->scratch, &f->ctx.arena, &f->facts, t, count_move, &f->figures[kind].moves);
 }
 
-static void put_chosen(Found *f, const char *what, const Nest *nest)
+static void add_chosen(Found *f, Kind kind, uint32_t effort)
 {
-    Text dump;
-    uint32_t loops = 0;
-    text_init(&dump, &f->ctx.arena);
-    nest_dump(nest, &dump);
-    for (uint32_t k = 0; k < nest->n_items; k++) {
-        loops += nest_is_loop(&nest->items[k]);
-    }
-    put_cost(f, what, &nest->cost);
-    text_printf(f->out, "; %u loops, %u steps, %08x\n", loops, (unsigned)nest->steps,
-                (unsigned)hash_bytes(0, dump.at, dump.n));
+    const Nest *nest = nest_choose(&f->ctx, &f->ctx.arena, f->g, f->machine, effort);
+    add_nest(f, kind, nest, &nest->cost);
 }
 
 /* Extents of hundreds and none, beside those of a few. */
@@ -116,7 +122,7 @@ static void stretch(Rng *rng, Graph *g)
     }
 }
 
-static void put_found(Found *f, Rng *rng)
+static void add_found(Found *f, Rng *rng)
 {
     Arena *arena = &f->ctx.arena;
     Tree none = {0}, greedy = {0};
@@ -125,19 +131,19 @@ static void put_found(Found *f, Rng *rng)
     Tree walked = random_walk(arena, rng, &f->facts, &none, 3);
     Tree longer = random_walk(arena, rng, &f->facts, &greedy, 9);
     Tree extras = random_extras(arena, rng, &f->facts, &longer);
-    put_priced(f, "  none    ", &none);
-    put_priced(f, "  walk    ", &walked);
-    put_priced(f, "  and more", &extras);
-    put_chosen(f, "  effort 0", nest_choose(&f->ctx, arena, f->g, f->machine, 0));
-    put_chosen(f, "  effort 1", nest_choose(&f->ctx, arena, f->g, f->machine, 1));
+    add_priced(f, NONE, &none);
+    add_priced(f, WALK, &walked);
+    add_priced(f, MORE, &extras);
+    add_chosen(f, EFFORT_0, 0);
+    add_chosen(f, EFFORT_1, 1);
     if (rng_below(rng, 12) == 0) {
-        put_chosen(f, "  effort 5", nest_choose(&f->ctx, arena, f->g, f->machine, 5));
+        add_chosen(f, EFFORT_5, 5);
     }
 }
 
-static void put_graph(Text *out, uint64_t seed)
+static void add_graph(Figures *figures, uint64_t seed)
 {
-    Found f = {.out = out, .machine = &machines[seed % 2]};
+    Found f = {.figures = figures, .machine = &machines[seed % 2]};
     Rng rng = {seed};
     uint32_t most = seed % 10 == 0 ? 30 : 7;
     ctx_init(&f.ctx);
@@ -146,35 +152,41 @@ static void put_graph(Text *out, uint64_t seed)
     stretch(&rng, f.g);
     nest_facts(&f.ctx.arena, f.g, &f.facts);
     pricer_init(&f.ctx.arena, &f.facts, f.machine, &f.pricer);
-    text_printf(out, "%u: %u values stored\n", (unsigned)seed, f.facts.n_stored);
     if (f.facts.n_stored >= 2) {
-        put_found(&f, &rng);
+        add_found(&f, &rng);
     }
     arena_release(&f.scratch);
     ctx_release(&f.ctx);
 }
 
-static void plans_are_what_they_were(void **state)
+static void put_row(Text *out, uint64_t first, uint64_t last, Kind kind, const Figures *f)
+{
+    text_printf(out, "%u to %u %s: nests %u moves %u steps %u loops %u tiles %u parallel %u",
+                (unsigned)first, (unsigned)last, kind_names[kind], f->nests, f->moves,
+                (unsigned)f->steps, f->loops, f->tiles, f->parallel);
+    text_printf(out, " log2_seconds %.7f log2_arithmetic %.7f log2_bytes %.7f\n", f->seconds,
+                f->arithmetic, f->bytes);
+}
+
+static void plans_cost_what_they_did(void **state)
 {
     (void)state;
     Arena arena;
     Text out;
+    uint64_t group = getenv("TDSL_EACH") != NULL ? 1 : GROUP;
     arena_init(&arena, NULL);
     text_init(&out, &arena);
-    for (uint64_t first = 1; first <= GRAPHS; first += SHOWN) {
-        size_t before = out.n;
-        for (uint64_t seed = first; seed < first + SHOWN; seed++) {
-            put_graph(&out, seed);
+    for (uint64_t first = 1; first <= GRAPHS; first += group) {
+        Figures figures[N_KINDS] = {0};
+        for (uint64_t seed = first; seed < first + group; seed++) {
+            add_graph(figures, seed);
         }
-        if (first > 1) {
-            uint64_t h = hash_bytes(0, out.at + before, out.n - before);
-            out.n = before;
-            text_printf(&out, "%u to %u: %08x\n", (unsigned)first,
-                        (unsigned)(first + SHOWN - 1), (unsigned)h);
+        for (Kind kind = 0; kind < N_KINDS; kind++) {
+            put_row(&out, first, first + group - 1, kind, &figures[kind]);
         }
     }
-    assert_golden(&arena, FOUND, out.at);
+    assert_figures(&arena, FIGURES, out.at);
     arena_release(&arena);
 }
 
-TESTS(TEST(plans_are_what_they_were))
+TESTS(TEST(plans_cost_what_they_did))

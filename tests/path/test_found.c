@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every search finds on a list of networks, to the step: one line for each in found.txt,
+/* What every search finds on a list of networks, by its costs: one line for each in found.txt,
  * so that a change of a search shows as costs that rise or fall. Target `bless` writes the file.
  * Networks are made here; searches get little work, so that all of them take about a second. */
 #include <stdio.h>
@@ -154,13 +154,6 @@ static PathProblem problem_make(Kind kind, uint32_t n, int64_t most, uint32_t n_
         0, NULL};
 }
 
-static unsigned tree_hash(const PathTree *t)
-{
-    const uint32_t *linear = path_linear(t, &ctx.arena);
-    return (unsigned)(hash_bytes(1, linear, (size_t)t->n_steps * 2 * sizeof *linear) &
-                      0xffffffffu);
-}
-
 typedef struct Case {
     Kind kind;
     uint32_t n;
@@ -246,8 +239,8 @@ static void line_put(Text *t, const Case *c, const PathResult *r)
     text_printf(t, ": 10^%.4f, largest 2^%.3f, written 2^%.3f, peak 2^%.3f, ",
                 r->costs.log10_multiply_adds, r->costs.log2_largest, r->costs.log2_written,
                 r->costs.log2_peak);
-    text_printf(t, "slices %s, %s%s, path %08x\n", r->costs.slices, r->strategy,
-                r->proved ? " proved" : "", tree_hash(&r->tree));
+    text_printf(t, "slices %s, %s%s\n", r->costs.slices, r->strategy,
+                r->proved ? " proved" : "");
 }
 
 static void case_run(Text *t, const Case *c)

@@ -26,7 +26,8 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 sys.path.insert(0, os.path.join(ROOT, "tests/support"))
-from quick import QUICK, share            # noqa: E402
+from tables import MOST, changes_of, print_changes, rows_of as rows_in  # noqa: E402
+from quick import QUICK, share                                          # noqa: E402
 
 RECORDED = os.path.join(HERE, "figures.txt")
 FOLDERS = ("tests/backend/nki", "tests/programs", "tests/reports", "examples/**")
@@ -37,7 +38,6 @@ DUMPS = {"kernels.dump": [[], ["--target=trn1"], ["--target=trn3"], ["--lnc=2"]]
 EXPRESSIONS = [("ji,jk->ik", "1024x64", "1024x1024"), ("hij,jk->hik", "2x256x256", "256x1024"), ("hij,kj->hik", "3x256x256", "1024x256"),
                ("hij,hjk->hik", "2x256x256", "2x256x1024")]
 FIGURES = ("lines", "instructions", "us", "bytes", "programs")
-MOST = 40   # rows of the table, unless --all asks for more
 
 
 class Case:
@@ -189,59 +189,6 @@ def rows_of(tdslc, case):
         return {case.row(name): figures_of(folder, name) for name in names}
 
 
-def numbers(row):
-    """The figures of a row and its kinds of instructions; nothing of a kernel that is refused."""
-    if not row or row.startswith("refused"):
-        return {}, {}
-    head, _, tail = row.partition("; ")
-    pairs = [text.split() for text in (head, tail)]
-    return tuple(dict(zip(words[::2], map(float, words[1::2]))) for words in pairs)
-
-
-def ratio(old, new):
-    return (new + 1) / (old + 1)
-
-
-def badness(change):
-    """Worst first: by what grew most in proportion, lines, instructions or time; what is refused now before all."""
-    _, old, new = change
-    was, now = numbers(old)[0], numbers(new)[0]
-    if not was or not now:
-        return (not now, 0, [])
-    grew = [ratio(was[f], now[f]) for f in ("lines", "instructions", "us")]
-    return (False, max(grew), grew)
-
-
-def step(old, new):
-    return f"{old:.10g}" if old == new else f"{old:.10g} -> {new:.10g}"
-
-
-def print_table(changes, most):
-    """What became of each row that changed."""
-    width = max(len(name) for name, _, _ in changes)
-    shown = sorted(changes, key=badness, reverse=True)[:most]
-    print(f"{'':{width}}  {'lines':16} {'instructions':20} {'predicted us':24} {'bytes':28} programs")
-    for name, old, new in shown:
-        (was, were), (now, are) = numbers(old), numbers(new)
-        if not was or not now:
-            print(f"{name:{width}}  {old or 'not there'}\n{'':{width}}  -> {new or 'not there'}")
-            continue
-        cells = [f"{step(was[f], now[f]):{w}}" for f, w in zip(FIGURES, (16, 20, 24, 28, 0))]
-        print(f"{name:{width}}  " + " ".join(cells).rstrip())
-        kinds = [f"{k} {step(were.get(k, 0), are.get(k, 0))}" for k in sorted(were | are) if were.get(k, 0) != are.get(k, 0)]
-        if kinds:
-            print(f"{'':{width}}    {', '.join(kinds)}")
-    if len(shown) < len(changes):
-        print(f"and {len(changes) - len(shown)} more (--all prints them)")
-    both = [(numbers(old)[0], numbers(new)[0]) for _, old, new in changes if numbers(old)[0] and numbers(new)[0]]
-    for figure in FIGURES:
-        was, now = sum(a[figure] for a, _ in both), sum(b[figure] for _, b in both)
-        if was != now:
-            worse = sum(b[figure] > a[figure] for a, b in both)
-            better = sum(b[figure] < a[figure] for a, b in both)
-            print(f"{figure}: {was:.10g} -> {now:.10g} in all of these; more in {worse}, less in {better}")
-
-
 def main():
     parser = argparse.ArgumentParser(description="Figures of the NKI texts of all kernels.")
     parser.add_argument("--bin", required=True)
@@ -263,12 +210,12 @@ def main():
     if os.path.exists(RECORDED):
         with open(RECORDED, encoding="utf-8") as stream:
             text = stream.read()
-    kept = dict(line.split(": ", 1) for line in text.splitlines())
+    kept = rows_in(text)
     partial = QUICK or options.only
     names = sorted(made if partial else made.keys() | kept.keys())
-    changes = [(name, kept.get(name), made.get(name)) for name in names if kept.get(name) != made.get(name)]
+    changes = changes_of(kept, made, names)
     if changes:
-        print_table(changes, len(changes) if options.all else MOST)
+        print_changes(changes, len(changes) if options.all else MOST)
     print(f"{len(changes)} of {len(made)} rows changed")
     if changes and options.bless:
         rows = kept | made if partial else made
