@@ -83,7 +83,7 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
 }
 
 #define MOVED       0.1  /* of the time of copies */
-#define WAITS       1.5  /* times as long as the engine that has most to do is busy ... */
+#define WAITS       1.4  /* times as long as the engine that has most to do is busy ... */
 #define WAITS_US    100  /* ... and so long */
 #define COMPUTES    2    /* times as long as its copies */
 #define MOVES_MOST  4    /* times what it must move */
@@ -92,6 +92,7 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
 #define LATE        0.98 /* or loads that come late */
 #define STAGES_WAIT 1.1  /* as WAITS, for these */
 #define STAGES_US   15
+#define NEAR        1.1  /* times as long: stages may make up for that */
 #define DISTRIBUTED 0.84 /* values go through memory where that takes so much of the time */
 #define APART       0.9  /* the same where there are several programs anyway */
 #define LINE        3e-4 /* of the time is worth a statement less in the text */
@@ -176,11 +177,9 @@ static double lower_price(const Lowered *w)
     return us + MOVED * w->cost.busy_us[NKI_DMA];
 }
 
-/* The kernel, its loops in stages and its loads later where that takes less time. */
+/* Its loops in stages and its loads later, where that takes less time. */
 static void schedule_loops(const Lower *l, Kernel *k, Staging how, Lowered *out)
 {
-    measure_it(l, k, out);
-    out->stages = (Staging){0};
     if (!has_loops(k) || !engines_wait(&out->cost, STAGES_WAIT, STAGES_US)) {
         return;
     }
@@ -202,22 +201,54 @@ static void schedule_loops(const Lower *l, Kernel *k, Staging how, Lowered *out)
     }
 }
 
-/* The other kernel, where there is one that fits and takes no longer; it holds tiles longer. */
-static Kernel *or_instead(const Lower *l, Kernel *k, Kernel *other, Staging how, Lowered *out)
+static bool fits_chip(const Lower *l, const Lowered *w)
+{
+    return w->cost.predicted_us > 0 && w->cost.sbuf_peak <= l->chip->sbuf_bytes &&
+           w->cost.psum_peak <= NKI_PSUM_BANKS;
+}
+
+/* Is it too long for stages to make up for? */
+static bool far_behind(const Lowered *w, const Lowered *other)
+{
+    return lower_price(w) > NEAR * lower_price(other);
+}
+
+/* Forms of one kernel, each of which holds tiles longer than those before it. `plain` is the best one as it was made, `out` the same with
+ * its loops in stages, once another form has come near it. */
+typedef struct Forms {
+    Kernel *kernel;
+    Lowered plain, *out;
+    bool scheduled;
+    Staging how;
+} Forms;
+
+static void take_form(const Lower *l, Forms *forms, Kernel *other)
 {
     if (other == NULL) {
-        return k;
+        return;
     }
-    Lowered instead = *out;
-    schedule_loops(l, other, how, &instead);
-    bool fits = instead.cost.predicted_us > 0 &&
-                instead.cost.sbuf_peak <= l->chip->sbuf_bytes &&
-                instead.cost.psum_peak <= NKI_PSUM_BANKS;
-    if (!fits || lower_price(&instead) > lower_price(out)) {
-        return k;
+    Lowered plain = forms->plain;
+    measure_it(l, other, &plain);
+    if (!fits_chip(l, &plain) || far_behind(&plain, &forms->plain)) {
+        return;
     }
-    *out = instead;
-    return other;
+    Lowered staged = plain;
+    bool better = far_behind(&forms->plain, &plain);
+    if (!better) {
+        if (!forms->scheduled) {
+            schedule_loops(l, forms->kernel, forms->how, forms->out);
+        }
+        schedule_loops(l, other, forms->how, &staged);
+        forms->scheduled = true;
+        better = fits_chip(l, &staged) && lower_price(&staged) <= lower_price(forms->out);
+    } else {
+        forms->scheduled = false;
+    }
+    if (better) {
+        forms->kernel = other;
+        forms->plain = plain;
+        *forms->out = staged;
+    }
 }
 
 void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lowered *out)
@@ -229,9 +260,13 @@ void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lo
     if (!measure) {
         return;
     }
-    schedule_loops(l, k, how, out);
-    k = or_instead(l, k, kernel_without_repeats(l->arena, k), how, out);
-    (void)or_instead(l, k, lower_bank_copies(l, k), how, out);
+    measure_it(l, k, out);
+    Forms forms = {k, *out, out, false, how};
+    take_form(l, &forms, kernel_without_repeats(l->arena, k));
+    take_form(l, &forms, lower_bank_copies(l, forms.kernel));
+    if (!forms.scheduled) {
+        schedule_loops(l, forms.kernel, how, out);
+    }
 }
 
 /* Null where it would be too long, or not fit. */

@@ -6,12 +6,12 @@
 #include <math.h>
 #include <string.h>
 
-#define BODY    1500   /* statements, at most */
-#define LOOPS   6      /* the longest ones */
-#define SHORT   8      /* iterations of the loop while it is looked for */
-#define EFFORT  300000 /* instructions of all schedules of a loop, */
-#define EFFORTS 750000 /* and of all loops */
-#define GAIN    0.995  /* of the time, of a move */
+#define BODY    1500    /* statements, at most */
+#define LOOPS   6       /* the longest ones */
+#define SHORT   8       /* iterations of the loop while it is looked for */
+#define EFFORT  300000  /* instructions of all schedules of a loop, */
+#define EFFORTS 2000000 /* and of all loops */
+#define GAIN    0.995   /* of the time, of a move */
 
 /* A loop, and how many statements all its iterations are, those of loops inside counted once. */
 typedef struct Candidate {

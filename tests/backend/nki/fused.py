@@ -17,9 +17,9 @@ CAUSAL = ("kernel k(Q: bf16[8,2048,128], K: bf16[8,2048,128], V: bf16[8,2048,128
 SCORES, EXP, BELOW = "0.088 * sum[d](Q[h,q,d] * K[h,k,d])", "exp(S[h,q,k] - M[h,q])", "index(k) <= index(q)"
 # One attention in three spellings, one of another layout, and a matrix times a vector: sums under a condition, weights that are 0, and scores that are -inf. The nest counts all of them.
 SPELLINGS = [
-    ("causal sums", CAUSAL % (SCORES, "max[k <= q]", EXP, "sum[k <= q]", "sum[k <= q]"), 720, 330),
-    ("causal weights", CAUSAL % (SCORES, "max[k <= q]", f"select({BELOW}, {EXP}, 0)", "sum[k]", "sum[k]"), 720, 330),
-    ("causal scores", CAUSAL % (f"select({BELOW}, {SCORES}, -inf)", "max[k]", EXP, "sum[k]", "sum[k]"), 720, 330),
+    ("causal sums", CAUSAL % (SCORES, "max[k <= q]", EXP, "sum[k <= q]", "sum[k <= q]"), 590, 330),
+    ("causal weights", CAUSAL % (SCORES, "max[k <= q]", f"select({BELOW}, {EXP}, 0)", "sum[k]", "sum[k]"), 590, 330),
+    ("causal scores", CAUSAL % (f"select({BELOW}, {SCORES}, -inf)", "max[k]", EXP, "sum[k]", "sum[k]"), 590, 330),
     ("attention of heads behind positions", "kernel k(Q: bf16[4,1024,8,64], K: bf16[4,1024,8,64], V: bf16[4,1024,8,64]) -> (O: bf16[4,1024,8,64]) "
      "{ S[b,h,q,k] = Q[b,q,h,d] * K[b,k,h,d] * 0.125; W[b,h,q,k] = exp(S[b,h,q,k] - max[l](S[b,h,q,l])); "
      "O[b,q,h,d] = sum[k](W[b,h,q,k] * V[b,k,h,d]) / sum[l](W[b,h,q,l]); }", 760, 130),
