@@ -21,7 +21,7 @@ function(tdsl_mpi_tests name mpirun)
         return()
     endif()
     add_test(NAME dist.failures.${name} COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/failures.py $<TARGET_FILE:tdslc>
-             $<TARGET_FILE:dist_run_${name}> $<TARGET_FILE:dist_failures_${name}> ${CMAKE_C_COMPILER} ${mpirun})
+             $<TARGET_FILE:dist_run_${name}> $<TARGET_FILE:dist_failures_${name}> ${TDSL_CACHED_CC} ${mpirun})
     set_tests_properties(dist.failures.${name} PROPERTIES LABELS once TIMEOUT 300)
 endfunction()
 
