@@ -23,19 +23,6 @@ typedef struct Gain {
     uint32_t v, version;
 } Gain;
 
-typedef struct Cut {
-    const Hyper *h;
-    double share; /* least part of the mass on a side */
-    Rng *rng;
-    Arena *arena;
-    uint8_t *side, *moved;
-    uint32_t *count[2]; /* by net: pins on each side */
-    uint32_t *version, *trail;
-    Gain *heap;
-    uint32_t n_heap, cap_heap;
-    uint64_t work;
-} Cut;
-
 static bool gain_more(Gain x, Gain y)
 {
     if (x.gain > y.gain || y.gain > x.gain) {
@@ -44,36 +31,21 @@ static bool gain_more(Gain x, Gain y)
     return x.v < y.v;
 }
 
-static void heap_push(Cut *c, Gain g)
-{
-    if (c->n_heap == c->cap_heap) {
-        c->heap = vec_grow(c->arena, c->heap, c->n_heap, &c->cap_heap, sizeof *c->heap);
-    }
-    uint32_t at = c->n_heap++;
-    while (at > 0 && gain_more(g, c->heap[(at - 1) / 2])) {
-        c->heap[at] = c->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    c->heap[at] = g;
-}
+#define HEAP_ENTRY Gain
+#define HEAP_LESS  gain_more
+#include "path/heap.def"
 
-static Gain heap_pop(Cut *c)
-{
-    Gain top = c->heap[0], last = c->heap[--c->n_heap];
-    uint32_t at = 0, child;
-    while ((child = 2 * at + 1) < c->n_heap) {
-        if (child + 1 < c->n_heap && gain_more(c->heap[child + 1], c->heap[child])) {
-            child++;
-        }
-        if (!gain_more(c->heap[child], last)) {
-            break;
-        }
-        c->heap[at] = c->heap[child];
-        at = child;
-    }
-    c->heap[at] = last;
-    return top;
-}
+typedef struct Cut {
+    const Hyper *h;
+    double share; /* least part of the mass on a side */
+    Rng *rng;
+    Arena *arena;
+    uint8_t *side, *moved;
+    uint32_t *count[2]; /* by net: pins on each side */
+    uint32_t *version, *trail;
+    Heap heap;
+    uint64_t work;
+} Cut;
 
 /* Whether v is on a net that is cut, or would be heard of all the same. */
 static void gain_push(Cut *c, uint32_t v, bool inside)
@@ -92,7 +64,7 @@ static void gain_push(Cut *c, uint32_t v, bool inside)
     }
     c->work += h->start[v + 1] - h->start[v];
     if (cut || inside) {
-        heap_push(c, (Gain){gain, v, ++c->version[v]});
+        heap_push(&c->heap, c->arena, (Gain){gain, v, ++c->version[v]});
         c->work += 4;
     }
 }
@@ -133,7 +105,7 @@ static double fm_pass(Cut *c, bool inside, uint32_t patience)
     uint64_t on[2] = {0, 0};
     uint32_t n_trail = 0, keep = 0;
     double sum = 0.0, best = 0.0;
-    c->n_heap = 0;
+    c->heap.n = 0;
     for (uint32_t v = 0; v < h->n; v++) {
         on[c->side[v]] += h->mass[v];
         c->moved[v] = 0;
@@ -141,8 +113,8 @@ static double fm_pass(Cut *c, bool inside, uint32_t patience)
     }
     uint64_t least = (uint64_t)(c->share * (double)(on[0] + on[1]));
     least = least < 1 ? 1 : least;
-    while (c->n_heap > 0 && n_trail < keep + patience) {
-        Gain g = heap_pop(c);
+    while (c->heap.n > 0 && n_trail < keep + patience) {
+        Gain g = heap_pop(&c->heap);
         uint32_t from = c->side[g.v];
         if (c->moved[g.v] || g.version != c->version[g.v] || on[from] < least + h->mass[g.v]) {
             continue;
@@ -189,8 +161,8 @@ static void cut_open(Cut *c, const Hyper *h)
     c->trail = ARENA_ARRAY(c->arena, h->n, uint32_t);
     c->count[0] = ARENA_ARRAY(c->arena, h->n_nets, uint32_t);
     c->count[1] = ARENA_ARRAY(c->arena, h->n_nets, uint32_t);
-    c->heap = NULL;
-    c->cap_heap = 0;
+    c->heap.at = NULL;
+    c->heap.cap = 0;
 }
 
 /* Grows side 1 breadth first from a random vertex to half of the mass. */

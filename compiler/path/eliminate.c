@@ -22,18 +22,6 @@ typedef struct Entry {
     uint32_t label, version;
 } Entry;
 
-typedef struct Order {
-    Live live;
-    Bucket *of;
-    Entry *heap;
-    uint32_t n_heap, cap_heap;
-    uint32_t *version; /* by label: only its last entry counts */
-    uint32_t *stamp;   /* by label */
-    uint32_t clock;
-    double temperature;
-    Rng *rng;
-} Order;
-
 static bool entry_less(Entry x, Entry y)
 {
     if (x.key < y.key || y.key < x.key) {
@@ -42,62 +30,29 @@ static bool entry_less(Entry x, Entry y)
     return x.label != y.label ? x.label < y.label : x.version > y.version;
 }
 
-static void heap_down(Order *o, uint32_t at)
-{
-    Entry moving = o->heap[at];
-    uint32_t child;
-    while ((child = 2 * at + 1) < o->n_heap) {
-        if (child + 1 < o->n_heap && entry_less(o->heap[child + 1], o->heap[child])) {
-            child++;
-        }
-        if (!entry_less(o->heap[child], moving)) {
-            break;
-        }
-        o->heap[at] = o->heap[child];
-        at = child;
-    }
-    o->heap[at] = moving;
-}
+#define HEAP_ENTRY               Entry
+#define HEAP_LESS                entry_less
+#define HEAP_OWNER               const uint32_t * /* by label: the version that counts */
+#define HEAP_DEAD(counts, entry) ((entry).version != (counts)[(entry).label])
+#include "path/heap.def"
 
-/* Drops entries that later ones of their labels replaced. */
-static void heap_purge(Order *o)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < o->n_heap; i++) {
-        if (o->heap[i].version == o->version[o->heap[i].label]) {
-            o->heap[kept++] = o->heap[i];
-        }
-    }
-    o->n_heap = kept;
-    for (uint32_t i = kept / 2; i-- > 0;) {
-        heap_down(o, i);
-    }
-}
+typedef struct Order {
+    Live live;
+    Bucket *of;
+    Heap heap;
+    uint32_t *version; /* by label: only its last entry counts */
+    uint32_t *stamp;   /* by label */
+    uint32_t clock;
+    double temperature;
+    Rng *rng;
+} Order;
 
 static void entry_push(Order *o, uint32_t label, double key)
 {
-    if (o->n_heap == o->cap_heap) {
-        heap_purge(o);
-        if (o->n_heap >= o->cap_heap / 2) { /* else there is room enough until the next time */
-            o->heap =
-                vec_grow(o->live.arena, o->heap, o->cap_heap, &o->cap_heap, sizeof *o->heap);
-        }
+    if (o->heap.n == o->heap.cap) {
+        heap_purge(&o->heap, o->live.arena, o->version);
     }
-    Entry e = {key, label, ++o->version[label]};
-    uint32_t at = o->n_heap++;
-    while (at > 0 && entry_less(e, o->heap[(at - 1) / 2])) {
-        o->heap[at] = o->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    o->heap[at] = e;
-}
-
-static Entry entry_pop(Order *o)
-{
-    Entry top = o->heap[0];
-    o->heap[0] = o->heap[--o->n_heap];
-    heap_down(o, 0);
-    return top;
+    heap_push(&o->heap, o->live.arena, (Entry){key, label, ++o->version[label]});
 }
 
 static void bucket_clean(Order *o, uint32_t label)
@@ -217,15 +172,15 @@ uint64_t eliminate_run(const Net *net, double temperature, Rng *rng, Arena *scra
         }
     }
     uint32_t n_steps = 0;
-    while (o.n_heap > 0) {
-        Entry e = entry_pop(&o);
+    while (o.heap.n > 0) {
+        Entry e = heap_pop(&o.heap);
         if (e.version != o.version[e.label] || o.of[e.label].n == 0) {
             continue;
         }
         bucket_clean(&o, e.label);
         if (temperature <= 0.0 && o.live.work < WORK_LIMIT) {
             double key = bucket_key(&o, e.label);
-            if (key > e.key + 1e-9 && o.n_heap > 0 && key > o.heap[0].key) {
+            if (key > e.key + 1e-9 && o.heap.n > 0 && key > o.heap.at[0].key) {
                 entry_push(&o, e.label, key);
                 continue;
             }

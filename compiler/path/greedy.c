@@ -15,6 +15,20 @@ typedef struct Pair {
     uint32_t a, b;
 } Pair;
 
+static bool pair_less(Pair x, Pair y)
+{
+    if (x.key < y.key || y.key < x.key) {
+        return x.key < y.key;
+    }
+    return x.a != y.a ? x.a < y.a : x.b < y.b;
+}
+
+#define HEAP_ENTRY            Pair
+#define HEAP_LESS             pair_less
+#define HEAP_OWNER            const uint8_t * /* by tensor: is it dead? */
+#define HEAP_DEAD(dead, pair) ((dead)[(pair).a] || (dead)[(pair).b])
+#include "path/heap.def"
+
 typedef struct Holders { /* live tensors of one label, dead ones dropped on the way */
     uint32_t *at;
     uint32_t n, cap;
@@ -25,76 +39,10 @@ typedef struct Greedy {
     GreedyStyle style;
     double shift; /* log2 of cost_mod */
     Rng *rng;
-    Pair *heap;
-    uint32_t n_heap, cap_heap;
+    Heap heap;
     Holders *of;     /* by label */
     uint32_t *stamp; /* by tensor: last one it was paired with */
 } Greedy;
-
-static bool pair_less(Pair x, Pair y)
-{
-    if (x.key < y.key || y.key < x.key) {
-        return x.key < y.key;
-    }
-    return x.a != y.a ? x.a < y.a : x.b < y.b;
-}
-
-static void heap_down(Greedy *g, uint32_t at)
-{
-    Pair moving = g->heap[at];
-    uint32_t child;
-    while ((child = 2 * at + 1) < g->n_heap) {
-        if (child + 1 < g->n_heap && pair_less(g->heap[child + 1], g->heap[child])) {
-            child++;
-        }
-        if (!pair_less(g->heap[child], moving)) {
-            break;
-        }
-        g->heap[at] = g->heap[child];
-        at = child;
-    }
-    g->heap[at] = moving;
-}
-
-/* Drops the pairs of dead tensors. */
-static void heap_purge(Greedy *g)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < g->n_heap; i++) {
-        if (!g->live.dead[g->heap[i].a] && !g->live.dead[g->heap[i].b]) {
-            g->heap[kept++] = g->heap[i];
-        }
-    }
-    g->n_heap = kept;
-    for (uint32_t i = kept / 2; i-- > 0;) {
-        heap_down(g, i);
-    }
-}
-
-static void heap_push(Greedy *g, Pair p)
-{
-    if (g->n_heap == g->cap_heap) {
-        heap_purge(g);
-        if (g->n_heap >= g->cap_heap / 2) { /* else there is room enough until the next time */
-            g->heap =
-                vec_grow(g->live.arena, g->heap, g->cap_heap, &g->cap_heap, sizeof *g->heap);
-        }
-    }
-    uint32_t at = g->n_heap++;
-    while (at > 0 && pair_less(p, g->heap[(at - 1) / 2])) {
-        g->heap[at] = g->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    g->heap[at] = p;
-}
-
-static Pair heap_pop(Greedy *g)
-{
-    Pair top = g->heap[0];
-    g->heap[0] = g->heap[--g->n_heap];
-    heap_down(g, 0);
-    return top;
-}
 
 /* sign(s) log2(1 + |s|) of s = result / mod - (a + b) * mod, from log2 sizes, and the noise. */
 static double pair_key(Greedy *g, uint32_t a, uint32_t b)
@@ -140,7 +88,10 @@ static void pair_up(Greedy *g, uint32_t t, bool once)
             if (g->stamp[other] != t + 1) {
                 g->stamp[other] = t + 1;
                 Pair p = {pair_key(g, other, t), other, t};
-                heap_push(g, p);
+                if (g->heap.n == g->heap.cap) {
+                    heap_purge(&g->heap, g->live.arena, g->live.dead);
+                }
+                heap_push(&g->heap, g->live.arena, p);
             }
         }
         if (kept < k) {
@@ -191,8 +142,8 @@ uint64_t greedy_run(const Net *net, GreedyStyle style, Rng *rng, Arena *scratch,
     }
     uint32_t n_steps = 0;
     uint64_t most = style.most > 0 ? style.most : RUN_WORK_MOST;
-    while (g.n_heap > 0 && g.live.work < most) {
-        Pair p = heap_pop(&g);
+    while (g.heap.n > 0 && g.live.work < most) {
+        Pair p = heap_pop(&g.heap);
         if (g.live.dead[p.a] || g.live.dead[p.b]) {
             continue;
         }

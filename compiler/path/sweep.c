@@ -15,6 +15,21 @@ typedef struct Next {   /* an operand next to the front */
     uint32_t operand, met, version;
 } Next;
 
+static bool next_less(Next x, Next y)
+{
+    if (x.grows < y.grows || y.grows < x.grows) {
+        return x.grows < y.grows;
+    }
+    if (x.adds < y.adds || y.adds < x.adds) {
+        return x.adds < y.adds;
+    }
+    return x.met < y.met;
+}
+
+#define HEAP_ENTRY Next
+#define HEAP_LESS  next_less
+#include "path/heap.def"
+
 typedef struct Sweep {
     const Net *net;
     Arena *arena;
@@ -27,51 +42,13 @@ typedef struct Sweep {
     uint32_t *waits,
         *waiting; /* by level: operands met beyond reach; by operand: the next such */
     uint32_t reach, n_met;
-    Next *heap;
-    uint32_t n_heap, cap_heap;
+    Heap heap;
 } Sweep;
 
-static bool next_less(Next x, Next y)
+static void next_push(Sweep *w, uint32_t k)
 {
-    if (x.grows < y.grows || y.grows < x.grows) {
-        return x.grows < y.grows;
-    }
-    if (x.adds < y.adds || y.adds < x.adds) {
-        return x.adds < y.adds;
-    }
-    return x.met < y.met;
-}
-
-static void heap_push(Sweep *w, uint32_t k)
-{
-    if (w->n_heap == w->cap_heap) {
-        w->heap = vec_grow(w->arena, w->heap, w->n_heap, &w->cap_heap, sizeof *w->heap);
-    }
-    Next x = {w->grows[k], w->adds[k], k, w->met[k], ++w->version[k]};
-    uint32_t at = w->n_heap++;
-    while (at > 0 && next_less(x, w->heap[(at - 1) / 2])) {
-        w->heap[at] = w->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    w->heap[at] = x;
-}
-
-static Next heap_pop(Sweep *w)
-{
-    Next top = w->heap[0], last = w->heap[--w->n_heap];
-    uint32_t at = 0, child;
-    while ((child = 2 * at + 1) < w->n_heap) {
-        if (child + 1 < w->n_heap && next_less(w->heap[child + 1], w->heap[child])) {
-            child++;
-        }
-        if (!next_less(w->heap[child], last)) {
-            break;
-        }
-        w->heap[at] = w->heap[child];
-        at = child;
-    }
-    w->heap[at] = last;
-    return top;
+    heap_push(&w->heap, w->arena,
+              (Next){w->grows[k], w->adds[k], k, w->met[k], ++w->version[k]});
 }
 
 /* Its numbers changed. */
@@ -80,7 +57,7 @@ static void operand_note(Sweep *w, uint32_t k)
     bool is_new = w->met[k] == 0;
     w->met[k] = is_new ? ++w->n_met : w->met[k];
     if (w->level[k] <= w->reach) {
-        heap_push(w, k);
+        next_push(w, k);
     } else if (is_new) {
         w->waiting[k] = w->waits[w->level[k]];
         w->waits[w->level[k]] = k + 1;
@@ -235,20 +212,20 @@ bool sweep_run(const Model *m, const Net *net, const uint32_t *level, uint32_t a
         for (; w.reach < now + ahead && w.reach + 1 < 2 * net->n;) {
             w.reach++;
             for (uint32_t k = w.waits[w.reach]; k != 0; k = w.waiting[k - 1]) {
-                heap_push(&w, k - 1);
+                next_push(&w, k - 1);
             }
         }
-        while (w.n_heap > 0 && w.heap[0].version != w.version[w.heap[0].operand]) {
-            heap_pop(&w);
+        while (w.heap.n > 0 && w.heap.at[0].version != w.version[w.heap.at[0].operand]) {
+            heap_pop(&w.heap);
         }
-        if (w.n_heap == 0) {
+        if (w.heap.n == 0) {
             if (w.reach + 1 >= 2 * net->n) {
                 break; /* in parts */
             }
             ahead++; /* what is left nearby is reached from further on only */
             continue;
         }
-        uint32_t k = heap_pop(&w).operand;
+        uint32_t k = heap_pop(&w.heap).operand;
         left[level[k]]--;
         out[made] = (PathStep){made == 0 ? first : net->n + made - 1, k};
         made++;
