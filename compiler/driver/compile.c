@@ -19,29 +19,41 @@ static Arena *next_graphs(Compilation *c)
     return arena;
 }
 
-static void replace_graphs(Compilation *c, Arena *arena)
+static bool replace_graphs(Compilation *c, Arena *arena, bool ok)
 {
-    if (c->graphs != NULL) {
-        arena_release(c->graphs);
+    Arena *gone = ok ? c->graphs : arena;
+    if (gone != NULL) {
+        arena_release(gone);
     }
-    c->graphs = arena;
+    c->graphs = ok ? arena : c->graphs;
+    return ok;
 }
 
 void compilation_release(Compilation *c)
 {
-    replace_graphs(c, NULL);
+    replace_graphs(c, NULL, true);
+}
+
+/* A pass over one graph gives another one, or the same, changed or not; null after a diagnostic. */
+typedef Graph *GraphPass(Compilation *c, Arena *arena, Graph *g);
+static Graph *by_pass(Compilation *c, Arena *arena, Graph *g, GraphPass *pass);
+
+static bool bodies_by_pass(Compilation *c, Arena *arena, Graph *g, GraphPass *pass)
+{
+    bool ok = true;
+    for (uint32_t k = 0; ok && k < g->recurrences.n; k++) {
+        Graph *body = by_pass(c, arena, g->recurrences.at[k]->body, pass);
+        ok = body != NULL;
+        g->recurrences.at[k]->body = ok ? body : g->recurrences.at[k]->body;
+    }
+    return ok;
 }
 
 /* The graph by the pass, and the bodies of its recurrences too. */
-static Graph *with_bodies(Ctx *ctx, Arena *arena, const Graph *g,
-                          Graph *(*pass)(Ctx *, Arena *, const Graph *))
+static Graph *by_pass(Compilation *c, Arena *arena, Graph *g, GraphPass *pass)
 {
-    Graph *to = pass(ctx, arena, g);
-    for (uint32_t k = 0; k < to->recurrences.n; k++) {
-        Recurrence *r = to->recurrences.at[k];
-        r->body = with_bodies(ctx, arena, r->body, pass);
-    }
-    return to;
+    Graph *to = pass(c, arena, g);
+    return to != NULL && bodies_by_pass(c, arena, to, pass) ? to : NULL;
 }
 
 /* Tells the follower which kernel a pass has come to. */
@@ -50,14 +62,32 @@ static void at_graph(const Compilation *c, uint32_t k)
     ctx_at_kernel(c->ctx, c->module->graphs.at[k]->name->text, k, c->module->graphs.n);
 }
 
-static void each_graph(Compilation *c, Graph *(*pass)(Ctx *, Arena *, const Graph *))
+static bool each_graph(Compilation *c, Arena *arena, GraphPass *pass, bool told)
+{
+    bool ok = true;
+    for (uint32_t k = 0; ok && k < c->module->graphs.n; k++) {
+        if (told) {
+            at_graph(c, k);
+        }
+        Graph *g = by_pass(c, arena, c->module->graphs.at[k], pass);
+        ok = g != NULL;
+        c->module->graphs.at[k] = ok ? g : c->module->graphs.at[k];
+    }
+    return ok;
+}
+
+/* By a pass that makes every graph anew. */
+static bool each_anew(Compilation *c, GraphPass *pass)
 {
     Arena *arena = next_graphs(c);
-    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
-        at_graph(c, k);
-        c->module->graphs.at[k] = with_bodies(c->ctx, arena, c->module->graphs.at[k], pass);
-    }
-    replace_graphs(c, arena);
+    return replace_graphs(c, arena, each_graph(c, arena, pass, true));
+}
+
+/* By a pass that leaves a graph where it is if there is nothing to do, or changes it there. */
+static bool each_in_place(Compilation *c, GraphPass *pass)
+{
+    c->graphs = c->graphs == NULL ? next_graphs(c) : c->graphs;
+    return each_graph(c, c->graphs, pass, false);
 }
 
 static bool pass_build(Compilation *c)
@@ -68,58 +98,35 @@ static bool pass_build(Compilation *c)
     return c->module != NULL && c->ctx->diags.n_errors == 0;
 }
 
-static bool pass_simplify(Compilation *c)
+static Graph *pass_simplify(Compilation *c, Arena *arena, Graph *g)
 {
-    each_graph(c, opt_simplify);
-    return true;
+    return opt_simplify(c->ctx, arena, g);
 }
 
-static Graph *lookups(Ctx *ctx, Arena *arena, const Graph *g)
+static Graph *pass_lookups(Compilation *c, Arena *arena, Graph *g)
 {
-    return opt_lookups(ctx, arena, g, false);
+    const Machine *m = c->target->machine;
+    return m->gathers ? g : opt_lookups(c->ctx, arena, g, m->row_gathers);
 }
 
-static Graph *lookups_by_rows(Ctx *ctx, Arena *arena, const Graph *g)
+static Graph *pass_functions(Compilation *c, Arena *arena, Graph *g)
 {
-    return opt_lookups(ctx, arena, g, true);
+    return c->target->machine->functions ? g : opt_functions(c->ctx, arena, g);
 }
 
-static bool pass_lookups(Compilation *c)
+static Graph *pass_powers(Compilation *c, Arena *arena, Graph *g)
 {
-    if (!c->target->machine->gathers) {
-        each_graph(c, c->target->machine->row_gathers ? lookups_by_rows : lookups);
-    }
-    return true;
+    return opt_powers(c->ctx, arena, g);
 }
 
-static bool pass_functions(Compilation *c)
+static Graph *pass_products(Compilation *c, Arena *arena, Graph *g)
 {
-    if (!c->target->machine->functions) {
-        each_graph(c, opt_functions);
-    }
-    return true;
+    return opt_products(c->ctx, arena, g, c->target->machine->masks);
 }
 
-static bool pass_powers(Compilation *c)
+static Graph *groups(Compilation *c, Arena *arena, Graph *g)
 {
-    each_graph(c, opt_powers);
-    return true;
-}
-
-static Graph *products(Ctx *ctx, Arena *arena, const Graph *g)
-{
-    return opt_products(ctx, arena, g, false);
-}
-
-static Graph *products_masked(Ctx *ctx, Arena *arena, const Graph *g)
-{
-    return opt_products(ctx, arena, g, true);
-}
-
-static bool pass_products(Compilation *c)
-{
-    each_graph(c, c->target->machine->masks ? products_masked : products);
-    return true;
+    return opt_groups(c->ctx, arena, g);
 }
 
 /* Not of kernels on ranks, whose labels stay as they are. */
@@ -129,35 +136,24 @@ static bool pass_groups(Compilation *c)
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
         ranks |= c->module->graphs.at[k]->ranks.n > 0;
     }
-    if (c->target->machine->kind == MACHINE_CACHES && !ranks) {
-        each_graph(c, opt_groups);
-    }
-    return true;
+    return c->target->machine->kind != MACHINE_CACHES || ranks || each_anew(c, groups);
 }
 
-static bool pass_normalise(Compilation *c)
+static Graph *pass_normalise(Compilation *c, Arena *arena, Graph *g)
 {
-    each_graph(c, opt_normalise);
-    return true;
+    return opt_normalise(c->ctx, arena, g);
 }
 
-static bool pass_absorb(Compilation *c)
+static Graph *pass_absorb(Compilation *c, Arena *arena, Graph *g)
 {
-    each_graph(c, path_absorb);
-    return true;
+    return path_absorb(c->ctx, arena, g);
 }
 
 /* Decisions that are taken from a file speak of the kernel alone. */
-static bool pairwise_bodies(Compilation *c, Arena *arena, Graph *g)
+static Graph *pairwise_body(Compilation *c, Arena *arena, Graph *g)
 {
-    bool ok = true;
-    for (uint32_t k = 0; ok && k < g->recurrences.n; k++) {
-        PathDecisions own = {0};
-        Graph *body = path_apply(c->ctx, arena, g->recurrences.at[k]->body, &c->path, &own);
-        ok = body != NULL && pairwise_bodies(c, arena, body);
-        g->recurrences.at[k]->body = body;
-    }
-    return ok;
+    PathDecisions own = {0};
+    return path_apply(c->ctx, arena, g, &c->path, &own);
 }
 
 static bool pass_pairwise(Compilation *c)
@@ -167,15 +163,10 @@ static bool pass_pairwise(Compilation *c)
     for (uint32_t k = 0; ok && k < c->module->graphs.n; k++) {
         at_graph(c, k);
         Graph *g = path_apply(c->ctx, arena, c->module->graphs.at[k], &c->path, &c->decisions);
-        ok = g != NULL && pairwise_bodies(c, arena, g);
+        ok = g != NULL && bodies_by_pass(c, arena, g, pairwise_body);
         c->module->graphs.at[k] = ok ? g : c->module->graphs.at[k];
     }
-    if (ok) {
-        replace_graphs(c, arena);
-    } else {
-        arena_release(arena);
-    }
-    return ok;
+    return replace_graphs(c, arena, ok);
 }
 
 /* Local kernels stand behind all others, in the order of their kernels. */
@@ -193,30 +184,8 @@ static bool pass_dist(Compilation *c)
     return true;
 }
 
-/* Every graph by a rewrite that leaves it where it is if there is nothing to do: beside the path's decisions. */
-static Graph *rewritten(Ctx *ctx, Arena *arena, Graph *g,
-                        Graph *(*rewrite)(Ctx *, Arena *, Graph *))
-{
-    Graph *to = rewrite(ctx, arena, g);
-    for (uint32_t k = 0; k < to->recurrences.n; k++) {
-        Recurrence *r = to->recurrences.at[k];
-        r->body = rewritten(ctx, arena, r->body, rewrite);
-    }
-    return to;
-}
-
-static bool rewrite_in_place(Compilation *c, Graph *(*rewrite)(Ctx *, Arena *, Graph *))
-{
-    c->graphs = c->graphs == NULL ? next_graphs(c) : c->graphs;
-    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
-        c->module->graphs.at[k] =
-            rewritten(c->ctx, c->graphs, c->module->graphs.at[k], rewrite);
-    }
-    return true;
-}
-
 /* Pairs of reals have an extent more, which shapes of callers have not: those of complex numbers, and of f64 as two words. */
-static Graph *collapse_real(Ctx *ctx, Arena *arena, Graph *g)
+static bool has_pairs(const Graph *g)
 {
     bool pairs = false;
     for (NodeRef n = 0; n < g->nodes.n; n++) {
@@ -226,105 +195,83 @@ static Graph *collapse_real(Ctx *ctx, Arena *arena, Graph *g)
         const Node *made = graph_node(g, g->results.at[r].node);
         pairs |= made->dtype == DTYPE_F64 && made->rank > 0; /* the machine has no f64 either */
     }
-    return pairs ? g : opt_collapse(ctx, arena, g);
+    return pairs;
 }
 
 static bool pass_collapse(Compilation *c)
 {
     const Machine *m = c->target->machine;
-    if (!m->open_extents && m->kind != MACHINE_SYSTOLIC) {
-        return true;
-    }
     c->graphs = c->graphs == NULL ? next_graphs(c) : c->graphs;
     for (uint32_t k = 0; k < c->module->graphs.n;
          k++) { /* steps see slices: bodies stay as they are */
         Graph *g = c->module->graphs.at[k];
-        c->module->graphs.at[k] = m->complex_numbers ? opt_collapse(c->ctx, c->graphs, g)
-                                                     : collapse_real(c->ctx, c->graphs, g);
-    }
-    return true;
-}
-
-static bool pass_narrow(Compilation *c)
-{
-    const Machine *m = c->target->machine;
-    return (!m->narrow && !m->alike) ||
-           rewrite_in_place(c, m->narrow ? opt_narrow : opt_narrow_alike);
-}
-
-static bool pass_domains(Compilation *c)
-{
-    return !c->target->machine->domains || rewrite_in_place(c, opt_domains);
-}
-
-static void find_symmetry(Compilation *c, Graph *g, bool look)
-{
-    opt_symmetry(c->ctx, g, look);
-    for (uint32_t k = 0; k < g->recurrences.n; k++) {
-        find_symmetry(c, g->recurrences.at[k]->body, look);
-    }
-}
-
-static bool pass_symmetry(Compilation *c)
-{
-    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
-        bool look = !compilation_without(c, PASS_SYMMETRY);
-        find_symmetry(c, c->module->graphs.at[k], look);
-        if (look) {
-            opt_warn_declared(c->ctx, c->module->graphs.at[k]);
+        if ((m->open_extents || m->kind == MACHINE_SYSTOLIC) &&
+            (m->complex_numbers || !has_pairs(g))) {
+            c->module->graphs.at[k] = opt_collapse(c->ctx, c->graphs, g);
         }
     }
     return true;
 }
 
-static void find_online(Compilation *c, Graph *g, bool look)
+static Graph *pass_narrow(Compilation *c, Arena *arena, Graph *g)
 {
-    opt_online(c->ctx, g, look);
-    for (uint32_t k = 0; k < g->recurrences.n; k++) {
-        find_online(c, g->recurrences.at[k]->body, look);
-    }
+    const Machine *m = c->target->machine;
+    return m->narrow  ? opt_narrow(c->ctx, arena, g)
+           : m->alike ? opt_narrow_alike(c->ctx, arena, g)
+                      : g;
 }
 
-static bool pass_online(Compilation *c)
+static Graph *pass_domains(Compilation *c, Arena *arena, Graph *g)
 {
-    bool look = !compilation_without(c, PASS_ONLINE) && c->target->machine->online;
-    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
-        find_online(c, c->module->graphs.at[k], look);
+    return c->target->machine->domains ? opt_domains(c->ctx, arena, g) : g;
+}
+
+static Graph *symmetry(Compilation *c, Arena *arena, Graph *g)
+{
+    (void)arena;
+    opt_symmetry(c->ctx, g, !compilation_without(c, PASS_SYMMETRY));
+    return g;
+}
+
+static bool pass_symmetry(Compilation *c)
+{
+    each_in_place(c, symmetry);
+    for (uint32_t k = 0; !compilation_without(c, PASS_SYMMETRY) && k < c->module->graphs.n;
+         k++) {
+        opt_warn_declared(c->ctx, c->module->graphs.at[k]);
     }
     return true;
 }
 
-Graph *compilation_onto(const Compilation *c, Arena *arena, Graph *g)
+static Graph *pass_online(Compilation *c, Arena *arena, Graph *g)
 {
-    const Machine *m = c->target->machine;
-    Graph *to = m->adds && !compilation_without(c, PASS_ONTO) ? opt_onto(c->ctx, arena, g) : g;
-    if (to != g) {
-        opt_symmetry(c->ctx, to, !compilation_without(c, PASS_SYMMETRY));
-        opt_online(c->ctx, to, !compilation_without(c, PASS_ONLINE) && m->online);
-    }
-    for (uint32_t k = 0; k < to->recurrences.n; k++) {
-        Recurrence *r = to->recurrences.at[k];
-        r->body = compilation_onto(c, arena, r->body);
-    }
-    return to;
+    (void)arena;
+    opt_online(c->ctx, g, !compilation_without(c, PASS_ONLINE) && c->target->machine->online);
+    return g;
 }
 
-static void read_back_all(Arena *arena, Graph *g)
+static Graph *onto(Compilation *c, Arena *arena, Graph *g)
 {
+    bool wanted = c->target->machine->adds && !compilation_without(c, PASS_ONTO);
+    Graph *to = wanted ? opt_onto(c->ctx, arena, g) : g;
+    return to == g ? g : pass_online(c, arena, symmetry(c, arena, to));
+}
+
+Graph *compilation_onto(Compilation *c, Arena *arena, Graph *g)
+{
+    return by_pass(c, arena, g, onto);
+}
+
+static Graph *read_back(Compilation *c, Arena *arena, Graph *g)
+{
+    (void)c;
     recurrence_read_back(arena, g);
-    for (uint32_t k = 0; k < g->recurrences.n; k++) {
-        read_back_all(arena, g->recurrences.at[k]->body);
-    }
+    return g;
 }
 
 static bool pass_onto(Compilation *c)
 {
-    c->graphs = c->graphs == NULL ? next_graphs(c) : c->graphs;
-    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
-        c->module->graphs.at[k] = compilation_onto(c, c->graphs, c->module->graphs.at[k]);
-        read_back_all(c->graphs, c->module->graphs.at[k]);
-    }
-    return true;
+    return each_in_place(c, onto) && each_in_place(c, read_back);
 }
 
 static bool pass_unfused(Compilation *c)
@@ -502,9 +449,24 @@ static bool pass_emit(Compilation *c)
     return c->target->emit(c->target, c->ctx, c->legal, &options, &c->outputs);
 }
 
-/* By row of pipeline.def; null: a part of another pass, or the target's own. */
-static bool (*const runs[PASS_COUNT])(Compilation *) = {
+/* By row of pipeline.def. */
+static const struct {
+    bool (*whole)(Compilation *);
+    GraphPass *anew, *in_place;
+} runs[PASS_COUNT] = {
 #define STAGE(...)
+#define WHOLE(f)                                                                               \
+    {                                                                                          \
+        .whole = f                                                                             \
+    }
+#define ANEW(f)                                                                                \
+    {                                                                                          \
+        .anew = f                                                                              \
+    }
+#define IN_PLACE(f)                                                                            \
+    {                                                                                          \
+        .in_place = f                                                                          \
+    }
 #define PASS(id, name, from, to, run, ...) run,
 #include "driver/pipeline.def"
 #undef STAGE
@@ -593,6 +555,13 @@ bool compilation_without(const Compilation *c, PassId pass)
     return (c->without >> pass & 1) != 0;
 }
 
+static bool run_function(Compilation *c, PassId id)
+{
+    return runs[id].whole != NULL  ? runs[id].whole(c)
+           : runs[id].anew != NULL ? each_anew(c, runs[id].anew)
+                                   : each_in_place(c, runs[id].in_place);
+}
+
 static bool run_pass(Compilation *c, const Pass *pass)
 {
     double start = c->clock == NULL ? 0 : c->clock();
@@ -600,7 +569,7 @@ static bool run_pass(Compilation *c, const Pass *pass)
     if (follower != NULL) {
         follower->begins(follower->user, pass->name);
     }
-    if (pass->own != NULL ? !pass_target(c, pass->own) : !runs[pass->id](c)) {
+    if (pass->own != NULL ? !pass_target(c, pass->own) : !run_function(c, pass->id)) {
         return false;
     }
     if (follower != NULL) {

@@ -81,7 +81,7 @@ void compilation_alone(Compilation *alone, const Compilation *c, Arena *arena, u
 /* Is this pass left out? */
 bool compilation_without(const Compilation *c, PassId pass);
 /* The graph after pass "onto", with its symmetry and online sums known as those of `g` are. */
-Graph *compilation_onto(const Compilation *c, Arena *arena, Graph *g);
+Graph *compilation_onto(Compilation *c, Arena *arena, Graph *g);
 
 /* Runs the passes up to this place, which is no more of them: each result is verified, and run when check_each is set. False after a diagnostic. */
 bool compilation_run_to(Compilation *c, uint32_t end);
