@@ -183,6 +183,7 @@ static void schedule_loops(const Lower *l, Kernel *k, Staging how, Lowered *out)
     if (!has_loops(k) || !engines_wait(&out->cost, STAGES_WAIT, STAGES_US)) {
         return;
     }
+    const NkiCost plain = out->cost;
     Kernel *stages = lower_in_stages(l->ctx, l->arena, l->chip, k, &how);
     Lowered other = *out;
     if (stages != NULL) {
@@ -192,6 +193,13 @@ static void schedule_loops(const Lower *l, Kernel *k, Staging how, Lowered *out)
             *out = other;
             out->stages = how;
         }
+    }
+    Lowered jammed = *out;
+    jammed.cost = plain;
+    jammed.kernel = lower_interleaved(l, k, &jammed.cost);
+    if (jammed.kernel != NULL && lower_price(&jammed) < lower_price(out)) {
+        jammed.stages = (Staging){0};
+        *out = jammed;
     }
     other = *out;
     other.kernel = lower_late_loads(l->arena, out->kernel);

@@ -379,6 +379,8 @@ bool lower_mask_window(Arena *a, const Stmt *s, VarRef var, const Expr *conditio
 /* masked_strips.c: loops over masked rows as loops over strips of them; null: there are none. */
 const Kernel *lower_masked_strips(Ctx *ctx, Arena *arena, const Kernel *k);
 
+/* interleave.c: the LEGAL kernel with iterations of its longest loops interleaved where that gains, and what it costs then; null: nowhere. */
+Kernel *lower_interleaved(const Lower *l, const Kernel *k, NkiCost *cost);
 /* late_loads.c: the LEGAL kernel with loads before a loop where the loop first uses them; null: it begins with all. */
 Kernel *lower_late_loads(Arena *arena, const Kernel *k);
 /* bank_copies.c: what transposes leave in PSUM is copied a bank at a time; null where nothing is. */

@@ -340,6 +340,14 @@ static bool next_loop(const Candidates *all, const bool *tried, uint32_t *at)
     return found;
 }
 
+const Stmt *stages_longest_loop(Arena *arena, const Kernel *k, const bool *tried)
+{
+    Candidates all = {0};
+    uint32_t at = 0;
+    (void)find_loops(arena, k->body, k->n_body, 1, &all);
+    return next_loop(&all, tried, &at) ? all.list.at[at].loop : NULL;
+}
+
 static Kernel *as_said(Ctx *ctx, Arena *arena, const NkiChip *chip, const Kernel *k,
                        const Staging *staging)
 {

@@ -64,4 +64,7 @@ Kernel *lower_pipelined(Ctx *ctx, Arena *arena, const PieceUses *uses, const Sta
 Kernel *lower_in_stages(Ctx *ctx, Arena *arena, const NkiChip *chip, const Kernel *k,
                         Staging *staging);
 
+/* The loop, of those whose variables are not in `tried`, that has most statements in all its iterations; or null. */
+const Stmt *stages_longest_loop(Arena *arena, const Kernel *k, const bool *tried);
+
 #endif

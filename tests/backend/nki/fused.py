@@ -46,6 +46,11 @@ TRN1 = [
      "{ u[i,k] = X[i,j] * U[j,k]; g[i,k] = X[i,j] * G[j,k]; a[i,k] = g[i,k] / (1 + exp(-g[i,k])) * u[i,k]; Y[i,j] = a[i,k] * D[k,j]; }", 4600, 150),
     ("pieces", "kernel k(X: f32[128,262144], C: f32[64,262144], S: f32[64,262144]) -> (Y: f32[128,262144]) "
      "{ Y[d,n] = X[d,n] * C[d,n] - X[d + 64,n] * S[d,n]; Y[d + 64,n] = X[d,n] * S[d,n] + X[d + 64,n] * C[d,n]; }", 2600, 90),
+    # Chains from engine to engine and back, of which two iterations are interleaved.
+    ("silu", "kernel k(X: f32[4096,7168]) -> (Y: f32[4096,7168]) { Y[i,j] = X[i,j] / (1 + exp(-X[i,j])); }", 820, 40),
+    ("adamw", "kernel k(T: f32[10944,2048], G: f32[10944,2048], M: f32[10944,2048], V: f32[10944,2048]) -> (Y: f32[10944,2048]) "
+     "{ n[i,j] = M[i,j] * 0.9 + G[i,j] * 0.1; w[i,j] = V[i,j] * 0.999 + G[i,j] * G[i,j] * 0.001; "
+     "Y[i,j] = T[i,j] * (1 - 1e-5) - 0.01 * n[i,j] / (sqrt(w[i,j]) + 1e-8); }", 2300, 130),
 ]
 
 
