@@ -18,6 +18,9 @@ from pathlib import Path
 from compiled import compiled, dims_of
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "support"))
+from quick import share  # noqa: E402
+
 INEXACT = {"dfmp2_energy", "dfmp2_density", "attention", "attention_gqa", "ccsd_t", "mp3_pp", "mp3_ring", "lt_sos_mp2", "conv1x1_bn"}
 OWN = """
 kernel ranks_norm(x: f64[n, m]) -> (y: f64[n, m], s: f64[n]) { s[i] = sum[j](x[i,j] * x[i,j]); y[i,j] = x[i,j] * s[i] + s[i]; }
@@ -169,6 +172,7 @@ def main():
     parser.add_argument("--slices", action="store_true")
     parser.add_argument("--keep")
     a = parser.parse_args()
+    a.layouts = len(share(range(a.layouts), 3, gate=2))
     rng = random.Random(a.seed)
     all_kernels = list(kernels((HERE.parent / "programs/programs.tdsl").read_text())) + list(kernels(OWN)) * 2
     for k, case in enumerate(json.loads((HERE.parent / "data/einsum.json").read_text())["cases"]):

@@ -4,7 +4,7 @@
 changes the C where it is to."""
 import re
 
-from support import equal, main, read, tdsl_run, tdslc, test, write
+from support import equal, main, read, share, tdsl_run, tdslc, test, write
 
 PROGRAM = """dim n ~ 300;
 kernel f(A: f64[n,p,k], B: f64[k,q,n], x: f64[200]) -> (C: f64[p,n,q], S: f64[p], m: f64) {
@@ -64,7 +64,7 @@ def refused():
 def limits():
     """At both ends of what a number may be the program compiles and means the same."""
     write("p.tdsl", PROGRAM)
-    for line in lines():
+    for line in share(lines(), 12, gate=3):
         name = line.split()[0]
         write("m", name + " -1")
         low, high = re.search(r"from (\S+) to (\S+)", tdslc("--print-machine", "--machine=m", status=1).messages).groups()

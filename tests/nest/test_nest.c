@@ -141,47 +141,43 @@ static const char *chain_in_slices(Arena *arena, int b)
                       b, b, b, b, b, b);
 }
 
+static void assert_slices(int b, const char *expected)
+{
+    Ctx ctx;
+    ctx_init(&ctx);
+    Case *c = case_new(chain_in_slices(&ctx.arena, b));
+    assert_non_null(strstr(dumped(c), expected));
+    case_free(c);
+    ctx_release(&ctx);
+}
+
 static void slices_are_ordered_so_that_little_is_computed_again(void **state)
 {
     (void)state;
-    static const char expected[] = "  for i step 1 {\n"
-                                   "    %5 tile ; [6,6], 288 bytes\n"
-                                   "    for j step 1 {\n"
-                                   "      %4 tile again ; [6], 48 bytes\n"
-                                   "      %6 tile ; [6], 48 bytes\n"
-                                   "      %7 result 0\n"
-                                   "    }\n"
-                                   "  }\n"
-                                   "}\n";
-    Ctx ctx;
-    ctx_init(&ctx);
     /* the other order would compute %5, the dearer one, at every position of b */
-    Case *c = case_new(chain_in_slices(&ctx.arena, 40));
-    const char *at = strstr(dumped(c), expected);
-    assert_non_null(at);
-    case_free(c);
-    ctx_release(&ctx);
+    assert_slices(40, "  for i step 1 {\n"
+                      "    %5 tile ; [6,6], 288 bytes\n"
+                      "    for j step 1 {\n"
+                      "      %4 tile again ; [6], 48 bytes\n"
+                      "      %6 tile ; [6], 48 bytes\n"
+                      "      %7 result 0\n"
+                      "    }\n"
+                      "  }\n"
+                      "}\n");
 }
 
 static void what_is_small_enough_is_kept_whole_before_the_slices(void **state)
 {
     (void)state;
-    static const char expected[] = "  %4 tile ; [4,6], 192 bytes\n"
-                                   "  for i step 1 {\n"
-                                   "    %5 tile ; [6,6], 288 bytes\n"
-                                   "    for j step 1 {\n"
-                                   "      %6 tile ; [6], 48 bytes\n"
-                                   "      %7 result 0\n"
-                                   "    }\n"
-                                   "  }\n"
-                                   "}\n";
-    Ctx ctx;
-    ctx_init(&ctx);
-    Case *c = case_new(chain_in_slices(&ctx.arena, 4));
-    const char *at = strstr(dumped(c), expected);
-    assert_non_null(at);
-    case_free(c);
-    ctx_release(&ctx);
+    assert_slices(4, "  %4 tile ; [4,6], 192 bytes\n"
+                     "  for i step 1 {\n"
+                     "    %5 tile ; [6,6], 288 bytes\n"
+                     "    for j step 1 {\n"
+                     "      %6 tile ; [6], 48 bytes\n"
+                     "      %7 result 0\n"
+                     "    }\n"
+                     "  }\n"
+                     "}\n");
 }
 
 static void what_shares_no_loop_and_does_not_fit_is_a_spill(void **state)

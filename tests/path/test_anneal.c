@@ -113,6 +113,22 @@ static void same(double x, double y, const char *what, size_t at, uint32_t node)
     }
 }
 
+/* The tree is the one that its steps make from scratch. */
+static void assert_fresh(Bench *b, Tree *fresh, size_t at)
+{
+    const Tree *t = &b->tree;
+    tree_refresh(fresh, &b->search.model, &b->ctx.arena);
+    for (uint32_t x = 0; x < 2 * t->n - 1; x++) {
+        assert_memory_equal(tree_legs(t, x), tree_legs(fresh, x), t->words * sizeof(uint64_t));
+        assert_true(t->some[x] == fresh->some[x]);
+        same(t->size[x], fresh->size[x], "size", at, x);
+        if (x >= t->n) {
+            same(t->both[x], fresh->both[x], "the step's labels", at, x);
+            same(t->cost[x], fresh->cost[x], "cost", at, x);
+        }
+    }
+}
+
 static void test_what_sweeps_keep_up_to_date_is_what_a_tree_from_scratch_has(void **state)
 {
     (void)state;
@@ -125,17 +141,7 @@ static void test_what_sweeps_keep_up_to_date_is_what_a_tree_from_scratch_has(voi
         assert_int_equal(t->edges, cases[i].edges);
         Tree fresh = tree_clone(t, &b.ctx.arena);
         memset(fresh.some, 0, (size_t)t->n * 2 * sizeof *fresh.some);
-        tree_refresh(&fresh, &b.search.model, &b.ctx.arena);
-        for (uint32_t x = 0; x < 2 * t->n - 1; x++) {
-            assert_memory_equal(tree_legs(t, x), tree_legs(&fresh, x),
-                                t->words * sizeof(uint64_t));
-            assert_true(t->some[x] == fresh.some[x]);
-            same(t->size[x], fresh.size[x], "size", i, x);
-            if (x >= t->n) {
-                same(t->both[x], fresh.both[x], "the step's labels", i, x);
-                same(t->cost[x], fresh.cost[x], "cost", i, x);
-            }
-        }
+        assert_fresh(&b, &fresh, i);
         ctx_release(&b.ctx);
     }
 }
@@ -154,17 +160,7 @@ static void test_slicing_one_label_is_what_a_refresh_makes_of_it(void **state)
             tree_unslice(t, &b.search.model, t->bit[l * 3], &b.ctx.arena);
         }
         Tree fresh = tree_clone(t, &b.ctx.arena);
-        tree_refresh(&fresh, &b.search.model, &b.ctx.arena);
-        for (uint32_t x = 0; x < 2 * t->n - 1; x++) {
-            assert_memory_equal(tree_legs(t, x), tree_legs(&fresh, x),
-                                t->words * sizeof(uint64_t));
-            assert_true(t->some[x] == fresh.some[x]);
-            same(t->size[x], fresh.size[x], "size", i, x);
-            if (x >= t->n) {
-                same(t->both[x], fresh.both[x], "the step's labels", i, x);
-                same(t->cost[x], fresh.cost[x], "cost", i, x);
-            }
-        }
+        assert_fresh(&b, &fresh, i);
         ctx_release(&b.ctx);
     }
 }

@@ -14,6 +14,9 @@ import numpy as np
 
 from expansions import problem, run
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from quick import share  # noqa: E402
+
 OPEN = {"hist": (), "segments": (("v", "G", 0),), "folds": (("m", "p", 0),), "pairs": (("m", "c", 0), ("q", "c", 1)), "grids": (("s", "d", 2),)}  # dims that no argument has
 PROGRAM = pathlib.Path(__file__).parent / "gather.tdsl"
 
@@ -218,10 +221,10 @@ def main():
             dumps[stage] = pathlib.Path(folder) / f"{stage}.tdsl"
             text = subprocess.run([tdslc, "-w", str(PROGRAM), f"--dump={stage}"], check=True, capture_output=True, text=True).stdout
             dumps[stage].write_text(text)
-        for extents in ((5, 3, 2), (70, 40, 33)):
-            for kernel, arrays, wanted in cases(*extents):
+        for extents in share(((5, 3, 2), (70, 40, 33)), 2):
+            for number, (kernel, arrays, wanted) in enumerate(cases(*extents)):
                 dims = [f"-D{name}={wanted[result].shape[d]}" for name, result, d in OPEN.get(kernel, ())]
-                for target, program in (("interp", PROGRAM), ("c", PROGRAM), *(("interp", dump) for dump in dumps.values() if extents[0] == 5)):
+                for target, program in (("interp", PROGRAM), ("c", PROGRAM), *(("interp", dump) for dump in share(dumps.values(), 5, number, gate=2) if extents[0] == 5)):
                     got = run(tool, target, kernel, arrays, wanted, folder, program, dims)
                     for name, want in wanted.items():
                         wrong = problem(got[name], want, kernel not in ("pick", "paged_attention", "graph_attention"), 1e-12)

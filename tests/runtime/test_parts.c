@@ -519,19 +519,25 @@ static void each_family_takes_its_targets_forms(void **state)
     }
 }
 
+/* A bench whose libnrt lacks a symbol. */
+static void bench_open_without(Bench *b, const char *symbol, const char *text)
+{
+    memset(b, 0, sizeof *b);
+    bench_open(b, text, "");
+    tdsl_context_destroy(b->context);
+    stub_close(&b->stub);
+    stub_open(&b->stub, symbol);
+    tdsl_config config = stub_config(&b->stub);
+    config.backend = TDSL_BACKEND_NKI;
+    b->context = make_context(&config);
+    b->kernel = make_kernel(b->context, &matmul_info);
+}
+
 static void a_library_that_cannot_say_what_it_runs_on_is_used(void **state)
 {
     (void)state;
     Bench b;
-    memset(&b, 0, sizeof b);
-    bench_open(&b, square_text, "");
-    tdsl_context_destroy(b.context);
-    stub_close(&b.stub);
-    stub_open(&b.stub, "nrt_get_instance_info");
-    tdsl_config config = stub_config(&b.stub);
-    config.backend = TDSL_BACKEND_NKI;
-    b.context = make_context(&config);
-    b.kernel = make_kernel(b.context, &matmul_info);
+    bench_open_without(&b, "nrt_get_instance_info", square_text);
     b.form.target = "trn3";
     expect_ok(add(&b), &b.report);
     expect_ok(call(&b), &b.report);
@@ -543,15 +549,7 @@ static void a_library_without_slices_runs_all_but_them(void **state)
 {
     (void)state;
     Bench b;
-    memset(&b, 0, sizeof b);
-    bench_open(&b, row_text, "");
-    tdsl_context_destroy(b.context);
-    stub_close(&b.stub);
-    stub_open(&b.stub, "nrt_tensor_allocate_slice");
-    tdsl_config config = stub_config(&b.stub);
-    config.backend = TDSL_BACKEND_NKI;
-    b.context = make_context(&config);
-    b.kernel = make_kernel(b.context, &matmul_info);
+    bench_open_without(&b, "nrt_tensor_allocate_slice", row_text);
     sliced_form(&b);
     expect_failure(call(&b), TDSL_E_NO_SYMBOL, &b.report, "matmul", "part 1 of 2",
                    "nrt_tensor_allocate_slice");

@@ -14,7 +14,7 @@ import unittest
 
 import numpy as np
 
-from harness import Failure, check_prediction, compile_for, emulated, fill, read_manifest, run
+from harness import Failure, check_prediction, compile_for, emulated, fill, read_manifest, run, share
 
 OPTIONS = argparse.ArgumentParser()
 OPTIONS.add_argument("--bin", required=True)
@@ -154,8 +154,8 @@ class Cores(unittest.TestCase):
         return result
 
     def test_both_cores_do_half(self):
-        for name, text, function, shapes, words, programs, place in HALVES:
-            for target in ("trn2", "trn3"):
+        for number, (name, text, function, shapes, words, programs, place) in enumerate(share(HALVES, 3)):
+            for target in share(("trn2", "trn3"), 2, number, gate=2):
                 with self.subTest(kernel=name, target=target):
                     self.tearDown()
                     self.setUp()

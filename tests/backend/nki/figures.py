@@ -82,14 +82,14 @@ def cases_of_program(tdslc, file):
 
 
 def all_cases(tdslc):
-    yield from cases_of_dumps()
+    yield from share(cases_of_dumps(), 4)
     for equation, *shapes in EXPRESSIONS:
         yield Case(f"-e {equation}", ["-e", equation, *(f"--shape={s}" for s in shapes)], shapes)
     files = {f for folder in FOLDERS for f in glob.glob(os.path.join(ROOT, folder, "*.tdsl"), recursive=True)}
     programs = list(cases_of_speed())
     for file in sorted(files - {os.path.join(HERE, "speed.tdsl")}):
         programs += cases_of_program(tdslc, file)
-    yield from share(programs, 8)
+    yield from share(programs, 16, first=7)
 
 
 class Anything:

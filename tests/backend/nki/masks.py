@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 
-from harness import Failure, Refused, run_predicted, seeds_asked
+from harness import Failure, Refused, run_predicted, seeds_asked, share
 
 CONDITIONS = [  # with offset c, and what is added to that for k <= q + c
     ("index(k) <= index(q) + {c}", 0), ("index(k) < index(q) + {c}", -1), ("index(q) + {c} >= index(k)", 0), ("index(k) - index(q) <= {c}", 0)]
@@ -54,7 +54,7 @@ def check(options, seed):
 def main():
     options = seeds_asked()
     failed = refused = 0
-    for seed in range(options.seed, options.seed + options.count):
+    for seed in share(range(options.seed, options.seed + options.count), 3):
         try:
             check(options, seed)
         except Refused as error:    # too many tiles of a window that lies across them

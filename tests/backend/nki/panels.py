@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 
-from harness import Failure, Refused, run_predicted, seeds_asked
+from harness import Failure, Refused, run_predicted, seeds_asked, share
 
 
 def program(choose):
@@ -147,7 +147,7 @@ def check(options, seed):
 def main():
     options = seeds_asked()
     failed = 0
-    for seed in range(options.seed, options.seed + options.count):
+    for seed in share(range(options.seed, options.seed + options.count), 3):
         try:
             check(options, seed)
         except (Failure, Refused) as error:

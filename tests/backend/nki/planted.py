@@ -12,7 +12,7 @@ import tempfile
 
 import numpy as np
 
-from harness import Failure, compile_for, emulated
+from harness import Failure, compile_for, emulated, share
 
 ATTENTION = ("kernel k(Q: f32[6,64,16], K: f32[6,64,16], V: f32[6,64,16]) -> (O: f32[6,64,16]) "
              "{ S[h,q,k] = Q[h,q,e] * K[h,k,e]; W[h,q,k] = exp(0.1 * S[h,q,k] - max[l](0.1 * S[h,q,l])); "
@@ -132,7 +132,7 @@ def main():
     parser.add_argument("--every", type=int, default=1, help="of slices, this one of so many")
     options = parser.parse_args()
     failed = 0
-    for kernel in KERNELS:
+    for kernel in share(KERNELS, 3):
         if options.only in (None, kernel[0]):
             try:
                 print(check(options, kernel), flush=True)

@@ -204,10 +204,10 @@ def programs(options):
     kernels = {k.name: k.text for k in kernels_of(of.PROGRAM.read_text().replace("f64", "f32"))}
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "f32.tdsl")
-        for name, (_, _, *sizes) in of.CASES.items():
+        for number, (name, (_, _, *sizes)) in enumerate(share(of.CASES.items(), 6)):
             with open(path, "w", encoding="utf-8") as stream:
                 stream.write(kernels[name])
-            for extents in sizes:
+            for extents in share(sizes, 2, first=number, gate=2):
                 wrong = of.check(os.path.join(options.bin, "tdsl-run"), name, "emulator", extents, folder, path, 1e-6, ["--dtype=f32"])
                 if wrong:
                     failed += 1
@@ -230,7 +230,7 @@ def main():
         return programs(options)
     targets = options.targets.split(",")
     numbers = [options.only] if options.only is not None else share(range(options.seed, options.seed + options.count), 6)
-    numbers = list(numbers) if options.only is not None else [*range(-len(FIXED), 0), *numbers]
+    numbers = list(numbers) if options.only is not None else [*share(range(-len(FIXED), 0), 3), *numbers]
     texts = [(number, Draft(random.Random(number)).text(number) if number >= 0 else FIXED[number]) for number in numbers]
     return check_all(options, [(number, kernels_of(text)[0]) for number, text in texts], targets, "kernels with positions")
 
