@@ -2,11 +2,6 @@
 /* Index sets: the operations too long for a header. Words beyond the last member are zero by construction. */
 #include "base/bits.h"
 
-uint64_t *bits_new(Arena *a, uint32_t universe)
-{
-    return ARENA_ARRAY(a, bits_words(universe), uint64_t);
-}
-
 uint32_t bits_count(const uint64_t *s, uint32_t words)
 {
     uint32_t n = 0;
@@ -16,16 +11,6 @@ uint32_t bits_count(const uint64_t *s, uint32_t words)
         }
     }
     return n;
-}
-
-bool bits_empty(const uint64_t *s, uint32_t words)
-{
-    for (uint32_t w = 0; w < words; w++) {
-        if (s[w] != 0) {
-            return false;
-        }
-    }
-    return true;
 }
 
 uint32_t bits_next(const uint64_t *s, uint32_t words, uint32_t from)

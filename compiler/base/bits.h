@@ -28,9 +28,7 @@ static inline bool bits_has(const uint64_t *s, uint32_t i)
     return (s[i / 64] >> (i % 64)) & 1;
 }
 
-uint64_t *bits_new(Arena *a, uint32_t universe);
 uint32_t bits_count(const uint64_t *s, uint32_t words);
-bool bits_empty(const uint64_t *s, uint32_t words);
 /* The least member >= from, or UINT32_MAX. */
 uint32_t bits_next(const uint64_t *s, uint32_t words, uint32_t from);
 

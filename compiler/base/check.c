@@ -37,16 +37,6 @@ NORETURN void check_failed(const char *file, int line, const char *what)
 #endif
 }
 
-bool size_add(int64_t a, int64_t b, int64_t *out)
-{
-    CHECK(a >= 0 && a <= SIZE_LIMIT && b >= 0 && b <= SIZE_LIMIT);
-    if (a > SIZE_LIMIT - b) {
-        return false;
-    }
-    *out = a + b;
-    return true;
-}
-
 bool size_mul(int64_t a, int64_t b, int64_t *out)
 {
     CHECK(a >= 0 && a <= SIZE_LIMIT && b >= 0 && b <= SIZE_LIMIT);

@@ -31,7 +31,6 @@ void check_on_failure(const char *tool, void (*hook)(void *user), void *user);
 #define SIZE_LIMIT ((int64_t)1 << 62)
 
 /* False, and *out untouched, when the result leaves [0, SIZE_LIMIT] (operands must be in it). */
-bool size_add(int64_t a, int64_t b, int64_t *out);
 bool size_mul(int64_t a, int64_t b, int64_t *out);
 
 /* Saturating at INT64_MAX: for costs and counts, where an overflow only has to compare as "very many". */

@@ -85,19 +85,21 @@ static Diagnostic *diag_new(Diags *d, Severity severity, DiagCode code, Span spa
     return kept;
 }
 
-#define DIAG_FUNCTION(name, severity)                                                          \
-    Diagnostic *name(Diags *d, DiagCode code, Span span, const char *format, ...)              \
+#define DIAG_FUNCTION(type, name, severity, result)                                            \
+    type name(Diags *d, DiagCode code, Span span, const char *format, ...)                     \
     {                                                                                          \
         va_list args;                                                                          \
         va_start(args, format);                                                                \
         Diagnostic *r = diag_new(d, severity, code, span, format, args);                       \
         va_end(args);                                                                          \
-        return r;                                                                              \
+        (void)r;                                                                               \
+        return result;                                                                         \
     }
-DIAG_FUNCTION(diag_error, SEVERITY_ERROR)
-DIAG_FUNCTION(diag_warning, SEVERITY_WARNING)
-DIAG_FUNCTION(diag_unsupported, SEVERITY_UNSUPPORTED)
-DIAG_FUNCTION(diag_limit, SEVERITY_LIMIT)
+DIAG_FUNCTION(Diagnostic *, diag_error, SEVERITY_ERROR, r)
+DIAG_FUNCTION(bool, diag_refuse, SEVERITY_ERROR, false)
+DIAG_FUNCTION(Diagnostic *, diag_warning, SEVERITY_WARNING, r)
+DIAG_FUNCTION(Diagnostic *, diag_unsupported, SEVERITY_UNSUPPORTED, r)
+DIAG_FUNCTION(Diagnostic *, diag_limit, SEVERITY_LIMIT, r)
 #undef DIAG_FUNCTION
 
 void diags_tell(Diags *d, const char *format, ...)

@@ -76,6 +76,8 @@ typedef struct Diags {
 void diags_init(Diags *d, Arena *arena, Sources *sources);
 Diagnostic *diag_error(Diags *d, DiagCode code, Span span, const char *format, ...)
     PRINTF_LIKE(4, 5);
+/* The same, and false. */
+bool diag_refuse(Diags *d, DiagCode code, Span span, const char *format, ...) PRINTF_LIKE(4, 5);
 Diagnostic *diag_warning(Diags *d, DiagCode code, Span span, const char *format, ...)
     PRINTF_LIKE(4, 5);
 /* A correct program that a target or this version cannot do; names which. */

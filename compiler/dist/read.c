@@ -18,8 +18,7 @@ typedef struct Reader {
 
 static bool refuse(Reader *r, Span at, const char *what)
 {
-    diag_error(&r->in.ctx->diags, E_DUMP, at, "of a plan for ranks: %s", what);
-    return false;
+    return dump_refuse(r->in.ctx, at, "of a plan for ranks: %s", what);
 }
 
 /* ---- layouts ---- */

@@ -17,8 +17,7 @@
 
 static bool fail(CLibrary *b, const char *what, const char *detail)
 {
-    diag_error(&b->ctx->diags, E_RUN, (Span){0}, "%s: %s", what, detail);
-    return false;
+    return diag_refuse(&b->ctx->diags, E_RUN, (Span){0}, "%s: %s", what, detail);
 }
 
 static bool compile(CLibrary *b, const Scratch *s, Str text, const char *cc, const char *cflags,

@@ -535,8 +535,8 @@ static bool keep_kernel(Compilation *c, const char *name)
         keep_with_parts(c, kernels, k, n);
         return true;
     }
-    diag_error(&c->ctx->diags, E_UNKNOWN_NAME, (Span){0}, "there is no kernel '%s'", name);
-    return false;
+    return diag_refuse(&c->ctx->diags, E_UNKNOWN_NAME, (Span){0}, "there is no kernel '%s'",
+                       name);
 }
 
 bool compilation_start(Compilation *c, Input *in, const char *only_kernel)

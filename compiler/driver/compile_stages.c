@@ -137,9 +137,9 @@ static bool take_kernel(Compilation *c, uint32_t k, DumpReader *r, const DumpLin
     bool legal = kernel->form == LOOP_LEGAL;
     if (kernel->form != c->tiled->kernels.at[0]->form ||
         (legal && strcmp(kernel->target, c->target->name) != 0)) {
-        diag_error(&c->ctx->diags, E_DUMP, kernel->span,
-                   "the kernels of a dump have one form, and a legal one is for this target");
-        return false;
+        return dump_refuse(
+            c->ctx, kernel->span,
+            "the kernels of a dump have one form, and a legal one is for this target");
     }
     return !legal || c->target->verify(c->target, c->ctx, kernel);
 }
@@ -312,9 +312,8 @@ static bool take_onto(Compilation *c, Stage s, uint32_t k, DumpReader *r, const 
         return false;
     }
     if (*at == tree->n) {
-        diag_error(&c->ctx->diags, E_DUMP, tree->line[*at - 1]->span,
-                   "the dump ends before the '%s' of this kernel", infos[s].name);
-        return false;
+        return dump_refuse(c->ctx, tree->line[*at - 1]->span,
+                           "the dump ends before the '%s' of this kernel", infos[s].name);
     }
     return infos[s].take(c, k, r, tree->line[(*at)++]);
 }
@@ -330,10 +329,9 @@ static bool go_on(Compilation *c, const Term *after)
     Pass pass = pass_at(c->target, place < pass_count(c->target) ? place : 0);
     if (pass.to != c->stage || pass.without == WITHOUT_PART ||
         strcmp(pass.name, after->text->text) != 0) {
-        diag_error(&c->ctx->diags, E_DUMP, after->span,
-                   "no pass '%.60s' of target '%s' leaves such a dump", after->text->text,
-                   c->target->name);
-        return false;
+        return dump_refuse(c->ctx, after->span,
+                           "no pass '%.60s' of target '%s' leaves such a dump",
+                           after->text->text, c->target->name);
     }
     c->next = place + 1;
     return true;
@@ -343,9 +341,8 @@ bool compilation_read_dump(Compilation *c, uint32_t source, const char *stage)
 {
     Stage s = STAGE_NONE;
     if (!stage_from_name(stage, &s) || infos[s].take == NULL) {
-        diag_error(&c->ctx->diags, E_DUMP, (Span){source, 0, 0},
-                   "a dump of stage '%s' cannot be read", stage);
-        return false;
+        return dump_refuse(c->ctx, (Span){source, 0, 0}, "a dump of stage '%s' cannot be read",
+                           stage);
     }
     DumpTree *tree = dump_tree_read(c->ctx, c->arena, source);
     DumpReader r;
@@ -367,9 +364,8 @@ bool compilation_read_dump(Compilation *c, uint32_t source, const char *stage)
                                                   : c->module->graphs.at[k]->name;
         uint32_t before = 0;
         if (map_get(&names, kernel->id, &before)) {
-            diag_error(&c->ctx->diags, E_DUMP, line->span, "there are two kernels called '%s'",
-                       kernel->text);
-            return false;
+            return dump_refuse(c->ctx, line->span, "there are two kernels called '%s'",
+                               kernel->text);
         }
         map_put(&names, kernel->id, k);
     }

@@ -298,10 +298,9 @@ static bool check_nest(ToolRun *t, const Module *made, const Module *program, Sp
 {
     uint32_t n = program->graphs.n;
     if (made->graphs.n != n) {
-        diag_error(&t->ctx.diags, E_PLAN, place,
-                   "the nest has %u kernels, the program %u; --kernel chooses one",
-                   made->graphs.n, n);
-        return false;
+        return diag_refuse(&t->ctx.diags, E_PLAN, place,
+                           "the nest has %u kernels, the program %u; --kernel chooses one",
+                           made->graphs.n, n);
     }
     for (uint32_t k = 0; k < n; k++) {
         const Graph *g = made->graphs.at[k];
@@ -313,9 +312,9 @@ static bool check_nest(ToolRun *t, const Module *made, const Module *program, Sp
             return false;
         }
         if (has.name != asked.name || !head_serves(&t->arena, &has, bound, &asked, &what)) {
-            diag_error(&t->ctx.diags, E_PLAN, place,
-                       "the nest is of another program: kernel '%s': %s", g->name->text, what);
-            return false;
+            return diag_refuse(&t->ctx.diags, E_PLAN, place,
+                               "the nest is of another program: kernel '%s': %s", g->name->text,
+                               what);
         }
         if (!check_program(t, g, program->graphs.at[k], place)) {
             return false;
@@ -344,8 +343,7 @@ static bool start_from_nest(ToolRun *t, Compilation *c, Input *in, const char *p
     nest.dump = dump_stage(text, &t->arena);
     Span place = {nest.source, 0, 0};
     if (nest.dump == NULL || strcmp(nest.dump, stage_name(STAGE_NEST)) != 0) {
-        diag_error(&t->ctx.diags, E_PLAN, place, "this is no dump of a nest");
-        return false;
+        return diag_refuse(&t->ctx.diags, E_PLAN, place, "this is no dump of a nest");
     }
     bool ok = compilation_start(c, &nest, only) && check_nest(t, c->module, program, place);
     c->in = in;

@@ -36,9 +36,8 @@ static bool format_file(ToolRun *t, const char *path)
         return false;
     }
     if (is_dump(text)) {
-        diag_error(&t->ctx.diags, E_DUMP, (Span){0},
-                   "'%s' is a dump: only programs are laid out", path);
-        return false;
+        return diag_refuse(&t->ctx.diags, E_DUMP, (Span){0},
+                           "'%s' is a dump: only programs are laid out", path);
     }
     text_init(&out, &t->arena);
     uint32_t source = source_add(&t->ctx.sources, path, text, (Span){0});

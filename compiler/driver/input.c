@@ -31,11 +31,11 @@ static bool parse_shape(Ctx *ctx, Arena *arena, const char *text, DType dtype, T
         char *word = str_dup(arena, (Str){digits, (size_t)(end - digits)});
         if (number ? !parse_i64(word, &n) || n < (planned ? 1 : 0) || n > SIZE_LIMIT
                    : word[0] != '\0') {
-            diag_error(&ctx->diags, E_EXTENT_RANGE, (Span){0},
-                       "'--shape=%s': extents from 0 to 2^62 joined by 'x', or '?', or '?~N', "
-                       "are expected",
-                       text);
-            return false;
+            return diag_refuse(
+                &ctx->diags, E_EXTENT_RANGE, (Span){0},
+                "'--shape=%s': extents from 0 to 2^62 joined by 'x', or '?', or '?~N', "
+                "are expected",
+                text);
         }
         if (dims.n == RANK_LIMIT) {
             diag_limit(&ctx->diags, E_LIMIT_SIZE, (Span){0},
@@ -72,10 +72,9 @@ bool input_narrow(Ctx *ctx, const Options *o, FrontNarrow *narrow)
     bool sums = to != NULL && strcmp(to, "sums") == 0;
     *narrow = to == NULL ? NARROW_NONE : sums ? NARROW_BUT_RESULTS : NARROW_ALL;
     if (to != NULL && !sums && strcmp(to, "f32") != 0) {
-        diag_error(&ctx->diags, E_BAD_TYPE, (Span){0},
-                   "'--f64=%s': f64 is read as f32 or not at all; --f64=sums leaves results",
-                   to);
-        return false;
+        return diag_refuse(
+            &ctx->diags, E_BAD_TYPE, (Span){0},
+            "'--f64=%s': f64 is read as f32 or not at all; --f64=sums leaves results", to);
     }
     return true;
 }
@@ -92,19 +91,17 @@ bool input_defines(Ctx *ctx, Arena *arena, const Options *o, FrontDefine **out, 
         if (equals == NULL || equals == v->at.at[k] ||
             !parse_i64(equals + 1, &defines[k].value) ||
             defines[k].value < (defines[k].planned ? 1 : 0) || defines[k].value > SIZE_LIMIT) {
-            diag_error(&ctx->diags, E_EXTENT_RANGE, (Span){0},
-                       "'-D %s': DIM=N with N from 0 to 2^62, or DIM~N, is expected",
-                       v->at.at[k]);
-            return false;
+            return diag_refuse(&ctx->diags, E_EXTENT_RANGE, (Span){0},
+                               "'-D %s': DIM=N with N from 0 to 2^62, or DIM~N, is expected",
+                               v->at.at[k]);
         }
         Str name = {v->at.at[k], (size_t)(equals - v->at.at[k])};
         defines[k].name = str_dup(arena, name);
         uint32_t id = sym_intern(&ctx->syms, name.at, name.n)->id, first = 0;
         if (map_get(&by_name, id, &first)) {
-            diag_error(&ctx->diags, E_DUPLICATE_NAME, (Span){0},
-                       "'%s' is given twice, by -D %s and -D %s", defines[k].name,
-                       v->at.at[first], v->at.at[k]);
-            return false;
+            return diag_refuse(&ctx->diags, E_DUPLICATE_NAME, (Span){0},
+                               "'%s' is given twice, by -D %s and -D %s", defines[k].name,
+                               v->at.at[first], v->at.at[k]);
         }
         map_put(&by_name, id, k);
     }
@@ -277,8 +274,7 @@ bool input_read(Input *in, const TensorType *shapes, uint32_t n_shapes)
     Str text = {0};
     const char *why = NULL;
     if (!file_read(in->arena, path, INPUT_LIMIT, &text, &why)) {
-        diag_error(&in->ctx->diags, E_FILE, (Span){0}, "%s", why);
-        return false;
+        return diag_refuse(&in->ctx->diags, E_FILE, (Span){0}, "%s", why);
     }
     vec_push(in->arena, &in->files, path);
     return input_text(in, strcmp(path, "-") == 0 ? "<stdin>" : path, text);

@@ -100,10 +100,10 @@ static bool write_report(ToolRun *t, const Request *r, const Compilation *c)
     Text text;
     text_init(&text, &t->arena);
     if (c->module == NULL) {
-        diag_error(&t->ctx.diags, E_DUMP, (Span){0},
-                   "a kernel dump holds no decisions to report; a dump of an earlier stage "
-                   "does");
-        return false;
+        return diag_refuse(
+            &t->ctx.diags, E_DUMP, (Span){0},
+            "a kernel dump holds no decisions to report; a dump of an earlier stage "
+            "does");
     }
     if (r->form == REPORT_JSON) {
         compilation_report_json(c, &text);
@@ -219,11 +219,10 @@ static bool write_plan(ToolRun *t, const Request *r, const Compilation *c)
         return true;
     }
     if (c->decisions.list.n != 1) {
-        diag_error(
+        return diag_refuse(
             &t->ctx.diags, E_PLAN, (Span){0},
             "a plan file holds one contraction of three operands or more, the program has %u",
             c->decisions.list.n);
-        return false;
     }
     path_plan_write(&text, &c->decisions.list.at[0].problem, &c->decisions.list.at[0].result,
                     &t->arena);
@@ -324,16 +323,15 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
     const char *store = r->wanted == WANT_TUNED ? plans_file(t, c, &in) : NULL;
     bool as_text = stage_form(r->last) == FORM_TEXT;
     if (as_text && r->wanted == WANT_DUMP && in.program == NULL) {
-        diag_error(&t->ctx.diags, E_DUMP, (Span){0},
-                   "stage '%s' is only there for a program as written", stage_name(r->last));
-        return false;
+        return diag_refuse(&t->ctx.diags, E_DUMP, (Span){0},
+                           "stage '%s' is only there for a program as written",
+                           stage_name(r->last));
     }
     if (r->end < c->next && !as_text) {
         bool whole = r->end == passes_until(c->target, r->last);
-        diag_error(&t->ctx.diags, E_DUMP, (Span){0}, "the input is past %s '%s' already",
-                   whole ? "stage" : "pass",
-                   whole ? stage_name(r->last) : pass_at(c->target, r->end - 1).name);
-        return false;
+        return diag_refuse(&t->ctx.diags, E_DUMP, (Span){0},
+                           "the input is past %s '%s' already", whole ? "stage" : "pass",
+                           whole ? stage_name(r->last) : pass_at(c->target, r->end - 1).name);
     }
     t->stages_are_ours = in.dump == NULL && !decisions_given(&t->options);
     bool tuned = r->wanted == WANT_TUNED;

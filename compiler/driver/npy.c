@@ -303,9 +303,8 @@ static bool cast_elements(Ctx *ctx, Arena *arena, const char *path, const Tensor
 {
     const char *why = fit_types(from->dtype, to->dtype);
     if (why != NULL) {
-        diag_error(&ctx->diags, E_NPY, (Span){0}, "'%s': %s becomes no %s: %s", path,
-                   dtype_name(from->dtype), dtype_name(to->dtype), why);
-        return false;
+        return diag_refuse(&ctx->diags, E_NPY, (Span){0}, "'%s': %s becomes no %s: %s", path,
+                           dtype_name(from->dtype), dtype_name(to->dtype), why);
     }
     for (int64_t k = 0; k < to->count; k++) {
         Number v = tensor_get(from, k);

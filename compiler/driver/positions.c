@@ -17,18 +17,17 @@ bool positions_report(Ctx *ctx, Span span, const Outside *o)
                     (long long)o->index[i]);
         name += n + (name[n] == ',' ? 1 : 0);
     }
-    diag_error(&ctx->diags, E_POSITION, span,
-               "dimension %u of '%s' has %lld positions, and %s is %lld%s", o->dimension,
-               o->array, (long long)o->extent, o->text, (long long)o->position, at.at);
-    return false;
+    return diag_refuse(&ctx->diags, E_POSITION, span,
+                       "dimension %u of '%s' has %lld positions, and %s is %lld%s",
+                       o->dimension, o->array, (long long)o->extent, o->text,
+                       (long long)o->position, at.at);
 }
 
 bool definite_report(Ctx *ctx, int64_t code)
 {
-    diag_error(&ctx->diags, E_DEFINITE, (Span){0},
-               "matrix %lld of a cholesky is not positive definite: pivot %lld",
-               (long long)(code >> 31), (long long)(code & INT32_MAX));
-    return false;
+    return diag_refuse(&ctx->diags, E_DEFINITE, (Span){0},
+                       "matrix %lld of a cholesky is not positive definite: pivot %lld",
+                       (long long)(code >> 31), (long long)(code & INT32_MAX));
 }
 
 static bool positions_hold(Ctx *ctx, Arena *arena, const Requirement *r, const Tensor *at,

@@ -193,8 +193,7 @@ bool reproducer_write(ToolRun *t, const char *path)
     }
     files_add(&files, path, text_str(&text));
     if (files_commit(&files, &why) != FILES_WRITTEN) {
-        diag_error(&t->ctx.diags, E_FILE, (Span){0}, "%s", why);
-        return false;
+        return diag_refuse(&t->ctx.diags, E_FILE, (Span){0}, "%s", why);
     }
     return true;
 }

@@ -38,8 +38,7 @@ const Target *emulated_target(const char *name)
 
 static bool fail(Emulation *e, const char *what, const char *detail)
 {
-    diag_error(&e->ctx->diags, E_RUN, (Span){0}, "%s: %s", what, detail);
-    return false;
+    return diag_refuse(&e->ctx->diags, E_RUN, (Span){0}, "%s: %s", what, detail);
 }
 
 static void word(Emulation *e, const char *text)

@@ -382,8 +382,7 @@ static tdsl_status run_rank(void *user, const tdsl_comm *comm)
 
 static bool fail(CLibrary *b, const char *what)
 {
-    diag_error(&b->ctx->diags, E_RUN, (Span){0}, "%s", what);
-    return false;
+    return diag_refuse(&b->ctx->diags, E_RUN, (Span){0}, "%s", what);
 }
 
 static bool set_up(CLibrary *b, const char *symbol, const MeshWish *wish, Ranks *r)
@@ -395,8 +394,7 @@ static bool set_up(CLibrary *b, const char *symbol, const MeshWish *wish, Ranks 
     }
     MeshAxes axes;
     if (!mesh_sizes(b->arena, wish, (uint32_t)r->dist->n_axes, r->dist->axes, &axes, &why)) {
-        diag_error(&b->ctx->diags, E_ARGUMENT_VALUE, (Span){0}, "--mesh: %s", why);
-        return false;
+        return diag_refuse(&b->ctx->diags, E_ARGUMENT_VALUE, (Span){0}, "--mesh: %s", why);
     }
     r->mesh.n_axes = (int32_t)axes.n;
     r->n = 1;
@@ -496,9 +494,8 @@ static bool report(CLibrary *b, const Ranks *r, tdsl_status status)
                                   (int)r->n));
     }
     if (r->fault != NULL) {
-        diag_error(&b->ctx->diags, E_FILE, (Span){0}, "rank %d of %d: %s", (int)r->rank,
-                   (int)r->n, r->fault);
-        return false;
+        return diag_refuse(&b->ctx->diags, E_FILE, (Span){0}, "rank %d of %d: %s", (int)r->rank,
+                           (int)r->n, r->fault);
     }
     if (status == TDSL_E_TIMEOUT) {
         return fail(b, str_format(b->arena,
@@ -508,9 +505,8 @@ static bool report(CLibrary *b, const Ranks *r, tdsl_status status)
     }
     for (int32_t k = 0; r->checkpoint != NULL && k < r->n; k++) {
         if (r->leaf_fault[k][0] != '\0') {
-            diag_error(&b->ctx->diags, E_FILE, (Span){0}, "rank %d of %d: %s", (int)k,
-                       (int)r->n, r->leaf_fault[k]);
-            return false;
+            return diag_refuse(&b->ctx->diags, E_FILE, (Span){0}, "rank %d of %d: %s", (int)k,
+                               (int)r->n, r->leaf_fault[k]);
         }
     }
     for (int32_t k = 0; k < r->n; k++) {

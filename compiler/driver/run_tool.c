@@ -70,10 +70,10 @@ static bool equation_shapes(Run *r, DType cast, TensorType **shapes, uint32_t *n
     for (uint32_t k = 0; k < r->values.list.n; k++) {
         const Tensor *a = r->values.list.at[k].array;
         if (a != NULL && dtype != DTYPE_NONE && a->dtype != dtype) {
-            diag_error(&t->ctx.diags, E_ARGUMENT_VALUE, (Span){0},
-                       "operands of %s and %s: all operands of -e have one type; --dtype casts",
-                       dtype_name(dtype), dtype_name(a->dtype));
-            return false;
+            return diag_refuse(
+                &t->ctx.diags, E_ARGUMENT_VALUE, (Span){0},
+                "operands of %s and %s: all operands of -e have one type; --dtype casts",
+                dtype_name(dtype), dtype_name(a->dtype));
         }
         dtype = a != NULL ? a->dtype : dtype;
     }
@@ -271,9 +271,9 @@ static bool check_declared(Run *r, const char *what, Sym name, Span span, const 
     run_print_element(name->text, a, at, &text);
     text_put(&text, " and ");
     run_print_element(name->text, a, image, &text);
-    diag_error(&r->t->ctx.diags, E_SYMMETRY, span,
-               "%s '%s' is not as symmetric as it is declared: %s", what, name->text, text.at);
-    return false;
+    return diag_refuse(&r->t->ctx.diags, E_SYMMETRY, span,
+                       "%s '%s' is not as symmetric as it is declared: %s", what, name->text,
+                       text.at);
 }
 
 static bool check_arguments(Run *r)

@@ -40,8 +40,7 @@ static bool read_array(Ctx *ctx, Arena *arena, RunValue *v, DType cast, bool nar
     Str bytes = {0};
     const char *why = NULL;
     if (!file_read(arena, v->text, ARRAY_LIMIT, &bytes, &why)) {
-        diag_error(&ctx->diags, E_FILE, (Span){0}, "%s", why);
-        return false;
+        return diag_refuse(&ctx->diags, E_FILE, (Span){0}, "%s", why);
     }
     v->array = npy_parse(ctx, arena, v->text, bytes, cast);
     if (narrow && v->array != NULL && dtype_narrower(v->array->dtype) != v->array->dtype) {
@@ -116,9 +115,8 @@ static bool make_data(Ctx *ctx, const char *word, uint32_t k, Tensor *t)
     bool random = strncmp(word, "random:", 7) == 0;
     int64_t seed = 0;
     if (random && (!parse_i64(word + 7, &seed) || seed < 0)) {
-        diag_error(&ctx->diags, E_ARGUMENT_VALUE, (Span){0},
-                   "'%s': the seed is a whole number from 0", word);
-        return false;
+        return diag_refuse(&ctx->diags, E_ARGUMENT_VALUE, (Span){0},
+                           "'%s': the seed is a whole number from 0", word);
     }
     rng.state = hash_mix((uint64_t)seed, k);
     bool fill = strcmp(word, "fill") == 0, ones = strcmp(word, "ones") == 0;

@@ -214,6 +214,5 @@ bool scratch_run(const Scratch *s, const char *const *argv, const char *what, co
         : WIFSIGNALED(status) ? str_format(s->arena, "signal %d ended it", WTERMSIG(status))
         : WEXITSTATUS(status) == 127 ? str_format(s->arena, "cannot run '%s'", argv[0])
                                      : "its messages are above";
-    diag_error(&s->ctx->diags, E_RUN, (Span){0}, "%s failed: %s", what, why);
-    return false;
+    return diag_refuse(&s->ctx->diags, E_RUN, (Span){0}, "%s failed: %s", what, why);
 }

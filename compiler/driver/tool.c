@@ -77,8 +77,7 @@ bool tool_read(ToolRun *t, const char *path, Str *out)
     if (file_read(&t->arena, path, INPUT_LIMIT, out, &why)) {
         return true;
     }
-    diag_error(&t->ctx.diags, E_FILE, (Span){0}, "%s", why);
-    return false;
+    return diag_refuse(&t->ctx.diags, E_FILE, (Span){0}, "%s", why);
 }
 
 static void flush(FILE *to, const Text *text)

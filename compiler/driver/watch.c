@@ -104,8 +104,7 @@ bool watch(ToolRun *t)
         int ends[2];
         double start = tool_clock();
         if (pipe(ends) != 0) {
-            diag_error(&t->ctx.diags, E_FILE, (Span){0}, "--watch: no pipe");
-            return false;
+            return diag_refuse(&t->ctx.diags, E_FILE, (Span){0}, "--watch: no pipe");
         }
         (void)fflush(stdout);
         pid_t child = fork();
@@ -122,8 +121,7 @@ bool watch(ToolRun *t)
         }
         (void)close(ends[0]);
         if (child < 0) {
-            diag_error(&t->ctx.diags, E_FILE, (Span){0}, "--watch: no process");
-            return false;
+            return diag_refuse(&t->ctx.diags, E_FILE, (Span){0}, "--watch: no process");
         }
         say(&w, status, tool_clock() - start);
         while (!look(&w)) {

@@ -76,15 +76,14 @@ bool cursor_expect_end(Cursor *c)
 {
     const Term *t = cursor_peek(c);
     if (t != NULL) {
-        diag_error(&c->ctx->diags, E_DUMP, t->span, "the line should end here");
-        return false;
+        return dump_refuse(c->ctx, t->span, "the line should end here");
     }
     return true;
 }
 
 /* ---- names ---- */
 
-static bool name_is_plain(Sym name)
+bool name_is_plain(Sym name)
 {
     for (uint32_t i = 0; i < name->n; i++) {
         char c = name->text[i];
@@ -157,9 +156,8 @@ static bool place_number(Cursor *c, int64_t limit, const char *what, uint32_t *o
         return false;
     }
     if (t->value < 1 || t->value > limit) {
-        diag_error(&c->ctx->diags, E_DUMP, t->span, "%s must be from 1 to %lld", what,
-                   (long long)limit);
-        return false;
+        return dump_refuse(c->ctx, t->span, "%s must be from 1 to %lld", what,
+                           (long long)limit);
     }
     *out = (uint32_t)t->value;
     return true;

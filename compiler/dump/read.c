@@ -17,15 +17,9 @@ void dump_reader_kernel(DumpReader *r, DimTable *dims)
     map_init(&r->dim_number, r->arena);
 }
 
-static bool refuse(DumpReader *r, Span span, const char *what)
-{
-    diag_error(&r->ctx->diags, E_DUMP, span, "%s", what);
-    return false;
-}
-
 static bool no_block(DumpReader *r, const DumpLine *line)
 {
-    return !line->has_block || refuse(r, line->span, "this line has no block");
+    return !line->has_block || dump_refuse(r->ctx, line->span, "this line has no block");
 }
 
 /* `WORD TERM`, if that is the line at *next. */
@@ -52,7 +46,7 @@ bool read_module_head(DumpReader *r, const DumpTree *tree, const char *stage, co
     *name = NULL;
     *next = 1;
     if (tree->n == 0) {
-        return refuse(r, (Span){0, 0, 0}, "an empty dump");
+        return dump_refuse(r->ctx, (Span){0, 0, 0}, "an empty dump");
     }
     Cursor c = cursor_line(r->ctx, tree->line[0]);
     char what[64] = "'tdsl-dump ";
@@ -68,7 +62,8 @@ bool read_module_head(DumpReader *r, const DumpTree *tree, const char *stage, co
         return false;
     }
     if (version->value != 1) {
-        return refuse(r, version->span, "only version 1 of the dump language is known here");
+        return dump_refuse(r->ctx, version->span,
+                           "only version 1 of the dump language is known here");
     }
     const Term *source = NULL;
     if (!head_line(r, tree, "source", TERM_STRING, "a file name in quotes", next, &source)) {
@@ -113,7 +108,7 @@ bool read_kernel_head(DumpReader *r, const DumpLine *line, KernelHead *head, uin
         return false;
     }
     if (!line->has_block) {
-        return refuse(r, line->span, "a kernel has a block in braces");
+        return dump_refuse(r->ctx, line->span, "a kernel has a block in braces");
     }
     const char *text = NULL;
     if (line->n_body > 0) {
@@ -158,7 +153,7 @@ static bool read_divisor(DumpReader *r, Cursor *c, DimInfo *info)
     if (cursor_take(c, TERM_PUNCT, "/")) {
         const Term *t = cursor_expect(c, TERM_INT, NULL, "a divisor");
         if (t == NULL || t->value < 2) {
-            return t != NULL && refuse(r, t->span, "a divisor is 2 or more");
+            return t != NULL && dump_refuse(r->ctx, t->span, "a divisor is 2 or more");
         }
         info->divisor = t->value;
     }
@@ -184,7 +179,7 @@ static bool read_sum(DumpReader *r, Cursor *c, DimInfo *info)
         DimTerm x = {dim_fixed(0), sign * t->value};
         t = cursor_peek(c);
         if (t == NULL) {
-            return refuse(r, c->end, "a dim is expected here");
+            return dump_refuse(r->ctx, c->end, "a dim is expected here");
         }
         c->at++;
         if (!read_dim(r, t, &x.dim)) {
@@ -194,7 +189,7 @@ static bool read_sum(DumpReader *r, Cursor *c, DimInfo *info)
         t = cursor_peek(c);
         if (!cursor_take(c, TERM_PUNCT, "+") &&
             (t == NULL || t->kind != TERM_PUNCT || strcmp(t->text->text, "-") != 0)) {
-            return refuse(r, cursor_place(c), "a number ends the sum");
+            return dump_refuse(r->ctx, cursor_place(c), "a number ends the sum");
         }
     }
     info->n_terms = term.n;
@@ -219,7 +214,7 @@ static bool read_factors(DumpReader *r, Cursor *c, DimInfo *info)
         Dim d;
         const Term *t = cursor_peek(c);
         if (t == NULL) {
-            return refuse(r, c->end, "an extent is expected here");
+            return dump_refuse(r->ctx, c->end, "an extent is expected here");
         }
         c->at++;
         if (!read_dim(r, t, &d)) {
@@ -244,7 +239,7 @@ bool read_dim_line(DumpReader *r, Cursor *c)
     }
     uint32_t old;
     if (map_get(&r->dim_number, info.name->id, &old)) {
-        return refuse(r, c->term[0]->span, "a dim of this name exists");
+        return dump_refuse(r->ctx, c->term[0]->span, "a dim of this name exists");
     }
     info.typical = typical->value;
     info.span = (Span){0, 0, 0};
@@ -264,11 +259,10 @@ bool read_dim(DumpReader *r, const Term *t, Dim *out)
         return true;
     }
     if (t->kind != TERM_NAME && t->kind != TERM_STRING) {
-        return refuse(r, t->span, "an extent is a number or the name of a dim");
+        return dump_refuse(r->ctx, t->span, "an extent is a number or the name of a dim");
     }
     if (!map_get(&r->dim_number, t->text->id, &number)) {
-        diag_error(&r->ctx->diags, E_DUMP, t->span, "there is no dim '%s'", t->text->text);
-        return false;
+        return dump_refuse(r->ctx, t->span, "there is no dim '%s'", t->text->text);
     }
     *out = dim_open((int32_t)number);
     return true;
@@ -280,9 +274,7 @@ static bool read_bound(Cursor *c, int64_t least, bool *is, int64_t *out)
     const Term *t = cursor_peek(c);
     *is = t != NULL && t->kind == TERM_INT;
     if (*is && (t->value < least || t->value > SIZE_LIMIT)) {
-        diag_error(&c->ctx->diags, E_DUMP, t->span,
-                   "no size is on the other side of this number");
-        return false;
+        return dump_refuse(c->ctx, t->span, "no size is on the other side of this number");
     }
     *out = *is ? t->value : *out;
     c->at += *is ? 1 : 0;
@@ -304,9 +296,8 @@ bool read_dim_test(Cursor *c, const DimTable *dims, DimTest *out)
         out->dim = dims->list.at[d].name == name ? (int32_t)d : out->dim;
     }
     if (out->dim < 0) {
-        diag_error(&c->ctx->diags, E_DUMP, c->term[c->at - 1]->span, "there is no dim '%s'",
-                   name->text);
-        return false;
+        return dump_refuse(c->ctx, c->term[c->at - 1]->span, "there is no dim '%s'",
+                           name->text);
     }
     bool less = cursor_take(c, TERM_PUNCT, "<");
     if (!less && above) {
@@ -332,7 +323,7 @@ bool read_shape_after(DumpReader *r, Cursor *c, const char *word, uint32_t *rank
     }
     const Term *t = cursor_expect(c, TERM_LIST, NULL, "extents in brackets");
     if (t == NULL || t->n > RANK_LIMIT) {
-        return t != NULL && refuse(r, t->span, "fewer extents are expected here");
+        return t != NULL && dump_refuse(r->ctx, t->span, "fewer extents are expected here");
     }
     Dim *dims = ARENA_ARRAY(r->arena, (size_t)t->n + 1, Dim);
     for (uint32_t d = 0; d < t->n; d++) {
@@ -357,7 +348,7 @@ bool read_type(DumpReader *r, Cursor *c, DType *dtype, uint32_t *rank, const Dim
     }
     if (name == NULL || name->kind != TERM_NAME ||
         !dtype_from_name((Str){name->text->text, name->text->n}, dtype)) {
-        return refuse(r, cursor_place(c), "expected a type such as f64[3,n] here");
+        return dump_refuse(r->ctx, cursor_place(c), "expected a type such as f64[3,n] here");
     }
     if (*rank > RANK_LIMIT) {
         diag_limit(&r->ctx->diags, E_LIMIT_SIZE, t->span,
@@ -398,7 +389,7 @@ static bool read_class(DumpReader *r, const Term *call, uint32_t rank, SymmetryC
     c->n = n;
     c->width = call->n;
     c->dim = dim;
-    return ok || refuse(r, call->span, "dimensions are expected, each once");
+    return ok || dump_refuse(r->ctx, call->span, "dimensions are expected, each once");
 }
 
 bool read_symmetry(DumpReader *r, Cursor *c, DType dtype, uint32_t rank, const Dim *shape,
@@ -415,7 +406,7 @@ bool read_symmetry(DumpReader *r, Cursor *c, DType dtype, uint32_t rank, const D
         *declared = symmetry_with(r->arena, *declared, &one);
         const char *problem = symmetry_problem(r->arena, dtype, rank, shape, *declared);
         if (problem != NULL) {
-            return refuse(r, call->span, problem);
+            return dump_refuse(r->ctx, call->span, "%s", problem);
         }
         c->at++;
     }
@@ -461,8 +452,7 @@ static bool read_complex(Cursor *c, const Term *call, Number *out)
             return true;
         }
     }
-    diag_error(&c->ctx->diags, E_DUMP, call->span, "a complex number is complex(re, im)");
-    return false;
+    return dump_refuse(c->ctx, call->span, "a complex number is complex(re, im)");
 }
 
 bool read_number(Cursor *c, Number *out)
@@ -476,8 +466,7 @@ bool read_number(Cursor *c, Number *out)
         return true;
     }
     if (!take_real(c, out)) {
-        diag_error(&c->ctx->diags, E_DUMP, cursor_place(c), "expected a number here");
-        return false;
+        return dump_refuse(c->ctx, cursor_place(c), "expected a number here");
     }
     if (out->dtype == DTYPE_I64 && out->i == -INT64_MAX && cursor_is(c, TERM_PUNCT, "-")) {
         c->at++; /* the least integer, -9223372036854775807 - 1 */
@@ -486,8 +475,7 @@ bool read_number(Cursor *c, Number *out)
             return false;
         }
         if (one->value != 1) {
-            diag_error(&c->ctx->diags, E_DUMP, one->span, "only 1 is subtracted from a number");
-            return false;
+            return dump_refuse(c->ctx, one->span, "only 1 is subtracted from a number");
         }
         out->i = INT64_MIN;
     }
@@ -507,8 +495,7 @@ bool number_fit(Ctx *ctx, Number v, DType dtype, Span span, Number *out)
                                     : (to.re == v.re || (isnan(to.re) && isnan(v.re))) &&
                                  (to.im == v.im || (isnan(to.im) && isnan(v.im)));
     if (!kind || !same) {
-        diag_error(&ctx->diags, E_DUMP, span, "this number is no %s", dtype_name(dtype));
-        return false;
+        return dump_refuse(ctx, span, "this number is no %s", dtype_name(dtype));
     }
     *out = to;
     return true;
@@ -533,9 +520,8 @@ bool read_requirement(DumpReader *r, Cursor *c, Requirement *out)
         return false;
     }
     if (cursor_done(c) || dimension->value < 0 || dimension->value >= RANK_LIMIT) {
-        diag_error(&c->ctx->diags, E_DUMP, dimension->span,
-                   "a dimension, and behind 'below' its extent, are expected here");
-        return false;
+        return dump_refuse(c->ctx, dimension->span,
+                           "a dimension, and behind 'below' its extent, are expected here");
     }
     if (!read_dim(r, c->term[c->at++], &out->below)) {
         return false;

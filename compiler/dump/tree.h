@@ -63,6 +63,9 @@ typedef struct DumpTree {
 /* Null on a syntax error (reported). Nesting is limited to NESTING_LIMIT. */
 DumpTree *dump_tree_read(Ctx *ctx, Arena *arena, uint32_t source);
 
+/* Reports E_DUMP, and is false. */
+#define dump_refuse(ctx, ...) diag_refuse(&(ctx)->diags, E_DUMP, __VA_ARGS__)
+
 /* A cursor over a sequence of terms, for readers: each of these reports E_DUMP at the place when it fails. */
 typedef struct Cursor {
     Ctx *ctx;
@@ -82,6 +85,7 @@ bool cursor_expect_end(Cursor *c);
 
 /* A user's name where the grammar has NAME: quoted unless it is a plain identifier; and its reading (null after
  * reporting). After '@' and '$' the tree has resolved the quotes already. */
+bool name_is_plain(Sym name);
 void dump_name(Text *out, Sym name);
 Sym cursor_name(Cursor *c, const char *what);
 

@@ -14,7 +14,7 @@ static const char *as_indexed(Kern *k, const AstNode *n)
     text_init(&text, k->c->arena);
     text_printf(&text, "%s[", n->name->text);
     for (uint32_t a = 0; a < n->n && a < 8; a++) {
-        const AstNode *i = ast_node(&k->c->program->ast, n->child[a]);
+        const AstNode *i = kern_node(k, n->child[a]);
         text_printf(&text, "%s%s", a == 0 ? "" : ",",
                     i->kind == AST_NAME ? i->name->text : "...");
     }
@@ -57,9 +57,9 @@ bool arguments_fit(Kern *k, const AstNode *n, uint32_t wanted)
     if (n->n == wanted) {
         return true;
     }
-    diag_error(&k->c->ctx->diags, E_ARGUMENTS, n->span, "'%s' takes %u argument%s, not %u",
-               n->name->text, wanted, wanted == 1 ? "" : "s", n->n);
-    return false;
+    return diag_refuse(&k->c->ctx->diags, E_ARGUMENTS, n->span,
+                       "'%s' takes %u argument%s, not %u", n->name->text, wanted,
+                       wanted == 1 ? "" : "s", n->n);
 }
 
 /* ---- casts and extents ---- */
@@ -106,7 +106,7 @@ CheckedExpr *call_extent(Kern *k, AstId ast, const AstNode *n)
     if (!arguments_fit(k, n, 1)) {
         return expr_poison(k, ast, n->span);
     }
-    const AstNode *d = ast_node(&k->c->program->ast, n->child[0]);
+    const AstNode *d = kern_node(k, n->child[0]);
     if (d->kind != AST_NAME) {
         diag_error(&k->c->ctx->diags, E_ARGUMENTS, d->span,
                    "extent(...) takes the name of a dim");
@@ -169,7 +169,7 @@ CheckedExpr *call_index(Kern *k, AstId ast, const AstNode *n)
 
 CheckedExpr *call_check(Kern *k, AstId ast)
 {
-    const AstNode n = *ast_node(&k->c->program->ast, ast);
+    const AstNode n = *kern_node(k, ast);
     NameKind kind = name_kind(n.name);
     if (n.kind == AST_REDUCE) {
         return reduction_check(k, ast, &n);

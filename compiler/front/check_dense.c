@@ -124,7 +124,7 @@ static bool refuse(Kern *k, const AstNode *n, const char *what)
 static bool matrix_labels(Kern *k, const AstNode *n, const CheckedExpr *e, int32_t *label)
 {
     for (uint32_t a = 0; a < 2; a++) {
-        const AstNode *name = ast_node(&k->c->program->ast, n->child[a + 1]);
+        const AstNode *name = kern_node(k, n->child[a + 1]);
         uint32_t at = 0;
         bool is = name->kind == AST_NAME && map_get(&k->label_by_name, name->name->id, &at) &&
                   at > 0 && has_label(e, (int32_t)at - 1);
@@ -189,9 +189,9 @@ static bool brackets_fit(Kern *k, const AstNode *n, uint32_t count, const char *
 {
     bool fit = n->n == count + 1;
     for (uint32_t a = 1; a < n->n && fit; a++) {
-        fit = ast_node(&k->c->program->ast, n->child[a])->kind == AST_NAME;
+        fit = kern_node(k, n->child[a])->kind == AST_NAME;
     }
-    const AstNode *body = ast_node(&k->c->program->ast, n->child[0]);
+    const AstNode *body = kern_node(k, n->child[0]);
     uint32_t operands = body->kind == AST_LIST ? body->n : 1;
     fit = fit && operands == (count == 1 ? 2 : 1);
     return fit || refuse(k, n, str_format(k->c->arena, "it is written %s", form));
@@ -252,7 +252,7 @@ CheckedExpr *dense_solve(Kern *k, AstId ast, const AstNode *n)
     if (!brackets_fit(k, n, 1, "solve[i](L[i,j], B[i])")) {
         return expr_poison(k, ast, n->span);
     }
-    const AstNode body = *ast_node(&k->c->program->ast, n->child[0]);
+    const AstNode body = *kern_node(k, n->child[0]);
     CheckedExpr bound = {.label = ARENA_ARRAY(k->c->arena, 1, int32_t)};
     uint32_t before[1];
     if (!fold_open(k, n, &bound, NULL, before)) {
@@ -273,7 +273,7 @@ CheckedExpr *dense_solve(Kern *k, AstId ast, const AstNode *n)
 /* The k-th name in brackets with another label: one of its own, that is folded. */
 static int32_t rename(Kern *k, const AstNode *n, uint32_t at, uint32_t *before)
 {
-    const AstNode name = *ast_node(&k->c->program->ast, n->child[at]);
+    const AstNode name = *kern_node(k, n->child[at]);
     *before = 0;
     (void)map_get(&k->label_by_name, name.name->id, before);
     int32_t label = label_new(k, name.name, name.span, false);
@@ -283,7 +283,7 @@ static int32_t rename(Kern *k, const AstNode *n, uint32_t at, uint32_t *before)
 
 static void rename_back(Kern *k, const AstNode *n, uint32_t at, int32_t label, uint32_t before)
 {
-    const Sym name = ast_node(&k->c->program->ast, n->child[at])->name;
+    const Sym name = kern_node(k, n->child[at])->name;
     Label *l = &k->labels.at[label];
     l->name = fold_unused_name(k, name);
     map_put(&k->label_by_name, l->name->id, 0);
@@ -339,15 +339,12 @@ CheckedExpr *dense_inverse(Kern *k, AstId ast, const AstNode *n)
     CheckedExpr *second = given ? NULL : triangle(k, ast, n);
     int32_t p = rename(k, n, given ? 2 : 1, &before[0]);
     if (given) { /* sum[p](T[i,p] * X[p,j]) = unit[i,j]; the names of T are those of X exchanged */
-        map_put(&k->label_by_name, ast_node(&k->c->program->ast, n->child[2])->name->id,
-                (uint32_t)own[0] + 1);
-        map_put(&k->label_by_name, ast_node(&k->c->program->ast, n->child[1])->name->id,
-                (uint32_t)p + 1);
+        map_put(&k->label_by_name, kern_node(k, n->child[2])->name->id, (uint32_t)own[0] + 1);
+        map_put(&k->label_by_name, kern_node(k, n->child[1])->name->id, (uint32_t)p + 1);
     }
     CheckedExpr *first = triangle(k, ast, n);
     if (given) {
-        map_put(&k->label_by_name, ast_node(&k->c->program->ast, n->child[1])->name->id,
-                (uint32_t)own[0] + 1);
+        map_put(&k->label_by_name, kern_node(k, n->child[1])->name->id, (uint32_t)own[0] + 1);
     }
     CheckedExpr *unit =
         where_equal(k, ast, n, p, own[1], weak_const(k, ast, n->span, WEAK_FLOAT, 0, 1.0));
@@ -370,7 +367,7 @@ static CheckedExpr *diagonal_element(Kern *k, AstId ast, const AstNode *n,
 {
     (void)fold;
     int32_t label[2];
-    const AstNode all = *ast_node(&k->c->program->ast, ast);
+    const AstNode all = *kern_node(k, ast);
     CheckedExpr *x = triangle(k, ast, &all);
     return expr_is_poison(x) || !matrix_labels(k, &all, x, label)
                ? x
@@ -391,7 +388,7 @@ static AstNode over_one(Kern *k, const AstNode *n, uint32_t at)
 static CheckedExpr *diagonal_log(Kern *k, AstId ast, const AstNode *n, const CheckedExpr *fold)
 {
     (void)fold;
-    const AstNode all = *ast_node(&k->c->program->ast, ast);
+    const AstNode all = *kern_node(k, ast);
     const AstNode inner = over_one(k, &all, 2);
     CheckedExpr *x = fold_check(k, ast, &inner, OP_SUM, diagonal_element, NULL);
     return expr_is_poison(x) ? x : expr_map(k, OP_LOG, ast, n->span, n->at, &x, 1);

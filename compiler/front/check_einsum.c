@@ -77,7 +77,7 @@ bool einsum_is(const AstNode *n)
 /* The tensors of einsum("...", A, 2*B): names, and expressions of whole tensors. */
 static bool einsum_operand(Kern *k, AstId id, EinsumOperand *out, uint32_t *value)
 {
-    const AstNode *n = ast_node(&k->c->program->ast, id);
+    const AstNode *n = kern_node(k, id);
     if (n->kind == AST_INDEXED) {
         Diagnostic *d = diag_error(&k->c->ctx->diags, E_ARGUMENTS, n->span,
                                    "an operand of einsum is a tensor without indices");
@@ -127,7 +127,7 @@ static bool einsum_types(Kern *k, const EinsumOperand *o, uint32_t n)
 
 uint32_t einsum_value(Kern *k, AstId ast)
 {
-    const AstNode n = *ast_node(&k->c->program->ast, ast);
+    const AstNode n = *kern_node(k, ast);
     const Ast *tree = &k->c->program->ast;
     if (n.n == 0 || ast_node(tree, n.child[0])->kind != AST_STRING) {
         diag_error(&k->c->ctx->diags, E_ARGUMENTS, n.span,

@@ -254,18 +254,17 @@ static bool group_add(const Call *c, Groups *g, AstId id)
         Affine x;
         *name = *ast_node(&c->k->c->program->ast, at);
         if (each != g->each || g->n * g->each + i >= RANK_LIMIT || name->kind != AST_NAME) {
-            diag_error(&c->k->c->ctx->diags, E_ARGUMENTS, item.span,
-                       "'%s' exchanges indices, or groups of as many indices: %s[(i,a), (j,b)]",
-                       c->n->name->text, c->n->name->text);
-            return false;
+            return diag_refuse(
+                &c->k->c->ctx->diags, E_ARGUMENTS, item.span,
+                "'%s' exchanges indices, or groups of as many indices: %s[(i,a), (j,b)]",
+                c->n->name->text, c->n->name->text);
         }
         if (!position_affine(c->k, at, &x)) {
             return false;
         }
         if (!map_get(&c->k->label_by_name, name->name->id, &g->label[g->n * g->each + i])) {
-            diag_error(&c->k->c->ctx->diags, E_UNBOUND_INDEX, name->span,
-                       "'%s' is no index of this statement", name->name->text);
-            return false;
+            return diag_refuse(&c->k->c->ctx->diags, E_UNBOUND_INDEX, name->span,
+                               "'%s' is no index of this statement", name->name->text);
         }
     }
     g->n++;

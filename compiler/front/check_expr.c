@@ -101,7 +101,7 @@ static bool unify(Kern *k, CheckedExpr *const *arg, uint32_t n, DType *type, Wea
 static const char *op_spelling(Kern *k, Op op, AstId ast)
 {
     const OpInfo *info = op_info(op);
-    bool call = ast_node(&k->c->program->ast, ast)->kind == AST_CALL;
+    bool call = kern_node(k, ast)->kind == AST_CALL;
     return call || info->symbol[0] == '\0' ? info->name : info->symbol;
 }
 
@@ -240,7 +240,7 @@ CheckedExpr *chain_of_two(Kern *k, Op link, AstId ast, Span span, CheckedExpr *x
 
 static CheckedExpr *check_chain(Kern *k, AstId ast, uint32_t from, uint32_t to)
 {
-    const AstNode *n = ast_node(&k->c->program->ast, ast);
+    const AstNode *n = kern_node(k, ast);
     CheckedExpr *first = expr_check(k, n->child[from]);
     uint32_t c = from + 1;
     for (; c < to; c++) { /* constants at the beginning */
@@ -439,7 +439,7 @@ bool index_count_fits(Kern *k, const AstNode *n, uint32_t value)
 bool position_of_axis(Kern *k, uint32_t value, uint32_t axis, AstId id, Affine *out,
                       bool *whole)
 {
-    const AstNode n = *ast_node(&k->c->program->ast, id);
+    const AstNode n = *kern_node(k, id);
     Dim d = k->k->values.at[value].type.dims[axis];
     *whole = false;
     if (!position_affine(k, id, out)) {
@@ -466,7 +466,7 @@ bool position_of_axis(Kern *k, uint32_t value, uint32_t axis, AstId id, Affine *
 bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *n_labels,
                   const Affine **at, const SplitShape **split)
 {
-    const AstNode *n = ast_node(&k->c->program->ast, ast);
+    const AstNode *n = kern_node(k, ast);
     uint32_t count = n->n - 1;
     k->indexed = true;
     k->reads++;
@@ -482,7 +482,7 @@ bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *
     bool ok = true, plain = true;
     for (uint32_t a = 0; a < count; a++) {
         bool whole = false;
-        span[a] = ast_node(&k->c->program->ast, n->child[a + 1])->span;
+        span[a] = kern_node(k, n->child[a + 1])->span;
         ok = position_of_axis(k, value, a, n->child[a + 1], &position[a], &whole) && ok;
         label[a] = whole ? (int32_t)position[a].term[0].var : -1;
         plain = plain && whole;
@@ -501,7 +501,7 @@ static void poison_labels(Kern *k, const AstNode *n)
 {
     for (uint32_t a = 1; a < n->n; a++) {
         Affine x;
-        if (ast_node(&k->c->program->ast, n->child[a])->kind != AST_NAME) {
+        if (kern_node(k, n->child[a])->kind != AST_NAME) {
             (void)position_affine(k, n->child[a], &x);
         }
     }
@@ -509,8 +509,8 @@ static void poison_labels(Kern *k, const AstNode *n)
 
 static CheckedExpr *check_indexed(Kern *k, AstId ast)
 {
-    const AstNode n = *ast_node(&k->c->program->ast, ast);
-    const AstNode base = *ast_node(&k->c->program->ast, n.child[0]);
+    const AstNode n = *kern_node(k, ast);
+    const AstNode base = *kern_node(k, n.child[0]);
     uint32_t found = UINT32_MAX;
     if (k->k == NULL) {
         diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, n.span,
@@ -577,8 +577,7 @@ static bool is_index_name(Kern *k, const AstNode *n)
 /* `k <= q` of two indices: true after a report. */
 static bool indices_compared(Kern *k, const AstNode *n)
 {
-    const AstNode *x = ast_node(&k->c->program->ast, n->child[0]),
-                  *y = ast_node(&k->c->program->ast, n->child[1]);
+    const AstNode *x = kern_node(k, n->child[0]), *y = kern_node(k, n->child[1]);
     static const char *const signs[] = {[OP_EQ] = "==", [OP_NE] = "!=", [OP_LT] = "<",
                                         [OP_LE] = "<=", [OP_GT] = ">",  [OP_GE] = ">="};
     if (!is_index_name(k, x) || !is_index_name(k, y)) {
@@ -594,7 +593,7 @@ static bool indices_compared(Kern *k, const AstNode *n)
 
 CheckedExpr *expr_check(Kern *k, AstId ast)
 {
-    const AstNode n = *ast_node(&k->c->program->ast, ast);
+    const AstNode n = *kern_node(k, ast);
     CheckedExpr *e = NULL;
     CheckedExpr *arg[2] = {NULL, NULL};
     switch (n.kind) {

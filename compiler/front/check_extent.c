@@ -5,18 +5,13 @@
 
 #include "front/check_parts.h"
 
-static const AstNode *node(const Kern *k, AstId id)
-{
-    return ast_node(&k->c->program->ast, id);
-}
-
 /* Arithmetic with nothing open. */
 static Dim extent_computed(Kern *k, AstId id, bool *ok)
 {
     Kern inner = {.c = k->c, .in_extent = true, .library = k->library};
     map_init(&inner.label_by_name, k->c->arena);
     CheckedExpr *e = expr_check(&inner, id);
-    Span at = node(k, id)->span;
+    Span at = kern_node(k, id)->span;
     *ok = false;
     if (e->weak == WEAK_NO && e->dtype == DTYPE_NONE) {
         return dim_fixed(1);
@@ -145,7 +140,7 @@ static bool evaluate_name(Kern *k, const AstNode *n, Extent *out)
 
 static bool evaluate(Kern *k, AstId id, Extent *out)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     *out = (Extent){affine_const(0), 1};
     if (n.kind == AST_INT) {
         out->x.base = n.value.i;
@@ -184,7 +179,7 @@ static bool evaluate(Kern *k, AstId id, Extent *out)
 /* Does it name a dim that is open? */
 static bool names_open(Kern *k, AstId id)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     if (n.kind == AST_NAME) {
         bool ok = true;
         return dim_named(k, n.name, n.span, &ok).sym >= 0 && ok;
@@ -198,7 +193,7 @@ static bool names_open(Kern *k, AstId id)
 
 Dim extent_of(Kern *k, AstId id, bool *ok)
 {
-    const AstNode *n = node(k, id);
+    const AstNode *n = kern_node(k, id);
     Span at = n->span;
     if (n->kind == AST_NAME) {
         return dim_named(k, n->name, n->span, ok);
@@ -219,7 +214,7 @@ Dim extent_of(Kern *k, AstId id, bool *ok)
 
 static void scan_names(Kern *k, AstId id)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     bool ok = true;
     if (n.kind == AST_NAME) {
         (void)dim_named(k, n.name, n.span, &ok);
@@ -231,13 +226,13 @@ static void scan_names(Kern *k, AstId id)
 
 static void scan_params(Kern *k, AstId list)
 {
-    const AstNode params = *node(k, list);
+    const AstNode params = *kern_node(k, list);
     for (uint32_t p = 0; p < params.n; p++) {
-        const AstNode param = *node(k, params.child[p]);
+        const AstNode param = *kern_node(k, params.child[p]);
         if (param.kind != AST_PARAM) {
             continue;
         }
-        const AstNode type = *node(k, param.child[0]);
+        const AstNode type = *kern_node(k, param.child[0]);
         for (uint32_t d = 0; d < type.n && type.kind == AST_TYPE; d++) {
             scan_names(k, type.child[d]);
         }
@@ -247,7 +242,7 @@ static void scan_params(Kern *k, AstId list)
 /* Dims of the program that positions and ranges of a statement name, and no index is called like. */
 static void scan_positions(Kern *k, AstId id, bool position)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     uint32_t index = 0;
     bool ok = true;
     if (n.kind == AST_NAME && position && dim_known(k, n.name) &&
@@ -255,7 +250,7 @@ static void scan_positions(Kern *k, AstId id, bool position)
         (void)dim_named(k, n.name, n.span, &ok);
     }
     if (n.kind == AST_CALL && strcmp(n.name->text, "extent") == 0 && n.n == 1) {
-        const AstNode d = *node(k, n.child[0]);
+        const AstNode d = *kern_node(k, n.child[0]);
         if (d.kind == AST_NAME && dim_known(k, d.name)) {
             (void)dim_named(k, d.name, d.span, &ok);
         }
@@ -272,9 +267,9 @@ void dims_scan(Kern *k, const AstNode *kernel)
 {
     scan_params(k, kernel->child[0]);
     scan_params(k, kernel->child[1]);
-    const AstNode body = *node(k, kernel->child[2]);
+    const AstNode body = *kern_node(k, kernel->child[2]);
     for (uint32_t s = 0; s < body.n; s++) {
-        if (node(k, body.child[s])->kind == AST_ASSIGN) {
+        if (kern_node(k, body.child[s])->kind == AST_ASSIGN) {
             positions_scan(k, body.child[s]);
             scan_positions(k, body.child[s], false);
         }

@@ -19,7 +19,7 @@ static void help_rename(Diagnostic *d, Sym name)
 /* A new label for one index of `op[...]`, and what the name meant before; -1 after a report. */
 static int32_t reduction_label(Kern *k, AstId id, uint32_t *before)
 {
-    const AstNode *i = ast_node(&k->c->program->ast, id);
+    const AstNode *i = kern_node(k, id);
     Diags *diags = &k->c->ctx->diags;
     if (i->kind != AST_NAME) {
         if (i->kind != AST_BROKEN) {
@@ -58,7 +58,7 @@ CheckedExpr *both_hold(Kern *k, AstId id, Span span, CheckedExpr *when, CheckedE
 
 static void join_condition(Kern *k, AstId id, CheckedExpr *condition, CheckedExpr **when)
 {
-    *when = both_hold(k, id, ast_node(&k->c->program->ast, id)->span, *when, condition);
+    *when = both_hold(k, id, kern_node(k, id)->span, *when, condition);
 }
 
 /* `i < n`, `j <= i`, `k < n[b]` in the list: perhaps a new index, and what the others must be for an element to take part.
@@ -131,7 +131,7 @@ bool fold_open(Kern *k, const AstNode *n, CheckedExpr *e, CheckedExpr **when, ui
 {
     bool ok = true;
     for (uint32_t a = 1; a < n->n; a++) {
-        AstKind kind = ast_node(&k->c->program->ast, n->child[a])->kind;
+        AstKind kind = kern_node(k, n->child[a])->kind;
         int32_t label = -1;
         bool fine = true;
         if (kind == AST_COMPARE) {
@@ -230,7 +230,7 @@ CheckedExpr *fold_again(Kern *k, AstId ast, const AstNode *n, Op op, FoldBody *m
     uint32_t meant[RANK_LIMIT + 1], count = 0;
     Sym name[RANK_LIMIT + 1];
     for (uint32_t a = 1; a < n->n && count <= RANK_LIMIT; a++) {
-        AstNode item = *ast_node(&k->c->program->ast, n->child[a]);
+        AstNode item = *kern_node(k, n->child[a]);
         bool named = item.kind == AST_NAME ||
                      (item.kind == AST_COMPARE && condition_index(k, n->child[a], &item));
         if (named) {
@@ -269,7 +269,7 @@ CheckedExpr *reduction_check(Kern *k, AstId ast, const AstNode *n)
         return kernel_named(k, n->name, &head) ? kernel_call_check(k, ast)
                                                : unknown_function(k, ast, n);
     }
-    const AstNode *body = ast_node(&k->c->program->ast, n->child[0]);
+    const AstNode *body = kern_node(k, n->child[0]);
     if (body->kind == AST_LIST && name_kind(n->name) != NAME_DENSE) {
         diag_error(&k->c->ctx->diags, E_ARGUMENTS, n->span, "'%s' takes 1 argument, not %u",
                    n->name->text, body->n);

@@ -5,14 +5,9 @@
 
 #include "front/check_parts.h"
 
-static const AstNode *node(const Kern *k, AstId id)
-{
-    return ast_node(&k->c->program->ast, id);
-}
-
 bool position_is_value(Kern *k, AstId id)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     uint32_t at = 0;
     bool scalar = n.kind == AST_NAME && map_get(&k->value_by_name, n.name->id, &at) &&
                   !map_get(&k->index_names, n.name->id, &at) && !dim_known(k, n.name);
@@ -47,7 +42,7 @@ static void note_valued(Kern *k, const CheckedExpr *e)
 
 static CheckedExpr *number_check(Kern *k, AstId id)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     Affine x;
     if (!position_is_value(k, id)) {
         return position_affine(k, id, &x) ? position_number(k, id, n.span, x)
@@ -107,17 +102,17 @@ CheckedExpr *position_check(Kern *k, uint32_t value, uint32_t axis, AstId id)
         return as_position(k, number_check(k, id));
     }
     if (!position_of_axis(k, value, axis, id, &x, &whole)) {
-        return expr_poison(k, id, node(k, id)->span);
+        return expr_poison(k, id, kern_node(k, id)->span);
     }
     if (!whole) {
         positions_are_of(k, first, label, positions_labels(&x, 1, label));
     }
-    return as_position(k, position_number(k, id, node(k, id)->span, x));
+    return as_position(k, position_number(k, id, kern_node(k, id)->span, x));
 }
 
 CheckedExpr *gather_check(Kern *k, AstId ast, uint32_t value)
 {
-    const AstNode n = *node(k, ast);
+    const AstNode n = *kern_node(k, ast);
     k->indexed = true;
     k->reads++;
     if (!index_count_fits(k, &n, value)) {

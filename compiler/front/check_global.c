@@ -48,8 +48,7 @@ static bool dim_number(Check *c, AstId ast, int64_t *out)
         return false;
     }
     if (e->kind != CHECKED_CONST || !dtype_is_int(e->value.dtype)) {
-        diag_error(&c->ctx->diags, E_EXTENT_RANGE, e->span, "an extent is an integer");
-        return false;
+        return diag_refuse(&c->ctx->diags, E_EXTENT_RANGE, e->span, "an extent is an integer");
     }
     *out = e->value.i;
     return extent_check(c, e->value.i, e->span);

@@ -213,9 +213,8 @@ static bool copy_values(Inline *in, Span at)
         value.uses += 1;
         int64_t bytes = 0;
         if (!type_bytes(&value.type, &bytes)) {
-            diag_error(&k->c->ctx->diags, E_EXTENT_RANGE, at,
-                       "the size of '%s' overflows 64 bits", value.name->text);
-            return false;
+            return diag_refuse(&k->c->ctx->diags, E_EXTENT_RANGE, at,
+                               "the size of '%s' overflows 64 bits", value.name->text);
         }
         if (value.step > 0) {
             value.step += n;
@@ -496,9 +495,9 @@ bool kernel_inline(Kern *k, const CheckedKernel *of, const Argument *argument,
         return false;
     }
     if (!spread(&in)) {
-        diag_error(&k->c->ctx->diags, E_ARGUMENTS, at,
-                   "'%s' changes an operand that lacks an index of the others", of->name->text);
-        return false;
+        return diag_refuse(&k->c->ctx->diags, E_ARGUMENTS, at,
+                           "'%s' changes an operand that lacks an index of the others",
+                           of->name->text);
     }
     if (!copy_values(&in, at)) {
         return false;

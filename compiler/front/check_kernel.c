@@ -4,11 +4,6 @@
 
 #include "front/check_parts.h"
 
-static const AstNode *node(const Kern *k, AstId id)
-{
-    return ast_node(&k->c->program->ast, id);
-}
-
 /* ---- types ---- */
 
 static const struct {
@@ -65,7 +60,7 @@ DType dtype_declared(Kern *k, const AstNode *n)
 
 static TensorType type_of(Kern *k, AstId id, const AstNode *decl)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     TensorType type = {DTYPE_NONE, 0, NULL};
     if (n.kind != AST_TYPE) {
         return type;
@@ -105,7 +100,7 @@ static uint32_t named_dimension(Kern *k, AstId id, uint32_t rank, uint64_t *name
     Diags *diags = &k->c->ctx->diags;
     Kern inner = {.c = k->c, .in_extent = true, .library = k->library};
     map_init(&inner.label_by_name, k->c->arena);
-    Span at = node(k, id)->span;
+    Span at = kern_node(k, id)->span;
     CheckedExpr *e = expr_check(&inner, id);
     if (e->kind == CHECKED_POISON) {
         return RANK_LIMIT;
@@ -135,20 +130,19 @@ static bool attribute_class(Kern *k, const AstNode *attr, uint32_t rank, Symmetr
     uint64_t named = 0;
     c->n = attr->n;
     c->width = 1;
-    if (attr->n > 0 && node(k, attr->child[0])->kind == AST_GROUP) {
-        c->width = node(k, attr->child[0])->n;
+    if (attr->n > 0 && kern_node(k, attr->child[0])->kind == AST_GROUP) {
+        c->width = kern_node(k, attr->child[0])->n;
     }
     uint32_t *dim = ARENA_ARRAY(k->c->arena, (size_t)c->n * c->width, uint32_t);
     for (uint32_t g = 0; g < attr->n; g++) {
-        const AstNode *item = node(k, attr->child[g]);
+        const AstNode *item = kern_node(k, attr->child[g]);
         bool group = item->kind == AST_GROUP;
         if (group != (c->width > 1) || (group && item->n != c->width)) {
-            diag_error(diags, E_ARGUMENTS, item->span,
-                       "what is exchanged has as many dimensions everywhere");
-            return false;
+            return diag_refuse(diags, E_ARGUMENTS, item->span,
+                               "what is exchanged has as many dimensions everywhere");
         }
         for (uint32_t p = 0; p < c->width; p++) {
-            AstId id = group ? node(k, attr->child[g])->child[p] : attr->child[g];
+            AstId id = group ? kern_node(k, attr->child[g])->child[p] : attr->child[g];
             uint32_t d = named_dimension(k, id, rank, &named);
             if (d == RANK_LIMIT) {
                 return false;
@@ -171,12 +165,12 @@ static bool class_extents(Kern *k, const AstNode *attr, const TensorType *type,
     for (uint32_t i = 0; i < c->n * c->width; i++) {
         uint32_t first = c->dim[i % c->width], d = c->dim[i];
         if (!dim_eq(type->dims[d], type->dims[first])) {
-            diag_error(&k->c->ctx->diags, E_EXTENT_MISMATCH, attr->span,
-                       "dimension %u is %s and dimension %u is %s: only equal ones can be "
-                       "exchanged",
-                       first, dim_text(k->c->arena, &k->k->dims, type->dims[first]), d,
-                       dim_text(k->c->arena, &k->k->dims, type->dims[d]));
-            return false;
+            return diag_refuse(
+                &k->c->ctx->diags, E_EXTENT_MISMATCH, attr->span,
+                "dimension %u is %s and dimension %u is %s: only equal ones can be "
+                "exchanged",
+                first, dim_text(k->c->arena, &k->k->dims, type->dims[first]), d,
+                dim_text(k->c->arena, &k->k->dims, type->dims[d]));
         }
     }
     return true;
@@ -254,7 +248,7 @@ static void check_attributes(Kern *k, const AstNode *n, Value *v)
 {
     SymmetryClass exchanged;
     for (uint32_t a = 1; a < n->n; a++) {
-        const AstNode *attr = node(k, n->child[a]);
+        const AstNode *attr = kern_node(k, n->child[a]);
         const char *name = attr->kind == AST_ATTRIBUTE ? attr->name->text : "";
         bool triangle = strcmp(name, "lower") == 0 || strcmp(name, "upper") == 0;
         if (attr->kind != AST_ATTRIBUTE || (k->is_called && !triangle)) {
@@ -276,7 +270,7 @@ static void check_attributes(Kern *k, const AstNode *n, Value *v)
             if (typed) {
                 void (*check)(Kern *, const AstNode *, const AstNode *, Value *) =
                     name[0] == 's' ? shard_check : partial_check;
-                check(k, attr, node(k, n->child[0]), v);
+                check(k, attr, kern_node(k, n->child[0]), v);
             }
         } else {
             diag_error(&k->c->ctx->diags, E_UNKNOWN_NAME, attr->at,
@@ -287,7 +281,7 @@ static void check_attributes(Kern *k, const AstNode *n, Value *v)
 
 static void check_decl(Kern *k, AstId id, bool is_result)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     Diags *diags = &k->c->ctx->diags;
     if (n.kind != AST_PARAM) {
         return;
@@ -359,9 +353,9 @@ static void warn_unused(Kern *k)
 static void apply_spills(Kern *k)
 {
     for (uint32_t s = 0; s < k->body->n; s++) {
-        const AstNode *n = node(k, k->body->child[s]);
+        const AstNode *n = kern_node(k, k->body->child[s]);
         for (uint32_t c = 0; n->kind == AST_SPILL && c < n->n; c++) {
-            const AstNode *name = node(k, n->child[c]);
+            const AstNode *name = kern_node(k, n->child[c]);
             uint32_t found = 0;
             k->statement = UINT32_MAX;
             if (!map_get(&k->value_by_name, name->name->id, &found)) {
@@ -384,12 +378,12 @@ static void apply_spills(Kern *k)
 static void find_assignments(Kern *k)
 {
     for (uint32_t s = 0; s < k->body->n; s++) {
-        const AstNode *n = node(k, k->body->child[s]);
+        const AstNode *n = kern_node(k, k->body->child[s]);
         uint32_t before = 0;
         if (n->kind != AST_ASSIGN) {
             continue;
         }
-        Sym name = node(k, n->child[0])->name;
+        Sym name = kern_node(k, n->child[0])->name;
         if (name != NULL && !map_get(&k->assigned_later, name->id, &before)) {
             map_put(&k->assigned_later, name->id, s);
         }
@@ -403,18 +397,18 @@ static AstNode single_assignments(Kern *k, const AstNode *body)
     VEC(AstId) all = {0};
     AstNode list = *body;
     for (uint32_t s = 0; s < body->n; s++) {
-        const AstNode n = *node(k, body->child[s]);
-        const AstNode left = n.kind == AST_ASSIGN ? *node(k, n.child[0]) : (AstNode){0};
+        const AstNode n = *kern_node(k, body->child[s]);
+        const AstNode left = n.kind == AST_ASSIGN ? *kern_node(k, n.child[0]) : (AstNode){0};
         if (left.kind != AST_GROUP || left.n == 0) {
             vec_push(k->c->arena, &all, body->child[s]);
             continue;
         }
-        const AstNode right = *node(k, n.child[1]);
+        const AstNode right = *kern_node(k, n.child[1]);
         uint32_t head = 0;
         bool call = (right.kind == AST_CALL || right.kind == AST_REDUCE) &&
                     kernel_named(k, right.name, &head);
         uint32_t count =
-            call ? node(k, node(k, k->c->heads.at[head].ast)->child[1])->n : left.n;
+            call ? kern_node(k, kern_node(k, k->c->heads.at[head].ast)->child[1])->n : left.n;
         if (!call) {
             diag_error(&k->c->ctx->diags, E_ARGUMENTS, right.span,
                        "several values come from the call of a kernel");
@@ -492,8 +486,8 @@ void kern_init(Kern *k, Check *c, CheckedKernel *kernel)
 
 void kernel_run(Kern *k, const AstNode *n)
 {
-    const AstNode params = *node(k, n->child[0]), results = *node(k, n->child[1]);
-    const AstNode written = *node(k, n->child[2]);
+    const AstNode params = *kern_node(k, n->child[0]), results = *kern_node(k, n->child[1]);
+    const AstNode written = *kern_node(k, n->child[2]);
     AstNode body = single_assignments(k, &written);
     k->damaged = body.flag;
     k->body = &body;

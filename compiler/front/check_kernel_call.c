@@ -5,15 +5,10 @@
 #include "base/bits.h"
 #include "front/kernel_call.h"
 
-static const AstNode *node(const Kern *k, AstId id)
-{
-    return ast_node(&k->c->program->ast, id);
-}
-
 bool kernel_named(const Kern *k, Sym name, uint32_t *head)
 {
     return name != NULL && k->k != NULL && map_get(&k->c->kernel_by_name, name->id, head) &&
-           node(k, k->c->heads.at[*head].ast)->kind == AST_KERNEL;
+           kern_node(k, k->c->heads.at[*head].ast)->kind == AST_KERNEL;
 }
 
 /* ---- what is called ---- */
@@ -64,9 +59,9 @@ static bool is_fixed(const Kern *inner, Sym name)
 static void dims_bind(const Calling *c, Kern *inner)
 {
     for (uint32_t p = 0; p < c->n_operands; p++) {
-        const AstNode *type = node(c->k, node(c->k, c->params.child[p])->child[0]);
+        const AstNode *type = kern_node(c->k, kern_node(c->k, c->params.child[p])->child[0]);
         for (uint32_t d = 0; d < type->n; d++) {
-            const AstNode *extent = node(c->k, type->child[d]);
+            const AstNode *extent = kern_node(c->k, type->child[d]);
             uint32_t before = 0;
             if (extent->kind == AST_NAME &&
                 !map_get(&inner->dim_by_name, extent->name->id, &before) &&
@@ -97,7 +92,7 @@ static bool extents_fit(const Calling *c, const Kern *inner)
             Dim is = own_extent(c, &c->operand[p], d);
             if (v->type.dtype != DTYPE_NONE && !dim_eq(is, v->type.dims[d])) {
                 Diagnostic *e = diag_error(&c->k->c->ctx->diags, E_EXTENT_MISMATCH,
-                                           node(c->k, c->operand[p].ast)->span,
+                                           kern_node(c->k, c->operand[p].ast)->span,
                                            "dimension %u of '%s' in '%s' is %s but %s here", d,
                                            v->name->text, kernel_name(c),
                                            dim_text(a, &inner->k->dims, v->type.dims[d]),
@@ -140,7 +135,7 @@ static bool callee_check(const Calling *c, Kern *inner)
     uint32_t errors = diags->n_errors, before = c->k->k->dims.list.n;
     uint32_t first = diags->list.n;
     bool silent = diags->no_warnings;
-    const AstNode n = *node(c->k, c->k->c->heads.at[c->head].ast);
+    const AstNode n = *kern_node(c->k, c->k->c->heads.at[c->head].ast);
     CheckedKernel *own = ARENA_NEW(c->k->c->arena, CheckedKernel);
     own->name = n.name;
     own->span = n.at;
@@ -176,8 +171,8 @@ static AstId index_node(Kern *k, Sym name, Span span)
 static const AstId *result_indices(Calling *c, uint32_t r, uint64_t batch)
 {
     Kern *k = c->k;
-    const AstNode decl = *node(k, c->results.child[r]);
-    const AstNode type = *node(k, decl.child[0]);
+    const AstNode decl = *kern_node(k, c->results.child[r]);
+    const AstNode type = *kern_node(k, decl.child[0]);
     AstId *index = ARENA_ARRAY(k->c->arena, 64 + type.n, AstId);
     bool taken[RANK_LIMIT] = {false};
     uint32_t n = 0;
@@ -187,7 +182,7 @@ static const AstId *result_indices(Calling *c, uint32_t r, uint64_t batch)
         }
     }
     for (uint32_t d = 0; d < type.n; d++) {
-        const AstNode extent = *node(k, type.child[d]);
+        const AstNode extent = *kern_node(k, type.child[d]);
         Named *found = NULL;
         for (uint32_t pass = 0; pass < 2 && found == NULL; pass++) {
             for (uint32_t j = 0; j < c->n_named && found == NULL; j++) {
@@ -225,9 +220,9 @@ static bool results_bind(Calling *c, KernelCall *call, const uint64_t *batch)
     }
     for (uint32_t j = 0; j < c->n_named; j++) {
         if (!c->named[j].used) {
-            diag_error(&c->k->c->ctx->diags, E_UNBOUND_INDEX, node(c->k, c->named[j].ast)->span,
-                       "index '%s' is in no operand and no result", c->named[j].name->text);
-            return false;
+            return diag_refuse(
+                &c->k->c->ctx->diags, E_UNBOUND_INDEX, kern_node(c->k, c->named[j].ast)->span,
+                "index '%s' is in no operand and no result", c->named[j].name->text);
         }
     }
     call->index = index;
@@ -275,12 +270,12 @@ static const KernelCall *call_of(Kern *k, AstId ast, bool alone)
     if (map_get(&k->call_by_ast, ast, &known)) {
         return known == 0 ? NULL : &k->kernel_calls.at[known - 1];
     }
-    Calling c = {.k = k, .ast = ast, .n = *node(k, ast)};
+    Calling c = {.k = k, .ast = ast, .n = *kern_node(k, ast)};
     KernelCall call = {.ast = ast};
     (void)kernel_named(k, c.n.name, &c.head);
-    const AstNode kernel = *node(k, k->c->heads.at[c.head].ast);
-    c.params = *node(k, kernel.child[0]);
-    c.results = *node(k, kernel.child[1]);
+    const AstNode kernel = *kern_node(k, k->c->heads.at[c.head].ast);
+    c.params = *kern_node(k, kernel.child[0]);
+    c.results = *kern_node(k, kernel.child[1]);
     map_put(&k->call_by_ast, ast, 0);
     if (takes_inout(&c) && !alone) {
         Diagnostic *d = diag_error(&k->c->ctx->diags, E_ARGUMENTS, c.n.span,
@@ -300,7 +295,7 @@ static const KernelCall *call_of(Kern *k, AstId ast, bool alone)
 /* The result that is meant where a call stands in an expression; UINT32_MAX after a report. */
 static uint32_t result_of(Kern *k, AstId ast, const KernelCall *call)
 {
-    const AstNode n = *node(k, ast);
+    const AstNode n = *kern_node(k, ast);
     uint32_t taken = k->result_taken;
     if (taken > 0 && taken <= call->n) {
         return taken - 1;
@@ -319,7 +314,7 @@ static uint32_t result_of(Kern *k, AstId ast, const KernelCall *call)
 
 CheckedExpr *kernel_call_check(Kern *k, AstId ast)
 {
-    Span span = node(k, ast)->span;
+    Span span = kern_node(k, ast)->span;
     const KernelCall *call = call_of(k, ast, false);
     uint32_t r = call == NULL ? UINT32_MAX : result_of(k, ast, call);
     if (r == UINT32_MAX) {
@@ -351,7 +346,7 @@ uint32_t kernel_call_value(Kern *k, AstId ast)
 {
     const KernelCall *call = call_of(k, ast, false);
     if (call != NULL && !call->whole) {
-        diag_error(&k->c->ctx->diags, E_ARGUMENTS, node(k, ast)->span,
+        diag_error(&k->c->ctx->diags, E_ARGUMENTS, kern_node(k, ast)->span,
                    "the result of this call has its indices already");
         call = NULL;
     }
@@ -365,7 +360,7 @@ uint32_t kernel_call_value(Kern *k, AstId ast)
 
 void kernel_call_statement(Kern *k, AstId ast)
 {
-    const AstNode n = *node(k, ast);
+    const AstNode n = *kern_node(k, ast);
     uint32_t head = 0;
     if (!kernel_named(k, n.name, &head)) {
         (void)unknown_function(k, ast, &n);

@@ -27,7 +27,7 @@ static Dim dim_of_const(Kern *k, const Global *g, Span at, bool *ok)
         !(dtype_is_int(g->value->value.dtype))) {
         Diagnostic *d = diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, at,
                                    "'%s' is not an integer", g->name->text);
-        diag_note(d, ast_node(&k->c->program->ast, g->ast)->at, "it is defined here");
+        diag_note(d, kern_node(k, g->ast)->at, "it is defined here");
         *ok = false;
         return dim_fixed(1);
     }
@@ -65,7 +65,7 @@ Dim dim_named(Kern *k, Sym name, Span at, bool *ok)
             d = dim_of_const(k, g, at, ok);
             *ok = *ok && extent_check(k->c, d.n, at);
         } else if (d.sym >= 0 && k->k != NULL) {
-            d = dim_open_new(k, name, g->typical, ast_node(&k->c->program->ast, g->ast)->at);
+            d = dim_open_new(k, name, g->typical, kern_node(k, g->ast)->at);
         }
     } else if (!k->library && define_find(k->c, name, &bound)) {
         d = dim_fixed(bound);
@@ -201,7 +201,7 @@ static bool statement_needs(Kern *k, uint32_t from, uint32_t to)
     n.seen = ARENA_ARRAY(k->c->arena, k->body->n, bool);
     vec_push(k->c->arena, &n.todo, from);
     while (n.todo.n > 0 && !n.found) {
-        const AstNode *s = ast_node(&k->c->program->ast, k->body->child[n.todo.at[--n.todo.n]]);
+        const AstNode *s = kern_node(k, k->body->child[n.todo.at[--n.todo.n]]);
         if (s->kind == AST_ASSIGN) {
             needs_scan(&n, s->child[1]);
         }
@@ -212,7 +212,7 @@ static bool statement_needs(Kern *k, uint32_t from, uint32_t to)
 static void report_later(Kern *k, Sym name, Span at, uint32_t later)
 {
     Diags *diags = &k->c->ctx->diags;
-    Span there = ast_node(&k->c->program->ast, k->body->child[later])->span;
+    Span there = kern_node(k, k->body->child[later])->span;
     if (diags->n_errors >= diags->limit) {
         diag_error(diags, E_UNKNOWN_NAME, at, "'%s' has no value yet", name->text);
     } else if (later == k->statement || statement_needs(k, later, k->statement)) {

@@ -4,14 +4,9 @@
 #include "base/bits.h"
 #include "front/kernel_call.h"
 
-static const AstNode *node(const Kern *k, AstId id)
-{
-    return ast_node(&k->c->program->ast, id);
-}
-
 void say_param(const Calling *c, Diagnostic *d, uint32_t p)
 {
-    const AstNode *param = node(c->k, c->params.child[p]);
+    const AstNode *param = kern_node(c->k, c->params.child[p]);
     diag_note(d, param->at, "'%s' is declared here", param->name->text);
 }
 
@@ -51,8 +46,8 @@ static bool inout_check(Calling *c, Operand *o, uint32_t p)
 {
     Kern *k = c->k;
     Diags *diags = &k->c->ctx->diags;
-    const AstNode n = *node(k, o->ast);
-    const AstNode param = *node(k, c->params.child[p]);
+    const AstNode n = *kern_node(k, o->ast);
+    const AstNode param = *kern_node(k, c->params.child[p]);
     if (n.kind != AST_NAME) {
         Diagnostic *d =
             diag_error(diags, E_ARGUMENTS, n.span,
@@ -86,7 +81,7 @@ bool takes_inout(const Calling *c)
 {
     bool any = false;
     for (uint32_t p = 0; p < c->params.n; p++) {
-        any = any || node(c->k, c->params.child[p])->flag;
+        any = any || kern_node(c->k, c->params.child[p])->flag;
     }
     return any;
 }
@@ -95,7 +90,7 @@ bool operands_check(Calling *c)
 {
     Kern *k = c->k;
     bool reduce = c->n.kind == AST_REDUCE;
-    const AstNode *body = reduce ? node(k, c->n.child[0]) : NULL;
+    const AstNode *body = reduce ? kern_node(k, c->n.child[0]) : NULL;
     bool list = reduce && body->kind == AST_LIST;
     c->n_operands = !reduce ? c->n.n : list ? body->n : 1;
     const AstId *operand = !reduce ? c->n.child : list ? body->child : c->n.child;
@@ -111,7 +106,8 @@ bool operands_check(Calling *c)
     for (uint32_t p = 0; p < c->n_operands; p++) {
         Operand *o = &c->operand[p];
         o->ast = operand[p];
-        ok = (node(k, c->params.child[p])->flag ? inout_check(c, o, p) : operand_check(c, o)) &&
+        ok = (kern_node(k, c->params.child[p])->flag ? inout_check(c, o, p)
+                                                     : operand_check(c, o)) &&
              ok;
     }
     return ok;
@@ -123,15 +119,15 @@ bool named_check(Calling *c)
 {
     Kern *k = c->k;
     for (uint32_t a = 1; c->n.kind == AST_REDUCE && a < c->n.n; a++) {
-        const AstNode i = *node(k, c->n.child[a]);
+        const AstNode i = *kern_node(k, c->n.child[a]);
         bool again = false;
         for (uint32_t b = 0; b < c->n_named; b++) {
             again = again || c->named[b].name == i.name;
         }
         if (i.kind != AST_NAME || again || c->n_named == RANK_LIMIT) {
-            diag_error(&k->c->ctx->diags, i.kind == AST_NAME ? E_REPEATED_INDEX : E_SYNTAX,
-                       i.span, again ? "this index is named twice" : "an index is a name");
-            return false;
+            return diag_refuse(&k->c->ctx->diags,
+                               i.kind == AST_NAME ? E_REPEATED_INDEX : E_SYNTAX, i.span,
+                               again ? "this index is named twice" : "an index is a name");
         }
         c->named[c->n_named++] = (Named){.ast = c->n.child[a], .name = i.name};
     }
@@ -183,9 +179,9 @@ static bool operand_indices(Calling *c, uint32_t p)
 {
     Operand *o = &c->operand[p];
     Kern *k = c->k;
-    const AstNode param = *node(k, c->params.child[p]);
-    const AstNode type = *node(k, param.child[0]);
-    Span span = node(k, o->ast)->span;
+    const AstNode param = *kern_node(k, c->params.child[p]);
+    const AstNode type = *kern_node(k, param.child[0]);
+    Span span = kern_node(k, o->ast)->span;
     uint32_t whole = 0;
     if (o->in_place || o->e->kind == CHECKED_CONST) {
         const Value *v = o->in_place ? &k->k->values.at[o->value] : NULL;
@@ -209,7 +205,7 @@ static bool operand_indices(Calling *c, uint32_t p)
         if (named != NULL || (!o->indexed && !elementwise)) {
             o->own_label[o->n_own++] = (int32_t)l;
             const AstNode *extent =
-                o->n_own <= type.n ? node(k, type.child[o->n_own - 1]) : NULL;
+                o->n_own <= type.n ? kern_node(k, type.child[o->n_own - 1]) : NULL;
             if (named != NULL && extent != NULL) {
                 named->used = true;
                 named->dim =
@@ -271,7 +267,7 @@ static DType operand_type(const Calling *c, const Operand *o)
 bool words_bind(const Calling *c, DType *word)
 {
     for (uint32_t p = 0; p < c->n_operands; p++) {
-        const AstNode *type = node(c->k, node(c->k, c->params.child[p])->child[0]);
+        const AstNode *type = kern_node(c->k, kern_node(c->k, c->params.child[p])->child[0]);
         uint32_t w = dtype_word(type->name);
         DType t = operand_type(c, &c->operand[p]);
         if (w == WORDS || t == DTYPE_NONE) {
@@ -279,7 +275,7 @@ bool words_bind(const Calling *c, DType *word)
         }
         if (!dtype_suits_word(w, t)) {
             Diagnostic *d = diag_error(
-                &c->k->c->ctx->diags, E_BAD_TYPE, node(c->k, c->operand[p].ast)->span,
+                &c->k->c->ctx->diags, E_BAD_TYPE, kern_node(c->k, c->operand[p].ast)->span,
                 "this is %s, which is no '%s'", dtype_name(t), type->name->text);
             say_param(c, d, p);
             return false;
@@ -300,7 +296,7 @@ bool operand_typed(const Calling *c, uint32_t p, DType t)
 {
     Operand *o = &c->operand[p];
     Kern *k = c->k;
-    Span declared = node(k, c->params.child[p])->at, span = node(k, o->ast)->span;
+    Span declared = kern_node(k, c->params.child[p])->at, span = kern_node(k, o->ast)->span;
     DType from = operand_type(c, o);
     if (!o->in_place && o->e->weak != WEAK_NO) {
         return weak_settle(k, o->e, t, declared);
@@ -311,7 +307,7 @@ bool operand_typed(const Calling *c, uint32_t p, DType t)
     Diagnostic *d =
         diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, span, "this is %s", dtype_name(from));
     diag_note(d, declared, "but parameter '%s' of '%s' is %s",
-              node(k, c->params.child[p])->name->text, kernel_name(c), dtype_name(t));
+              kern_node(k, c->params.child[p])->name->text, kernel_name(c), dtype_name(t));
     if (!o->in_place && !dtype_is_complex(from)) {
         diag_help(d, "a cast says so: %s(...)", dtype_name(t));
         fix_call(k->c, d, span, dtype_name(t));
@@ -395,14 +391,14 @@ Argument argument_of(const Calling *c, uint32_t p, const Value *param)
              ((Value){.kind = VALUE_LOCAL,
                       .name = name,
                       .type = {t, rank, dims},
-                      .span = node(k, o->ast)->span,
+                      .span = kern_node(k, o->ast)->span,
                       .inlined = true,
                       .declared = natural != t || dtype_is_half(t),
                       .assigned = true,
                       .updated = true,
                       .uses = 1}));
     statement_add(k, (CheckedStatement){.ast = o->ast,
-                                        .span = node(k, o->ast)->span,
+                                        .span = kern_node(k, o->ast)->span,
                                         .target = value,
                                         .op = OP_COPY,
                                         .n_labels = o->own.labels.n,

@@ -236,6 +236,11 @@ typedef struct Kern {
     VEC(SilentSum) silent;      /* warned of when the statement is right otherwise */
 } Kern;
 
+static inline const AstNode *kern_node(const Kern *k, AstId id)
+{
+    return ast_node(&k->c->program->ast, id);
+}
+
 /* ---- check_make.c ---- */
 CheckedExpr *expr_new(Kern *k, CheckedKind kind, AstId ast, Span span);
 CheckedExpr *expr_poison(Kern *k, AstId ast, Span span);

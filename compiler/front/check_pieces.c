@@ -3,15 +3,10 @@
  * statements are pieces, and it has a value once the last of them has been. They lie apart and cover it. */
 #include "front/check_parts.h"
 
-static const AstNode *node(const Kern *k, AstId id)
-{
-    return ast_node(&k->c->program->ast, id);
-}
-
 static bool has_positions(const Kern *k, const AstNode *left)
 {
     for (uint32_t a = 1; left->kind == AST_INDEXED && a < left->n; a++) {
-        AstKind kind = node(k, left->child[a])->kind;
+        AstKind kind = kern_node(k, left->child[a])->kind;
         if (kind != AST_NAME && kind != AST_COMPARE && kind != AST_BROKEN) {
             return true;
         }
@@ -25,8 +20,8 @@ void pieces_scan(Kern *k)
     map_init(&k->pieces_lost, k->c->arena);
     for (uint32_t pass = 0; pass < 2; pass++) {
         for (uint32_t s = 0; s < k->body->n; s++) {
-            const AstNode *n = node(k, k->body->child[s]);
-            const AstNode *left = n->kind == AST_ASSIGN ? node(k, n->child[0]) : NULL;
+            const AstNode *n = kern_node(k, k->body->child[s]);
+            const AstNode *left = n->kind == AST_ASSIGN ? kern_node(k, n->child[0]) : NULL;
             uint32_t before = 0;
             if (left == NULL || left->name == NULL || n->op != OP_COPY ||
                 (left->kind == AST_INDEXED &&

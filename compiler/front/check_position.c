@@ -6,11 +6,6 @@
 
 #include "front/check_parts.h"
 
-static const AstNode *node(const Kern *k, AstId id)
-{
-    return ast_node(&k->c->program->ast, id);
-}
-
 /* ---- which names are indices ---- */
 
 static void note_name(Kern *k, const AstNode *n, uint32_t how)
@@ -42,7 +37,7 @@ static bool is_order(const AstNode *n)
 /* The first name in the expression that is an index so far, or can be nothing else. */
 static bool first_index(Kern *k, AstId id, AstNode *name)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     uint32_t how = 0;
     bool found = n.kind == AST_NAME && !is_element_position(k, &n) &&
                  (map_get(&k->index_names, n.name->id, &how) || !dim_known(k, n.name));
@@ -58,8 +53,8 @@ static bool first_index(Kern *k, AstId id, AstNode *name)
 
 bool condition_index(Kern *k, AstId id, AstNode *name)
 {
-    const AstNode n = *node(k, id);
-    *name = *node(k, n.child[0]);
+    const AstNode n = *kern_node(k, id);
+    *name = *kern_node(k, n.child[0]);
     return (name->kind == AST_NAME && !is_element_position(k, name)) ||
            first_index(k, n.child[0], name);
 }
@@ -69,15 +64,15 @@ static bool is_repeated(Kern *k, const AstNode *n, uint32_t c)
 {
     bool same = false;
     for (uint32_t d = 1; d < c && !same; d++) {
-        const AstNode other = *node(k, n->child[d]);
-        same = other.kind == AST_NAME && other.name == node(k, n->child[c])->name;
+        const AstNode other = *kern_node(k, n->child[d]);
+        same = other.kind == AST_NAME && other.name == kern_node(k, n->child[c])->name;
     }
     return same;
 }
 
 static void note_alone(Kern *k, const AstNode *n, uint32_t c, bool named)
 {
-    const AstNode name = *node(k, n->child[c]);
+    const AstNode name = *kern_node(k, n->child[c]);
     uint32_t before = 0;
     if (n->kind == AST_INDEXED && !named && is_element_position(k, &name)) {
         return;
@@ -92,16 +87,16 @@ static void note_alone(Kern *k, const AstNode *n, uint32_t c, bool named)
 /* `left`: the left side of the statement. */
 static void scan_alone(Kern *k, AstId id, bool listed, bool left)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     for (uint32_t c = 0; c < n.n; c++) {
-        const AstNode child = *node(k, n.child[c]);
+        const AstNode child = *kern_node(k, n.child[c]);
         bool place = listed || ((n.kind == AST_INDEXED || n.kind == AST_REDUCE) && c > 0);
         if (place && child.kind == AST_NAME) {
             note_alone(k, &n, c, left);
         } else if (place && child.kind == AST_COMPARE) {
             AstNode name;
             if (condition_index(k, n.child[c], &name)) {
-                bool lone = node(k, child.child[0])->kind == AST_NAME;
+                bool lone = kern_node(k, child.child[0])->kind == AST_NAME;
                 note_name(k, &name,
                           lone && is_order(&child) ? INDEX_ALONE | INDEX_SHIFTED | INDEX_NAMED
                                                    : INDEX_ALONE | INDEX_NAMED);
@@ -116,13 +111,13 @@ static void scan_alone(Kern *k, AstId id, bool listed, bool left)
 /* Names that are indices, in positions of several terms. */
 static void scan_shifted(Kern *k, AstId id, bool position)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     uint32_t how = 0;
     if (position && n.kind == AST_NAME && map_get(&k->index_names, n.name->id, &how)) {
         note_name(k, &n, INDEX_SHIFTED);
     }
     for (uint32_t c = 0; c < n.n; c++) {
-        const AstNode child = *node(k, n.child[c]);
+        const AstNode child = *kern_node(k, n.child[c]);
         bool place = (n.kind == AST_INDEXED || n.kind == AST_REDUCE) && c > 0;
         bool inside = place ? child.kind != AST_NAME : position;
         if (n.kind == AST_CALL && strcmp(n.name->text, "index") == 0 &&
@@ -152,8 +147,8 @@ static bool refuse(Kern *k, Span at, const char *what)
 
 static bool refuse_gather(Kern *k, Span at)
 {
-    diag_error(&k->c->ctx->diags, E_SYNTAX, at, "this position does not depend on values");
-    return false;
+    return diag_refuse(&k->c->ctx->diags, E_SYNTAX, at,
+                       "this position does not depend on values");
 }
 
 static bool name_affine(Kern *k, const AstNode *n, Affine *out)
@@ -195,7 +190,7 @@ static bool name_affine(Kern *k, const AstNode *n, Affine *out)
 
 bool position_affine(Kern *k, AstId id, Affine *out)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     *out = affine_const(0);
     if (n.kind == AST_INT) {
         out->base = n.value.i;
@@ -213,8 +208,9 @@ bool position_affine(Kern *k, AstId id, Affine *out)
     bool sum = n.kind == AST_CHAIN && (n.op == OP_ADD || n.op == OP_SUB);
     bool product = n.kind == AST_CHAIN && (n.op == OP_MUL || n.op == OP_DIV);
     if (n.kind == AST_CALL && strcmp(n.name->text, "extent") == 0 && n.n == 1 &&
-        node(k, n.child[0])->kind == AST_NAME && dim_known(k, node(k, n.child[0])->name)) {
-        const AstNode d = *node(k, n.child[0]);
+        kern_node(k, n.child[0])->kind == AST_NAME &&
+        dim_known(k, kern_node(k, n.child[0])->name)) {
+        const AstNode d = *kern_node(k, n.child[0]);
         bool ok = true;
         *out = affine_extent(k->c->arena, dim_named(k, d.name, d.span, &ok));
         return ok;
@@ -380,7 +376,7 @@ CheckedExpr *position_number(Kern *k, AstId ast, Span span, Affine x)
 /* Does it name an index, one that is known by now? */
 static bool names_index(Kern *k, AstId id)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     uint32_t label = 0;
     bool any =
         n.kind == AST_NAME && map_get(&k->label_by_name, n.name->id, &label) && label > 0;
@@ -401,7 +397,7 @@ static bool give_extent(Kern *k, const AstNode *item, int32_t label)
         } else {
             DimTerm term = {d, 1};
             d = dims_sum(k->c->arena, k->c->arena, &k->c->ctx->syms, &k->k->dims,
-                         node(k, one)->span, 1, 1, &term, 1);
+                         kern_node(k, one)->span, 1, 1, &term, 1);
         }
     }
     k->labels.at[label].extent = d;
@@ -412,7 +408,7 @@ static bool give_extent(Kern *k, const AstNode *item, int32_t label)
 /* `k < n[b]`, `tok[n] == v`: a name that stands alone before the sign is a new index, if it was none before. */
 static bool value_item(Kern *k, AstId id, int32_t *label, CheckedExpr **condition)
 {
-    const AstNode n = *node(k, id), name = *node(k, n.child[0]);
+    const AstNode n = *kern_node(k, id), name = *kern_node(k, n.child[0]);
     uint32_t known = 0;
     *label = -1;
     if (name.kind == AST_NAME && !position_is_value(k, n.child[0]) &&
@@ -427,13 +423,13 @@ static bool value_item(Kern *k, AstId id, int32_t *label, CheckedExpr **conditio
 
 bool position_item(Kern *k, AstId id, bool left, int32_t *label, CheckedExpr **condition)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     AstNode name;
     uint32_t known = 0;
     if (!left && (position_is_value(k, n.child[0]) || position_is_value(k, n.child[1]))) {
         return value_item(k, id, label, condition);
     }
-    bool any = condition_index(k, id, &name), lone = node(k, n.child[0])->kind == AST_NAME;
+    bool any = condition_index(k, id, &name), lone = kern_node(k, n.child[0])->kind == AST_NAME;
     *condition = NULL;
     bool listed = any && map_get(&k->label_by_name, name.name->id, &known) && known > 0 &&
                   (k->labels.at[known - 1].bound || k->labels.at[known - 1].left);
@@ -447,9 +443,9 @@ bool position_item(Kern *k, AstId id, bool left, int32_t *label, CheckedExpr **c
         }
     }
     if (left) {
-        diag_error(&k->c->ctx->diags, E_SYNTAX, n.span,
-                   "on the left an index is given its range by dims and numbers alone: i < n");
-        return false;
+        return diag_refuse(
+            &k->c->ctx->diags, E_SYNTAX, n.span,
+            "on the left an index is given its range by dims and numbers alone: i < n");
     }
     Affine x, y;
     if (!position_affine(k, n.child[0], &x) || !position_affine(k, n.child[1], &y)) {

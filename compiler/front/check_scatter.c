@@ -8,11 +8,6 @@
  * elements. */
 #include "front/check_parts.h"
 
-static const AstNode *node(const Kern *k, AstId id)
-{
-    return ast_node(&k->c->program->ast, id);
-}
-
 /* The index has all positions of the dimension. */
 static void give_extent(Kern *k, const ScatterLeft *s, uint32_t axis)
 {
@@ -27,7 +22,7 @@ bool scatter_left(Kern *k, const AstNode *left, uint32_t target, ScatterLeft *s)
     bool ok = index_count_fits(k, left, target);
     for (uint32_t a = 0; ok && a < s->rank; a++) {
         AstId id = left->child[a + 1];
-        const AstNode i = *node(k, id);
+        const AstNode i = *kern_node(k, id);
         if (i.kind == AST_COMPARE) {
             diag_error(&k->c->ctx->diags, E_SYNTAX, i.span,
                        "beside a position that is a value, an index on the left is a name");

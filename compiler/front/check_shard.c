@@ -4,15 +4,9 @@
 
 #include "front/check_parts.h"
 
-static const AstNode *node(const Kern *k, AstId id)
-{
-    return ast_node(&k->c->program->ast, id);
-}
-
 static bool refuse(Kern *k, Span at, const char *what)
 {
-    diag_error(&k->c->ctx->diags, E_ARGUMENTS, at, "%s", what);
-    return false;
+    return diag_refuse(&k->c->ctx->diags, E_ARGUMENTS, at, "%s", what);
 }
 
 /* The dimension that the type writes as this name; names the others that it could be. */
@@ -21,7 +15,7 @@ static bool dim_by_name(Kern *k, const AstNode *n, const AstNode *type, uint32_t
     uint32_t found = 0;
     const AstNode *near = NULL;
     for (uint32_t d = 0; d < type->n; d++) {
-        const AstNode *extent = node(k, type->child[d]);
+        const AstNode *extent = kern_node(k, type->child[d]);
         if (extent->kind != AST_NAME) {
             continue;
         }
@@ -54,7 +48,7 @@ static bool dim_by_name(Kern *k, const AstNode *n, const AstNode *type, uint32_t
 /* `o` or `0`: a dimension of the tensor. */
 static bool dim_meant(Kern *k, AstId id, const AstNode *type, Shard *cut)
 {
-    const AstNode *n = node(k, id);
+    const AstNode *n = kern_node(k, id);
     if (n->kind == AST_NAME) {
         cut->written = n->name;
         return dim_by_name(k, n, type, &cut->dim);
@@ -64,10 +58,9 @@ static bool dim_meant(Kern *k, AstId id, const AstNode *type, Shard *cut)
                refuse(k, n->span, "a dimension of the tensor is expected, by name or number");
     }
     if (n->value.i < 0 || n->value.i >= (int64_t)type->n) {
-        diag_error(&k->c->ctx->diags, E_ARGUMENTS, n->span,
-                   "there is no dimension %lld: the first of %u is 0", (long long)n->value.i,
-                   type->n);
-        return false;
+        return diag_refuse(&k->c->ctx->diags, E_ARGUMENTS, n->span,
+                           "there is no dimension %lld: the first of %u is 0",
+                           (long long)n->value.i, type->n);
     }
     cut->dim = (uint32_t)n->value.i;
     return true;
@@ -76,7 +69,7 @@ static bool dim_meant(Kern *k, AstId id, const AstNode *type, Shard *cut)
 /* `o`, `0`, `r(o)`, `r(0)`. */
 static bool cut_meant(Kern *k, AstId id, const AstNode *type, Shard *cut)
 {
-    const AstNode *n = node(k, id);
+    const AstNode *n = kern_node(k, id);
     if (n->kind != AST_CALL) {
         return dim_meant(k, id, type, cut);
     }
@@ -122,7 +115,7 @@ void shard_check(Kern *k, const AstNode *attr, const AstNode *type, Value *v)
     }
     Shard *cuts = ARENA_ARRAY(k->c->arena, attr->n, Shard);
     for (uint32_t a = 0; a < attr->n; a++) {
-        Span at = node(k, attr->child[a])->span;
+        Span at = kern_node(k, attr->child[a])->span;
         if (!cut_meant(k, attr->child[a], type, &cuts[a]) || !axis_fits(k, at, &cuts[a])) {
             return;
         }

@@ -145,13 +145,8 @@ static int64_t common_number(Affine x)
 {
     int64_t all = 0;
     for (uint32_t i = 0; i < x.n; i++) {
-        int64_t y = !is_product_var(x.term[i].var) ? 0
-                    : x.term[i].coef < 0           ? -x.term[i].coef
-                                                   : x.term[i].coef;
-        while (y > 0) {
-            int64_t rest = all % y;
-            all = y;
-            y = rest;
+        if (is_product_var(x.term[i].var)) {
+            all = gcd(all, x.term[i].coef);
         }
     }
     return all;

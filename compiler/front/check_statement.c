@@ -5,11 +5,6 @@
 
 #include "front/check_parts.h"
 
-static const AstNode *node(const Kern *k, AstId id)
-{
-    return ast_node(&k->c->program->ast, id);
-}
-
 /* ---- labels ---- */
 
 /* Index names of labels [from, n) that are neither on the left nor bound mean nothing any more. */
@@ -72,7 +67,7 @@ static bool left_assignable(Kern *k, Left *l)
         if (global_named(k, l->name, &global) && k->c->globals.at[global].is_const) {
             Diagnostic *d =
                 diag_error(diags, E_NOT_ASSIGNABLE, l->span, "'%s' is a constant", name);
-            diag_note(d, node(k, k->c->globals.at[global].ast)->at, "it is defined here");
+            diag_note(d, kern_node(k, k->c->globals.at[global].ast)->at, "it is defined here");
             return false;
         }
         if (updates(l) && !k->damaged) {
@@ -138,7 +133,7 @@ static bool has_positions(Kern *k, const AstNode *left)
 {
     bool any = false;
     for (uint32_t a = 1; a < left->n; a++) {
-        AstKind kind = node(k, left->child[a])->kind;
+        AstKind kind = kern_node(k, left->child[a])->kind;
         any = any || (kind != AST_NAME && kind != AST_COMPARE && kind != AST_BROKEN);
     }
     return any;
@@ -190,7 +185,7 @@ static bool left_positions(Kern *k, Left *l)
     }
     k->on_left = true;
     for (uint32_t a = 0; a < n && type.dtype != DTYPE_NONE; a++) {
-        const AstNode i = *node(k, l->n->child[a + 1]);
+        const AstNode i = *kern_node(k, l->n->child[a + 1]);
         CheckedExpr *none = NULL;
         int32_t label = -1;
         bool fine = i.kind == AST_COMPARE
@@ -223,7 +218,7 @@ static void left_part(Kern *k, Left *l)
     bool part = false;
     for (uint32_t a = 0; l->op != OP_COPY && type.rank == l->rank && a < l->rank; a++) {
         const Label *label = &k->labels.at[l->label[a]];
-        bool ranged = node(k, l->n->child[a + 1])->kind == AST_COMPARE;
+        bool ranged = kern_node(k, l->n->child[a + 1])->kind == AST_COMPARE;
         part = part || (ranged && !dim_eq(label->extent, type.dims[a]));
     }
     if (!part || type.dtype == DTYPE_NONE) {
@@ -233,7 +228,7 @@ static void left_part(Kern *k, Left *l)
     Affine *position = ARENA_ARRAY(k->c->arena, l->rank, Affine);
     for (uint32_t a = 0; a < l->rank; a++) {
         position[a] = affine_var(k->c->arena, (VarRef)l->label[a]);
-        position_note(k, l->target, a, position[a], node(k, l->n->child[a + 1])->span);
+        position_note(k, l->target, a, position[a], kern_node(k, l->n->child[a + 1])->span);
     }
     positions_are_of(k, first, l->label, l->rank);
     l->placed = true;
@@ -262,7 +257,7 @@ static bool left_indices(Kern *k, Left *l)
         return false;
     }
     for (uint32_t a = 1; a < l->n->n; a++) {
-        const AstNode *i = node(k, l->n->child[a]);
+        const AstNode *i = kern_node(k, l->n->child[a]);
         if (i->kind == AST_COMPARE) {
             CheckedExpr *none = NULL;
             ok = position_item(k, l->n->child[a], true, &l->label[l->rank], &none) && ok;
@@ -305,7 +300,7 @@ static bool left_type(Kern *k, Left *l, const AstNode *type)
 
 static bool left_check(Kern *k, const AstNode *s, Left *l)
 {
-    *l = (Left){.op = s->op, .n = node(k, s->child[0]), .declared = DTYPE_NONE};
+    *l = (Left){.op = s->op, .n = kern_node(k, s->child[0]), .declared = DTYPE_NONE};
     l->name = l->n->name;
     l->span = l->n->at;
     if (l->name == NULL) {
@@ -315,7 +310,7 @@ static bool left_check(Kern *k, const AstNode *s, Left *l)
     l->scattered = l->n->kind == AST_INDEXED && gather_is(k, l->n);
     l->pieces = s->op == OP_COPY && !l->scattered ? pieces_left(k, l->name) : 0;
     k->whole = l->n->kind == AST_NAME;
-    bool ok = (s->n < 3 || left_type(k, l, node(k, s->child[2]))) && left_assignable(k, l);
+    bool ok = (s->n < 3 || left_type(k, l, kern_node(k, s->child[2]))) && left_assignable(k, l);
     l->declared = l->declared == DTYPE_NONE && !l->known ? steps_type(k, l->name) : l->declared;
     return (k->whole || left_indices(k, l)) && ok;
 }
@@ -339,7 +334,7 @@ static CheckedExpr *right_terms(Kern *k, AstId ast, const AstNode *n)
 
 static CheckedExpr *right_check(Kern *k, AstId ast)
 {
-    const AstNode n = *node(k, ast);
+    const AstNode n = *kern_node(k, ast);
     if (n.kind == AST_CHAIN && (n.op == OP_ADD || n.op == OP_SUB)) {
         return right_terms(k, ast, &n);
     }
@@ -607,7 +602,7 @@ static bool assign_einsum(Kern *k, Left *l, AstId ast)
 static void assign(Kern *k, Left *l, AstId id, AstId right)
 {
     bool ok_left = !k->poisoned;
-    if (k->whole && l->op == OP_COPY && ok_left && einsum_is(node(k, right))) {
+    if (k->whole && l->op == OP_COPY && ok_left && einsum_is(kern_node(k, right))) {
         if (!assign_einsum(k, l, right)) {
             mark_assigned(k, l, (TensorType){DTYPE_NONE, 0, NULL});
         }
@@ -669,7 +664,7 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
     if (!poison) {
         e = compute_target(k, e, l->target);
         CheckedStatement s = {.ast = id,
-                              .span = node(k, id)->span,
+                              .span = kern_node(k, id)->span,
                               .target = l->target,
                               .op = l->op,
                               .n_labels = k->labels.n,
@@ -692,12 +687,12 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
 
 void statement_check(Kern *k, AstId id)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     if (n.kind != AST_ASSIGN) {
         return; /* broken, or `spill`: looked at in the end */
     }
     statement_reset(k);
-    if (node(k, n.child[0])->kind == AST_GROUP) { /* of no names */
+    if (kern_node(k, n.child[0])->kind == AST_GROUP) { /* of no names */
         kernel_call_statement(k, n.child[1]);
         return;
     }
@@ -761,12 +756,12 @@ void statement_swap(Kern *k, Kern *other)
 
 uint32_t tensor_value(Kern *k, AstId ast)
 {
-    const AstNode n = *node(k, ast);
+    const AstNode n = *kern_node(k, ast);
     Kern own = {.whole = true, .whole_rank = -1};
     map_init(&own.label_by_name, k->c->arena);
     map_init(&own.index_names, k->c->arena);
     statement_swap(k, &own);
-    Left l = {.op = OP_COPY, .n = node(k, ast), .span = n.span};
+    Left l = {.op = OP_COPY, .n = kern_node(k, ast), .span = n.span};
     CheckedExpr *e = right_check(k, ast);
     whole_left(k, &l);
     uint32_t value = UINT32_MAX;

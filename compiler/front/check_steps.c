@@ -16,31 +16,27 @@
 
 #include "front/check_parts.h"
 
-static const AstNode *node(const Kern *k, AstId id)
-{
-    return ast_node(&k->c->program->ast, id);
-}
-
 /* ---- positions ---- */
 
 /* `t`, of `t` or `t < n`; null: it is no index alone. */
 Sym steps_index_alone(const Kern *k, AstId id)
 {
-    const AstNode *n = node(k, id);
+    const AstNode *n = kern_node(k, id);
     return n->kind == AST_NAME ? n->name
-           : n->kind == AST_COMPARE && n->op == OP_LT && node(k, n->child[0])->kind == AST_NAME
-               ? node(k, n->child[0])->name
+           : n->kind == AST_COMPARE && n->op == OP_LT &&
+                   kern_node(k, n->child[0])->kind == AST_NAME
+               ? kern_node(k, n->child[0])->name
                : NULL;
 }
 
 /* `t - 2`: the name, and the number behind it. */
 Sym steps_shifted(const Kern *k, AstId id, int64_t *by)
 {
-    const AstNode *n = node(k, id);
+    const AstNode *n = kern_node(k, id);
     if (n->kind != AST_CHAIN || n->n != 2 || (n->op != OP_ADD && n->op != OP_SUB)) {
         return NULL;
     }
-    const AstNode *x = node(k, n->child[0]), *y = node(k, n->child[1]);
+    const AstNode *x = kern_node(k, n->child[0]), *y = kern_node(k, n->child[1]);
     if (x->kind != AST_NAME || y->kind != AST_INT || y->value.i > STEPS_MOST) {
         return NULL;
     }
@@ -51,10 +47,10 @@ Sym steps_shifted(const Kern *k, AstId id, int64_t *by)
 /* `-1`, `0`, or behind the end `n`, `n + 1`, `n - 1`. */
 static bool given_position(const Kern *k, AstId id, bool backward, int64_t *at)
 {
-    const AstNode *n = node(k, id);
+    const AstNode *n = kern_node(k, id);
     if (!backward) {
         bool negative = n->kind == AST_UNARY && n->op == OP_NEG;
-        const AstNode *number = negative ? node(k, n->child[0]) : n;
+        const AstNode *number = negative ? kern_node(k, n->child[0]) : n;
         *at = number->kind == AST_INT ? (negative ? -number->value.i : number->value.i) : 0;
         return number->kind == AST_INT && number->value.i <= STEPS_MOST;
     }
@@ -66,9 +62,9 @@ static bool given_position(const Kern *k, AstId id, bool backward, int64_t *at)
 
 static const AstNode *left_of(const Kern *k, uint32_t statement)
 {
-    const AstNode *s = node(k, k->body->child[statement]);
+    const AstNode *s = kern_node(k, k->body->child[statement]);
     const AstNode *left =
-        s->kind == AST_ASSIGN && s->op == OP_COPY ? node(k, s->child[0]) : NULL;
+        s->kind == AST_ASSIGN && s->op == OP_COPY ? kern_node(k, s->child[0]) : NULL;
     return left != NULL && left->kind == AST_INDEXED ? left : NULL;
 }
 
@@ -93,7 +89,7 @@ static uint32_t steps_left_index(const Kern *k, const AstNode *left, Sym name)
 
 bool steps_has_name(const Kern *k, AstId id, Sym name)
 {
-    const AstNode *n = node(k, id);
+    const AstNode *n = kern_node(k, id);
     bool found = n->kind == AST_NAME && n->name == name;
     for (uint32_t c = 0; c < n->n && !found; c++) {
         found = steps_has_name(k, n->child[c], name);
@@ -127,8 +123,9 @@ static bool is_behind_end(Kern *k, uint32_t statement, uint32_t axis)
 {
     const AstNode *left = left_of(k, statement);
     Sym name = steps_index_alone(k, left->child[axis]);
-    return node(k, left->child[axis])->kind == AST_NAME && name != NULL && dim_known(k, name) &&
-           !steps_has_name(k, node(k, k->body->child[statement])->child[1], name);
+    return kern_node(k, left->child[axis])->kind == AST_NAME && name != NULL &&
+           dim_known(k, name) &&
+           !steps_has_name(k, kern_node(k, k->body->child[statement])->child[1], name);
 }
 
 /* Does a statement give the value outside of all positions: h[-1], or behind the last one of a dim n, h[n]? */
@@ -183,7 +180,7 @@ static void note_read(Kern *k, uint32_t s, const AstNode *read, uint32_t axis, i
 
 static void scan_reads(Kern *k, uint32_t s, AstId id)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     for (uint32_t c = 0; c < n.n; c++) {
         int64_t by = 0;
         Sym name = n.kind == AST_INDEXED && c > 0 ? steps_shifted(k, n.child[c], &by) : NULL;
@@ -214,7 +211,7 @@ static void find_given(Kern *k, StepsName *v)
 /* Does it read the value at a number of steps from the index `name`? */
 static bool reads_steps(Kern *k, AstId id, const StepsName *v, const AstNode *left, Sym *name)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     int64_t by = 0;
     if (n.kind == AST_INDEXED && n.name == v->name && v->axis < n.n) {
         Sym shifted = steps_shifted(k, n.child[v->axis], &by);
@@ -235,7 +232,7 @@ static bool reads_steps(Kern *k, AstId id, const StepsName *v, const AstNode *le
 static bool reads_value(Kern *k, AstId id, Sym value, uint32_t axis, const AstNode *left,
                         Sym *name)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     if (n.kind == AST_INDEXED && n.name == value && axis < n.n) {
         Sym index = steps_index_alone(k, n.child[axis]);
         if (index != NULL && steps_left_index(k, left, index) < left->n) {
@@ -298,7 +295,7 @@ static bool reach_further(Kern *k, StepsGroup *g)
             bool inside = of->statement >= g->first && of->statement <= g->last;
             bool before = of->n_given > 0 && of->given[0].at < 0;
             if (inside &&
-                reads_steps(k, node(k, k->body->child[s])->child[1], of, left, &name) &&
+                reads_steps(k, kern_node(k, k->body->child[s])->child[1], of, left, &name) &&
                 (before || begins_inside(k, s, left, name, of->backward))) {
                 g->last = s;
                 grown = true;
@@ -352,7 +349,7 @@ StepsMember *steps_member(StepsGroup *g, uint32_t statement)
 /* Which index of the statement is the step, as far as is known now; null: none. */
 static Sym step_of(Kern *k, StepsGroup *g, uint32_t s, const AstNode *left, bool *two)
 {
-    AstId right = node(k, k->body->child[s])->child[1];
+    AstId right = kern_node(k, k->body->child[s])->child[1];
     Sym found = NULL, name = NULL;
     for (uint32_t v = 0; v < k->steps_names.n; v++) {
         StepsName *of = &k->steps_names.at[v];
@@ -380,7 +377,7 @@ static Sym step_of(Kern *k, StepsGroup *g, uint32_t s, const AstNode *left, bool
 static bool reads_this_step(Kern *k, AstId id, const StepsGroup *g, const AstNode *left,
                             Sym *index)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     for (uint32_t m = 0; n.kind == AST_INDEXED && m < g->members.n; m++) {
         const StepsMember *of = &g->members.at[m];
         Sym at = of->name == n.name && of->axis < n.n ? steps_index_alone(k, n.child[of->axis])
@@ -412,7 +409,7 @@ static bool reach_reader(Kern *k, StepsGroup *g)
         free = s < k->steps_groups.at[i].first || s > k->steps_groups.at[i].last;
     }
     if (!free || step_statement(k, left->name, 0) != s ||
-        !reads_this_step(k, node(k, k->body->child[s])->child[1], g, left, &index) ||
+        !reads_this_step(k, kern_node(k, k->body->child[s])->child[1], g, left, &index) ||
         index == NULL) {
         return false;
     }
@@ -543,7 +540,7 @@ static AstId without_axis(Kern *k, const AstNode *n, uint32_t axis, Sym name)
 {
     AstId child[RANK_LIMIT + 1];
     uint32_t count = 0;
-    const AstNode *base = node(k, n->child[0]);
+    const AstNode *base = kern_node(k, n->child[0]);
     child[count++] = copy_node(k, base, base->child, base->n, name);
     for (uint32_t a = 1; a < n->n && count <= RANK_LIMIT; a++) {
         if (a != axis) {
@@ -559,7 +556,7 @@ static AstId without_axis(Kern *k, const AstNode *n, uint32_t axis, Sym name)
 /* As it stands in the program. */
 static const char *written(Kern *k, AstId id)
 {
-    Span at = node(k, id)->span;
+    Span at = kern_node(k, id)->span;
     Str text = source_get(&k->c->ctx->sources, at.source)->text;
     return str_dup(k->c->arena, (Str){text.at + at.lo, at.hi - at.lo});
 }
@@ -569,7 +566,8 @@ static Sym prior_name(Kern *k, const StepsName *v, AstId position)
 {
     const char *text = written(k, position);
     for (uint32_t i = 0; i < v->n_given; i++) {
-        const AstNode *left = node(k, node(k, k->body->child[v->given[i].statement])->child[0]);
+        const AstNode *left =
+            kern_node(k, kern_node(k, k->body->child[v->given[i].statement])->child[0]);
         if (strcmp(written(k, left->child[v->axis]), text) == 0) {
             text = str_format(k->c->arena, "%s, a step", text);
             i = UINT32_MAX; /* from the first one on */
@@ -594,7 +592,7 @@ static StepsName *name_in(const Rewrite *w, Sym name)
 
 static AstId rewrite(Rewrite *w, AstId id)
 {
-    const AstNode n = *node(w->k, id);
+    const AstNode n = *kern_node(w->k, id);
     StepsName *v = n.kind == AST_INDEXED ? name_in(w, n.name) : NULL;
     if (v != NULL && v->axis < n.n) {
         int64_t by = 0;
@@ -631,7 +629,7 @@ static void rewrite_group(Kern *k, StepsGroup *g, AstId *statement)
 {
     for (uint32_t m = 0; m < g->members.n; m++) {
         const StepsMember *of = &g->members.at[m];
-        const AstNode s = *node(k, k->body->child[of->statement]);
+        const AstNode s = *kern_node(k, k->body->child[of->statement]);
         Rewrite w = {k, g, of->statement, of->index};
         AstId right = rewrite(&w, s.child[1]);
         if (right != s.child[1]) {
@@ -643,9 +641,9 @@ static void rewrite_group(Kern *k, StepsGroup *g, AstId *statement)
 
 static bool is_literal(const Kern *k, AstId id)
 {
-    const AstNode *n = node(k, id);
+    const AstNode *n = kern_node(k, id);
     bool signed_one = n->kind == AST_UNARY && n->op == OP_NEG;
-    AstKind kind = signed_one ? node(k, n->child[0])->kind : n->kind;
+    AstKind kind = signed_one ? kern_node(k, n->child[0])->kind : n->kind;
     return kind == AST_INT || kind == AST_FLOAT || kind == AST_NAME;
 }
 
@@ -654,7 +652,7 @@ static void order_given(Kern *k, StepsName *v, AstId *statement)
 {
     uint32_t typed = 0;
     while (typed < v->n_given &&
-           is_literal(k, node(k, k->body->child[v->given[typed].statement])->child[1])) {
+           is_literal(k, kern_node(k, k->body->child[v->given[typed].statement])->child[1])) {
         typed++;
     }
     if (typed == 0 || typed == v->n_given) {
@@ -672,11 +670,11 @@ static void rewrite_given(Kern *k, StepsName *v, AstId *statement)
 {
     for (uint32_t i = 0; i < v->n_given; i++) {
         StepsGiven *g = &v->given[i];
-        const AstNode s = *node(k, k->body->child[g->statement]);
-        const AstNode left = *node(k, s.child[0]);
+        const AstNode s = *kern_node(k, k->body->child[g->statement]);
+        const AstNode left = *kern_node(k, s.child[0]);
         g->text = written(k, left.child[v->axis]);
         g->name = hidden_name(k, v->name, g->text);
-        const AstNode *own = node(k, k->body->child[v->statement]);
+        const AstNode *own = kern_node(k, k->body->child[v->statement]);
         AstId type = s.n > 2 ? s.child[2] : own->n > 2 ? own->child[2] : 0;
         AstId child[3] = {without_axis(k, &left, v->axis, g->name), s.child[1], type};
         statement[g->statement] = copy_node(k, &s, child, type != 0 ? 3 : 2, s.name);
@@ -689,7 +687,7 @@ bool steps_scan(Kern *k, AstNode *body)
     for (uint32_t s = 0; s < body->n; s++) {
         const AstNode *left = left_of(k, s);
         if (left != NULL && left_is_plain(k, left)) {
-            scan_reads(k, s, node(k, body->child[s])->child[1]);
+            scan_reads(k, s, kern_node(k, body->child[s])->child[1]);
         }
     }
     if (k->steps_names.n == 0) {

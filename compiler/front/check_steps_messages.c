@@ -2,11 +2,6 @@
 /* What is wrong with recurrences, and what looks like one. */
 #include "front/check_parts.h"
 
-static const AstNode *node(const Kern *k, AstId id)
-{
-    return ast_node(&k->c->program->ast, id);
-}
-
 /* ---- of recurrences ---- */
 
 void steps_refuse_two(Kern *k, Span at, const char *x, const char *y)
@@ -20,7 +15,7 @@ void steps_refuse_two(Kern *k, Span at, const char *x, const char *y)
 
 void steps_refuse_mixed(Kern *k, const StepsName *v)
 {
-    const AstNode *left = node(k, node(k, k->body->child[v->statement])->child[0]);
+    const AstNode *left = kern_node(k, kern_node(k, k->body->child[v->statement])->child[0]);
     if (v->mixed_axis != v->axis) {
         steps_refuse_two(k, v->mixed_at, steps_index_alone(k, left->child[v->axis])->text,
                          steps_index_alone(k, left->child[v->mixed_axis])->text);
@@ -41,7 +36,7 @@ void steps_refuse_both(Kern *k, const StepsName *v)
         inside = v->given[i].at >= 0 ? v->given[i].statement : inside;
     }
     Diagnostic *d = diag_error(
-        &k->c->ctx->diags, E_RECURRENCE, node(k, k->body->child[inside])->span,
+        &k->c->ctx->diags, E_RECURRENCE, kern_node(k, k->body->child[inside])->span,
         "recurrence of '%s': states before the first step are given, and positions too",
         v->name->text);
     diag_help(d, "either of them: with %s[-1] steps begin at position 0, with %s[0] at 1",
@@ -52,7 +47,7 @@ void steps_refuse_both(Kern *k, const StepsName *v)
 void steps_refuse_late(Kern *k, const StepsName *v, uint32_t statement)
 {
     Diagnostic *d = diag_error(
-        &k->c->ctx->diags, E_RECURRENCE, node(k, k->body->child[statement])->span,
+        &k->c->ctx->diags, E_RECURRENCE, kern_node(k, k->body->child[statement])->span,
         "recurrence of '%s': what it begins with stands before its steps", v->name->text);
     mark_other(k->c, d, v->at, "a step");
     k->steps_wrong = true;
@@ -61,10 +56,12 @@ void steps_refuse_late(Kern *k, const StepsName *v, uint32_t statement)
 /* The name that the position is a whole number from, if it is further away than a step may read. */
 static bool is_too_far(const Kern *k, AstId position, Sym index)
 {
-    const AstNode *n = node(k, position);
+    const AstNode *n = kern_node(k, position);
     return n->kind == AST_CHAIN && n->n == 2 && (n->op == OP_ADD || n->op == OP_SUB) &&
-           node(k, n->child[0])->kind == AST_NAME && node(k, n->child[0])->name == index &&
-           node(k, n->child[1])->kind == AST_INT && node(k, n->child[1])->value.i > STEPS_MOST;
+           kern_node(k, n->child[0])->kind == AST_NAME &&
+           kern_node(k, n->child[0])->name == index &&
+           kern_node(k, n->child[1])->kind == AST_INT &&
+           kern_node(k, n->child[1])->value.i > STEPS_MOST;
 }
 
 static void help_far(Diagnostic *d)
@@ -74,7 +71,7 @@ static void help_far(Diagnostic *d)
 
 void steps_refuse_read(Kern *k, const StepsName *v, AstId read, Sym index, bool own)
 {
-    const AstNode *n = node(k, read);
+    const AstNode *n = kern_node(k, read);
     Diagnostic *d =
         diag_error(&k->c->ctx->diags, E_RECURRENCE, n->span,
                    "recurrence along '%s': a step reads '%s' at %s", index->text, v->name->text,
@@ -118,8 +115,8 @@ bool steps_help_type(Kern *k, Diagnostic *d, const CheckedExpr *read, DType t)
 {
     const Value *v = read->kind == CHECKED_READ ? &k->k->values.at[read->read] : NULL;
     StepsName *of = v == NULL || v->place == NULL ? NULL : steps_named(k, v->place->of);
-    const AstNode *s = of == NULL ? NULL : node(k, k->body->child[of->given[0].statement]);
-    if (s == NULL || node(k, s->child[1])->kind != AST_INT) {
+    const AstNode *s = of == NULL ? NULL : kern_node(k, k->body->child[of->given[0].statement]);
+    if (s == NULL || kern_node(k, s->child[1])->kind != AST_INT) {
         return false;
     }
     diag_note(d, v->span, "'%s' begins with a whole number here", of->name->text);
@@ -133,7 +130,7 @@ bool steps_help_type(Kern *k, Diagnostic *d, const CheckedExpr *read, DType t)
 /* The index along which the expression reads, at other positions, what stands on the left. */
 static Sym moved_index(Kern *k, const AstNode *left, AstId id, Span *at)
 {
-    const AstNode *n = node(k, id);
+    const AstNode *n = kern_node(k, id);
     Sym found = NULL;
     if (n->kind == AST_INDEXED && n->name == left->name && n->n == left->n) {
         for (uint32_t a = 1; a < n->n && found == NULL; a++) {
@@ -154,7 +151,7 @@ static Sym moved_index(Kern *k, const AstNode *left, AstId id, Span *at)
 
 static bool reads_far(const Kern *k, AstId id, Sym name, uint32_t axis, Sym index)
 {
-    const AstNode *n = node(k, id);
+    const AstNode *n = kern_node(k, id);
     bool far = n->kind == AST_INDEXED && n->name == name && axis < n->n &&
                is_too_far(k, n->child[axis], index);
     for (uint32_t c = 0; c < n->n && !far; c++) {
@@ -166,9 +163,9 @@ static bool reads_far(const Kern *k, AstId id, Sym name, uint32_t axis, Sym inde
 bool recurrence_reported(Kern *k, Sym name, Span at)
 {
     const AstNode *s = k->body != NULL && k->statement < k->body->n
-                           ? node(k, k->body->child[k->statement])
+                           ? kern_node(k, k->body->child[k->statement])
                            : NULL;
-    const AstNode *left = s != NULL && s->kind == AST_ASSIGN ? node(k, s->child[0]) : NULL;
+    const AstNode *left = s != NULL && s->kind == AST_ASSIGN ? kern_node(k, s->child[0]) : NULL;
     Span read = at;
     Sym index = left != NULL && left->kind == AST_INDEXED && left->name == name
                     ? moved_index(k, left, s->child[1], &read)
@@ -205,8 +202,8 @@ bool recurrence_reported(Kern *k, Sym name, Span at)
 
 void recurrence_warn(Kern *k, AstId statement)
 {
-    const AstNode *s = node(k, statement);
-    const AstNode *left = node(k, s->child[0]);
+    const AstNode *s = kern_node(k, statement);
+    const AstNode *left = kern_node(k, s->child[0]);
     Span read = left->span;
     Sym index = left->kind == AST_INDEXED ? moved_index(k, left, s->child[1], &read) : NULL;
     if (index != NULL) {

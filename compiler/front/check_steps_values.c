@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-static const AstNode *node(const Kern *k, AstId id)
-{
-    return ast_node(&k->c->program->ast, id);
-}
-
 static const TensorType *type_of_name(Kern *k, Sym name)
 {
     uint32_t value = 0;
@@ -44,7 +39,7 @@ static DType type_of_call(const AstNode *n)
 /* Of what a step reads, but for positions; DTYPE_NONE: nothing of it is known yet. */
 static DType type_in(Kern *k, AstId id)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     const TensorType *type =
         n.kind == AST_INDEXED || n.kind == AST_NAME ? type_of_name(k, n.name) : NULL;
     DType found = type == NULL || type->dtype == DTYPE_BOOL ? type_of_call(&n)
@@ -59,9 +54,10 @@ static DType type_in(Kern *k, AstId id)
 /* A number that is written has the type of what the steps read. */
 static DType type_of_number(Kern *k, const StepsName *of)
 {
-    AstKind begins = node(k, node(k, k->body->child[of->given[0].statement])->child[1])->kind;
+    AstKind begins =
+        kern_node(k, kern_node(k, k->body->child[of->given[0].statement])->child[1])->kind;
     DType t = begins == AST_INT || begins == AST_FLOAT
-                  ? type_in(k, node(k, k->body->child[of->statement])->child[1])
+                  ? type_in(k, kern_node(k, k->body->child[of->statement])->child[1])
                   : DTYPE_NONE;
     return begins == AST_FLOAT && t != DTYPE_NONE && dtype_is_int(t) ? DTYPE_NONE : t;
 }
@@ -124,7 +120,7 @@ bool steps_shift(Kern *k, Affine x, Affine *low, Affine *high)
 /* The extent of the step in what the expression reads at its index. */
 static bool extent_in(Kern *k, AstId id, Sym index, Dim *out)
 {
-    const AstNode n = *node(k, id);
+    const AstNode n = *kern_node(k, id);
     const TensorType *type = n.kind == AST_INDEXED ? type_of_name(k, n.name) : NULL;
     for (uint32_t a = 1; type != NULL && a < n.n; a++) {
         if (steps_index_alone(k, n.child[a]) == index && a - 1 < type->rank) {
@@ -162,7 +158,7 @@ static bool extent_known(Kern *k, Sym target, Sym index, uint32_t axis, Dim *out
                 *out = type->dims[of->axis - 1];
                 return true;
             }
-            const AstNode *s = node(k, k->body->child[of->statement]);
+            const AstNode *s = kern_node(k, k->body->child[of->statement]);
             if (extent_in(k, s->child[1], of->index, out)) {
                 return true;
             }
@@ -280,11 +276,10 @@ static bool end_member(Kern *k, const StepsMember *m, CheckedSteps *steps, Check
     Dim extent = k->k->values.at[value].type.dims[m->axis - 1];
     if (steps->n > 0 && !dim_eq(extent, steps->extent)) {
         Arena *a = k->c->arena;
-        diag_error(&k->c->ctx->diags, E_EXTENT_MISMATCH, k->k->values.at[value].span,
-                   "recurrence along '%s': '%s' has %s steps, and others have %s",
-                   m->index->text, m->name->text, dim_text(a, &k->k->dims, extent),
-                   dim_text(a, &k->k->dims, steps->extent));
-        return false;
+        return diag_refuse(&k->c->ctx->diags, E_EXTENT_MISMATCH, k->k->values.at[value].span,
+                           "recurrence along '%s': '%s' has %s steps, and others have %s",
+                           m->index->text, m->name->text, dim_text(a, &k->k->dims, extent),
+                           dim_text(a, &k->k->dims, steps->extent));
     }
     steps->extent = extent;
     *out = (CheckedState){.value = value, .dim = m->axis - 1};
@@ -309,10 +304,9 @@ static bool end_member(Kern *k, const StepsMember *m, CheckedSteps *steps, Check
     }
     bool first = steps->n == 0 || steps->n_states == 0;
     if (!first && (steps->given != v->n_first || steps->backward != v->backward)) {
-        diag_error(&k->c->ctx->diags, E_RECURRENCE, v->at,
-                   "recurrence along '%s': its values begin at different positions",
-                   m->index->text);
-        return false;
+        return diag_refuse(&k->c->ctx->diags, E_RECURRENCE, v->at,
+                           "recurrence along '%s': its values begin at different positions",
+                           m->index->text);
     }
     steps->given = v->n_first;
     steps->backward = v->backward;

@@ -57,22 +57,21 @@ static bool settle_const(Kern *k, CheckedExpr *e, DType t)
 {
     Diags *diags = &k->c->ctx->diags;
     if (t == DTYPE_BOOL) {
-        diag_error(diags, E_DTYPE_MISMATCH, e->span, "a number does not become bool");
-        return false;
+        return diag_refuse(diags, E_DTYPE_MISMATCH, e->span, "a number does not become bool");
     }
     Number v = number_cast(e->value, t);
     bool fits = dtype_is_int(t) ? v.i == e->value.i
                                 : (isfinite(v.re) || !isfinite(e->value.re)) &&
                                       (isfinite(v.im) || !isfinite(e->value.im));
     if (!fits) {
-        diag_error(diags, E_NUMBER, e->span, "the number does not fit %s", dtype_name(t));
-        return false;
+        return diag_refuse(diags, E_NUMBER, e->span, "the number does not fit %s",
+                           dtype_name(t));
     }
     bool lost = e->weak != WEAK_INT &&
                 ((e->value.re != 0 && v.re == 0) || (e->value.im != 0 && v.im == 0));
     if (lost) {
-        diag_error(diags, E_NUMBER, e->span, "the number becomes 0 in %s", dtype_name(t));
-        return false;
+        return diag_refuse(diags, E_NUMBER, e->span, "the number becomes 0 in %s",
+                           dtype_name(t));
     }
     e->value = v;
     return true;

@@ -78,10 +78,10 @@ static bool check_counts(Resolve *r, uint32_t n_operands)
     if (n_terms == n_operands) {
         return true;
     }
-    diag_error(&r->ctx->diags, E_EINSUM_OPERANDS, r->text->span,
-               "the string has %u %s but %u %s given", n_terms, n_terms == 1 ? "term" : "terms",
-               n_operands, n_operands == 1 ? "operand is" : "operands are");
-    return false;
+    return diag_refuse(&r->ctx->diags, E_EINSUM_OPERANDS, r->text->span,
+                       "the string has %u %s but %u %s given", n_terms,
+                       n_terms == 1 ? "term" : "terms", n_operands,
+                       n_operands == 1 ? "operand is" : "operands are");
 }
 
 static void check_rank(Resolve *r, uint32_t k)

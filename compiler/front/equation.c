@@ -35,10 +35,9 @@ static bool make_operands(Eq *q)
             int64_t n = dims[d].n;
             CHECK(dims[d].sym < 0);
             if (n < 0 || n > SIZE_LIMIT) {
-                diag_error(&q->ctx->diags, E_EXTENT_RANGE, all,
-                           "operand %u has the extent %lld, which is out of range", k + 1,
-                           (long long)n);
-                return false;
+                return diag_refuse(&q->ctx->diags, E_EXTENT_RANGE, all,
+                                   "operand %u has the extent %lld, which is out of range",
+                                   k + 1, (long long)n);
             }
         }
         q->operand[k] =
@@ -92,9 +91,8 @@ static bool add_value(Eq *q, ValueKind kind, Sym name, TensorType type, uint32_t
 {
     int64_t bytes = 0;
     if (!type_bytes(&type, &bytes)) {
-        diag_error(&q->ctx->diags, E_EXTENT_RANGE, span, "the size of '%s' overflows 64 bits",
-                   name->text);
-        return false;
+        return diag_refuse(&q->ctx->diags, E_EXTENT_RANGE, span,
+                           "the size of '%s' overflows 64 bits", name->text);
     }
     Value v = {.kind = kind,
                .name = name,

@@ -359,9 +359,8 @@ bool parse_readable(Ctx *ctx, uint32_t source)
     size_t bad = 0;
     if (!utf8_valid(text, &bad)) {
         Span at = {source, (uint32_t)bad, (uint32_t)bad + 1};
-        diag_error(&ctx->diags, E_UTF8, at, "byte 0x%02x is not valid UTF-8 here",
-                   (unsigned)(unsigned char)text.at[bad]);
-        return false;
+        return diag_refuse(&ctx->diags, E_UTF8, at, "byte 0x%02x is not valid UTF-8 here",
+                           (unsigned)(unsigned char)text.at[bad]);
     }
     for (size_t k = 0; k < text.n; k++) {
         if ((unsigned char)text.at[k] < 0x80) {
@@ -371,9 +370,9 @@ bool parse_readable(Ctx *ctx, uint32_t source)
         uint32_t c = utf8_decode(text.at + k, text.at + text.n, &length);
         if (is_bidi_control(c)) {
             Span at = {source, (uint32_t)k, (uint32_t)k + (uint32_t)length};
-            diag_error(&ctx->diags, E_CHARACTER, at,
-                       "U+%04X changes the order in which text is shown and is not allowed", c);
-            return false;
+            return diag_refuse(
+                &ctx->diags, E_CHARACTER, at,
+                "U+%04X changes the order in which text is shown and is not allowed", c);
         }
         k += (size_t)length - 1;
     }

@@ -543,9 +543,9 @@ static bool eval_input(Evaluator *e, const Node *n, Tensor **out)
         fits = t->extent[d] == extent_of(e, p->shape[d]);
     }
     if (!fits) {
-        diag_error(&e->ctx->diags, E_ARGUMENT_VALUE, e->g->params.at[n->param].span,
-                   "the argument for '%s' is missing or of another type or shape", name);
-        return false;
+        return diag_refuse(&e->ctx->diags, E_ARGUMENT_VALUE, e->g->params.at[n->param].span,
+                           "the argument for '%s' is missing or of another type or shape",
+                           name);
     }
     *out = p->collapsed == NULL ? t : tensor_as(e->arena, t, n->rank, n->shape, e->dims);
     return true;
@@ -725,9 +725,9 @@ bool graph_eval(Ctx *ctx, Arena *arena, const Graph *g, const int64_t *dims,
     e.value = ARENA_ARRAY(arena, g->nodes.n, Tensor *);
     for (uint32_t k = 0; k < g->dims.list.n; k++) {
         if (dims[k] < 0 || dims[k] > SIZE_LIMIT) {
-            diag_error(&ctx->diags, E_EXTENT_RANGE, g->dims.list.at[k].span, "dim '%s' is %lld",
-                       dim_written(arena, &g->dims, dim_open((int32_t)k)), (long long)dims[k]);
-            return false;
+            return diag_refuse(
+                &ctx->diags, E_EXTENT_RANGE, g->dims.list.at[k].span, "dim '%s' is %lld",
+                dim_written(arena, &g->dims, dim_open((int32_t)k)), (long long)dims[k]);
         }
     }
     const bool *needed = graph_needed(arena, g);

@@ -8,12 +8,6 @@
 
 #include "graph/read_parts.h"
 
-bool graph_reader_refuse(GraphReader *r, Span span, const char *what)
-{
-    diag_error(&r->ctx->diags, E_DUMP, span, "%s", what);
-    return false;
-}
-
 /* ---- one node ---- */
 
 int32_t graph_reader_label(GraphReader *r, Sym name)
@@ -38,7 +32,7 @@ static bool label_extent(GraphReader *r, int32_t label, Dim d, Span span)
         text_put(&t, " here and ");
         dump_dim(&t, &r->g->dims, *e);
         text_put(&t, " before");
-        return graph_reader_refuse(r, span, t.at);
+        return dump_refuse(r->ctx, span, "%s", t.at);
     }
     *e = d;
     return true;
@@ -47,9 +41,8 @@ static bool label_extent(GraphReader *r, int32_t label, Dim d, Span span)
 bool graph_reader_value(GraphReader *r, const Term *t, NodeRef *out)
 {
     if (!map_get(&r->value_of, (uint64_t)t->value, out)) {
-        diag_error(&r->ctx->diags, E_DUMP, t->span, "there is no value %%%lld before this line",
-                   (long long)t->value);
-        return false;
+        return dump_refuse(r->ctx, t->span, "there is no value %%%lld before this line",
+                           (long long)t->value);
     }
     return true;
 }
@@ -60,8 +53,8 @@ static bool read_operand(GraphReader *r, const Term *t, bool whole, NodeRef *ope
 {
     const Term *base = t->kind == TERM_INDEX ? t->child[0] : t;
     if (base->kind != TERM_VALUE) {
-        return graph_reader_refuse(r, t->span,
-                                   "an operand is a value with its indices, such as %1[a,b]");
+        return dump_refuse(r->ctx, t->span,
+                           "an operand is a value with its indices, such as %%1[a,b]");
     }
     if (!graph_reader_value(r, base, operand)) {
         return false;
@@ -73,9 +66,8 @@ static bool read_operand(GraphReader *r, const Term *t, bool whole, NodeRef *ope
         return true;
     }
     if (access->rank != n->rank) {
-        diag_error(&r->ctx->diags, E_DUMP, t->span, "%u indices for a value of rank %u",
-                   access->rank, n->rank);
-        return false;
+        return dump_refuse(r->ctx, t->span, "%u indices for a value of rank %u", access->rank,
+                           n->rank);
     }
     Index *index = ARENA_ARRAY(r->scratch, access->rank, Index);
     for (uint32_t d = 0; d < access->rank; d++) {
@@ -88,7 +80,7 @@ static bool read_operand(GraphReader *r, const Term *t, bool whole, NodeRef *ope
         } else if (ix->kind == TERM_INT) {
             index[d] = (Index){.label = -1, .offset = ix->value};
         } else {
-            return graph_reader_refuse(r, ix->span, "an index is a name or a position");
+            return dump_refuse(r->ctx, ix->span, "an index is a name or a position");
         }
     }
     access->index = index;
@@ -104,7 +96,7 @@ static bool read_operands(GraphReader *r, Cursor *c, NodeSpec *spec)
         NodeRef o = NODE_NONE;
         Access a = {0};
         if (t == NULL) {
-            return graph_reader_refuse(r, c->end, "expected an operand or '->' here");
+            return dump_refuse(r->ctx, c->end, "expected an operand or '->' here");
         }
         bool whole = op_takes_whole(spec->op) || (spec->op == OP_GATHER && operand.n == 0);
         if (!read_operand(r, t, whole, &o, &a)) {
@@ -138,11 +130,11 @@ static bool read_out(GraphReader *r, Cursor *c, NodeSpec *spec)
     for (uint32_t d = 0; d < t->n; d++) {
         const Term *ix = t->child[d];
         if (ix->kind != TERM_NAME) {
-            return graph_reader_refuse(r, ix->span, "an index of the result is a name");
+            return dump_refuse(r->ctx, ix->span, "an index of the result is a name");
         }
         out[d] = graph_reader_label(r, ix->text);
         if (r->in_out.at[out[d]]) {
-            return graph_reader_refuse(r, ix->span, "this index is repeated in the result");
+            return dump_refuse(r->ctx, ix->span, "this index is repeated in the result");
         }
         r->in_out.at[out[d]] = 1;
     }
@@ -165,7 +157,7 @@ static bool read_sliced(GraphReader *r, Cursor *c, NodeSpec *spec)
 {
     const Term *list = cursor_expect(c, TERM_LIST, NULL, "a list of labels");
     if (list == NULL || list->n > RANK_LIMIT) {
-        return list != NULL && graph_reader_refuse(r, list->span, "too many labels");
+        return list != NULL && dump_refuse(r->ctx, list->span, "too many labels");
     }
     int32_t *sliced = ARENA_ARRAY(r->scratch, list->n, int32_t);
     for (uint32_t k = 0; k < list->n; k++) {
@@ -177,8 +169,7 @@ static bool read_sliced(GraphReader *r, Cursor *c, NodeSpec *spec)
             ok = sliced[e] != sliced[k];
         }
         if (!ok) {
-            return graph_reader_refuse(r, t->span,
-                                       "a label of this value is expected here, once");
+            return dump_refuse(r->ctx, t->span, "a label of this value is expected here, once");
         }
     }
     spec->sliced = (Slices){list->n, sliced};
@@ -224,7 +215,7 @@ static bool read_exchange(GraphReader *r, const Term *call, SymmetryClass kind,
     } else {
         vec_push(r->scratch, &r->generators, read);
     }
-    return ok || graph_reader_refuse(r, call->span, "pairs of indices are expected, each once");
+    return ok || dump_refuse(r->ctx, call->span, "pairs of indices are expected, each once");
 }
 
 static bool read_exchanges(GraphReader *r, Cursor *c, NodeSpec *spec)
@@ -254,13 +245,13 @@ static bool read_label_names(GraphReader *r, Cursor *c, NodeSpec *spec)
     const Term *list = cursor_expect(c, TERM_LIST, NULL, "a list of names");
     if (list == NULL || list->n != r->extent.n) {
         return list != NULL &&
-               graph_reader_refuse(r, list->span, "a name is expected for each index");
+               dump_refuse(r->ctx, list->span, "a name is expected for each index");
     }
     Sym *name = ARENA_ARRAY(r->scratch, list->n, Sym);
     for (uint32_t l = 0; l < list->n; l++) {
         const Term *t = list->child[l];
         if (t->kind != TERM_NAME && t->kind != TERM_STRING) {
-            return graph_reader_refuse(r, t->span, "a name or '_' is expected here");
+            return dump_refuse(r->ctx, t->span, "a name or '_' is expected here");
         }
         name[l] = t->kind == TERM_NAME && str_eq_cstr((Str){t->text->text, t->text->n}, "_")
                       ? NULL
@@ -279,7 +270,7 @@ static bool read_rest(GraphReader *r, Cursor *c, NodeSpec *spec)
             return false;
         }
         if (!dtype_from_name((Str){t->text->text, t->text->n}, &spec->acc)) {
-            return graph_reader_refuse(r, t->span, "no element type has this name");
+            return dump_refuse(r->ctx, t->span, "no element type has this name");
         }
     }
     spec->allow_spill = cursor_take(c, TERM_NAME, "spill");
@@ -310,9 +301,8 @@ static bool read_type_and_rest(GraphReader *r, Cursor *c, NodeSpec *spec, Span *
         return false;
     }
     if (rank != spec->rank) {
-        diag_error(&r->ctx->diags, E_DUMP, *type_span,
-                   "a type of rank %u for a value of rank %u", rank, spec->rank);
-        return false;
+        return dump_refuse(r->ctx, *type_span, "a type of rank %u for a value of rank %u", rank,
+                           spec->rank);
     }
     return read_rest(r, c, spec);
 }
@@ -326,9 +316,7 @@ static bool read_input(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
         return false;
     }
     if (!map_get(&r->param_of, t->text->id, &param)) {
-        diag_error(&r->ctx->diags, E_DUMP, t->span, "there is no parameter '%s'",
-                   t->text->text);
-        return false;
+        return dump_refuse(r->ctx, t->span, "there is no parameter '%s'", t->text->text);
     }
     const Param *p = &r->g->params.at[param];
     spec->rank = param_rank(p);
@@ -337,11 +325,11 @@ static bool read_input(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
     }
     for (uint32_t d = 0; d < spec->rank; d++) {
         if (!dim_eq(param_shape(p)[d], spec->out_shape[d])) {
-            return graph_reader_refuse(r, type_span, "the parameter has another shape");
+            return dump_refuse(r->ctx, type_span, "the parameter has another shape");
         }
     }
     if (p->dtype != spec->dtype) {
-        return graph_reader_refuse(r, type_span, "the parameter has another element type");
+        return dump_refuse(r->ctx, type_span, "the parameter has another element type");
     }
     *out = graph_input(r->g, param, spec->span);
     return true;
@@ -365,7 +353,7 @@ static bool read_extent(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
     Dim d;
     const Term *t = cursor_peek(c);
     if (t == NULL || t->kind == TERM_INT) {
-        return graph_reader_refuse(r, cursor_place(c), "expected the name of a dim here");
+        return dump_refuse(r->ctx, cursor_place(c), "expected the name of a dim here");
     }
     c->at++;
     if (!read_dim(r->in, t, &d) || !read_type_and_rest(r, c, spec, &type_span)) {
@@ -402,7 +390,7 @@ static bool read_steps_of(GraphReader *r, Cursor *c, NodeSpec *spec)
     }
     if (number->value < 0 || number->value >= r->g->recurrences.n || t->value < 0 ||
         t->value > UINT32_MAX || (along && (dim->value < 0 || dim->value >= RANK_LIMIT))) {
-        return graph_reader_refuse(r, number->span, "there is no such value of a recurrence");
+        return dump_refuse(r->ctx, number->span, "there is no such value of a recurrence");
     }
     spec->steps = (StepsOf){(uint32_t)number->value, (uint32_t)t->value,
                             along ? (int32_t)dim->value : -1};
@@ -424,12 +412,12 @@ static bool read_computed(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *ou
         return false;
     }
     if (kind == OPKIND_JOIN && rank != spec->rank) {
-        return graph_reader_refuse(
-            r, type_span, "pieces have other positions than the result has dimensions");
+        return dump_refuse(r->ctx, type_span,
+                           "pieces have other positions than the result has dimensions");
     }
     if (!graph_positions_have_labels(r, spec)) {
-        return graph_reader_refuse(r, type_span,
-                                   "a position has an index that the result has not");
+        return dump_refuse(r->ctx, type_span,
+                           "a position has an index that the result has not");
     }
     for (uint32_t d = 0; d < spec->rank; d++) {
         if (!label_extent(r, spec->out[d], spec->out_shape[d], type_span)) {
@@ -460,12 +448,10 @@ static bool read_node(GraphReader *r, const DumpLine *line)
         return false;
     }
     if (!op_from_name((Str){name->text->text, name->text->n}, &spec.op)) {
-        diag_error(&r->ctx->diags, E_DUMP, name->span, "there is no operation '%s'",
-                   name->text->text);
-        return false;
+        return dump_refuse(r->ctx, name->span, "there is no operation '%s'", name->text->text);
     }
     if (map_get(&r->value_of, (uint64_t)value->value, &node)) {
-        return graph_reader_refuse(r, value->span, "a value of this number exists");
+        return dump_refuse(r->ctx, value->span, "a value of this number exists");
     }
     r->in->now++;
     r->extent.n = 0;
@@ -476,7 +462,7 @@ static bool read_node(GraphReader *r, const DumpLine *line)
               : spec.op == OP_EXTENT ? read_extent(r, &c, &spec, &node)
                                      : read_computed(r, &c, &spec, &node);
     if (ok && spec.acc != DTYPE_NONE && spec.acc != graph_node(r->g, node)->acc) {
-        ok = graph_reader_refuse(r, line->span, "only sums and reductions have an accumulator");
+        ok = dump_refuse(r->ctx, line->span, "only sums and reductions have an accumulator");
     }
     if (ok) {
         map_put(&r->value_of, (uint64_t)value->value, node);
@@ -501,7 +487,7 @@ static bool read_form(GraphReader *r, Cursor *c)
             return cursor_expect_end(c);
         }
     }
-    return graph_reader_refuse(r, t->span, "a form is tensor or binary");
+    return dump_refuse(r->ctx, t->span, "a form is tensor or binary");
 }
 
 static bool read_program(GraphReader *r, Cursor *c)
@@ -532,7 +518,7 @@ static bool read_param(GraphReader *r, Cursor *c)
         return false;
     }
     if (map_get(&r->param_of, t->text->id, &old)) {
-        return graph_reader_refuse(r, t->span, "a parameter of this name exists");
+        return dump_refuse(r->ctx, t->span, "a parameter of this name exists");
     }
     p.name = t->text;
     map_put(&r->param_of, p.name->id, r->g->params.n);
@@ -560,7 +546,7 @@ static bool read_result(GraphReader *r, Cursor *c, bool update)
     uint32_t param = 0;
     if (update) {
         if (!map_get(&r->param_of, t->text->id, &param)) {
-            return graph_reader_refuse(r, t->span, "there is no parameter of this name");
+            return dump_refuse(r->ctx, t->span, "there is no parameter of this name");
         }
         result.param = (int32_t)param;
     }
@@ -589,8 +575,8 @@ static bool read_base(GraphReader *r, Cursor *c, Online *o)
     if (base == NULL || base->kind != TERM_VALUE || !graph_reader_value(r, base, &o->base)) {
         return base != NULL && base->kind == TERM_VALUE
                    ? false
-                   : graph_reader_refuse(r, cursor_place(c),
-                                         "a value with indices, %7[a], is expected here");
+                   : dump_refuse(r->ctx, cursor_place(c),
+                                 "a value with indices, %%7[a], is expected here");
     }
     c->at++;
     o->at.rank = t->kind == TERM_INDEX ? t->n - 1 : 0;
@@ -599,8 +585,8 @@ static bool read_base(GraphReader *r, Cursor *c, Online *o)
         const Term *ix = t->child[d + 1];
         index[d].label = ix->kind == TERM_NAME ? dump_label_number(ix->text) : -1;
         if (index[d].label < 0) {
-            return graph_reader_refuse(r, ix->span,
-                                       "an index of the value that follows is expected here");
+            return dump_refuse(r->ctx, ix->span,
+                               "an index of the value that follows is expected here");
         }
     }
     o->at.index = index;
@@ -626,8 +612,7 @@ static bool read_online(GraphReader *r, Cursor *c)
     if (cursor_take(c, TERM_NAME, "power")) {
         t = cursor_expect(c, TERM_INT, NULL, "a power");
         if (t == NULL || t->value < 1 || t->value > ONLINE_POWER) {
-            return t != NULL &&
-                   graph_reader_refuse(r, t->span, "a small power is expected here");
+            return t != NULL && dump_refuse(r->ctx, t->span, "a small power is expected here");
         }
         o.power = (int32_t)t->value;
     }
@@ -642,7 +627,7 @@ static bool read_line(GraphReader *r, const DumpLine *line)
         return recurrence_read(r->in, r->scratch, r->g, line);
     }
     if (line->has_block) {
-        return graph_reader_refuse(r, line->span, "this line has no block");
+        return dump_refuse(r->ctx, line->span, "this line has no block");
     }
     if (line->term[0]->kind == TERM_VALUE) {
         return read_node(r, line);
@@ -671,9 +656,9 @@ static bool read_line(GraphReader *r, const DumpLine *line)
         c.at++;
         return read_result(r, &c, update);
     }
-    return graph_reader_refuse(r, line->term[0]->span,
-                               "a line of a graph is program, form, dim, param, a value, "
-                               "online, result, update or require");
+    return dump_refuse(r->ctx, line->term[0]->span,
+                       "a line of a graph is program, form, dim, param, a value, "
+                       "online, result, update or require");
 }
 
 Graph *graph_read(DumpReader *in, Arena *scratch, const DumpLine *line)

@@ -22,7 +22,6 @@ typedef struct GraphReader {
 } GraphReader;
 
 /* ---- graph_read.c ---- */
-bool graph_reader_refuse(GraphReader *r, Span span, const char *what);
 /* The number of a label that is called so here, a new one if need be. */
 int32_t graph_reader_label(GraphReader *r, Sym name);
 bool graph_reader_value(GraphReader *r, const Term *t, NodeRef *out);

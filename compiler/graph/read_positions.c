@@ -26,8 +26,7 @@ static bool read_position(GraphReader *r, Term *seq, bool piece, Affine *out)
                 int32_t label =
                     piece ? dump_label_number(t->text) : graph_reader_label(r, t->text);
                 if (label < 0) {
-                    return graph_reader_refuse(r, t->span,
-                                               "a dimension is called by its letter");
+                    return dump_refuse(r->ctx, t->span, "a dimension is called by its letter");
                 }
                 one = affine_var(r->scratch, (VarRef)label);
             } else if (t != NULL && t->kind == TERM_CALL && t->n == 1 &&
@@ -37,14 +36,14 @@ static bool read_position(GraphReader *r, Term *seq, bool piece, Affine *out)
                 }
                 one = affine_extent(r->scratch, d);
             } else {
-                return graph_reader_refuse(r, t == NULL ? c.end : t->span,
-                                           "an index or a number is expected");
+                return dump_refuse(r->ctx, t == NULL ? c.end : t->span,
+                                   "an index or a number is expected");
             }
             c.at++;
         }
         if (!affine_try_add(r->scratch, *out, factor, one, out) || out->n > 64) {
-            return graph_reader_refuse(r, seq->span,
-                                       "this position has too many terms or is too large");
+            return dump_refuse(r->ctx, seq->span,
+                               "this position has too many terms or is too large");
         }
         sign = cursor_is(&c, TERM_PUNCT, "-") ? -1 : 1;
     } while (cursor_take(&c, TERM_PUNCT, "+") || cursor_take(&c, TERM_PUNCT, "-"));
@@ -58,8 +57,7 @@ static bool read_placed(GraphReader *r, Cursor *c, bool piece, uint32_t *n, Node
     const Term *t = cursor_peek(c);
     const Term *base = t != NULL && t->kind == TERM_INDEX ? t->child[0] : t;
     if (base == NULL || base->kind != TERM_VALUE) {
-        return graph_reader_refuse(r, cursor_place(c),
-                                   "a value with positions is expected here");
+        return dump_refuse(r->ctx, cursor_place(c), "a value with positions is expected here");
     }
     if (!graph_reader_value(r, base, operand)) {
         return false;
@@ -69,8 +67,8 @@ static bool read_placed(GraphReader *r, Cursor *c, bool piece, uint32_t *n, Node
     access->rank = graph_node(r->g, *operand)->rank;
     *n = !piece ? access->rank : *n == UINT32_MAX ? positions : *n;
     if (positions != *n) {
-        return graph_reader_refuse(r, t->span,
-                                   "there are more or fewer positions than dimensions");
+        return dump_refuse(r->ctx, t->span,
+                           "there are more or fewer positions than dimensions");
     }
     *at = ARENA_ARRAY(r->scratch, positions, Affine);
     for (uint32_t d = 0; d < positions; d++) {

@@ -57,17 +57,11 @@ void recurrence_dump(const Graph *g, uint32_t number, Text *out)
 
 /* ---- the way back ---- */
 
-static bool refuse(DumpReader *in, Span at, const char *what)
-{
-    diag_error(&in->ctx->diags, E_DUMP, at, "%s", what);
-    return false;
-}
-
 static bool read_number_below(DumpReader *in, Cursor *c, int64_t most, uint32_t *out)
 {
     const Term *t = cursor_expect(c, TERM_INT, NULL, "a number");
     if (t != NULL && (t->value < 0 || t->value >= most)) {
-        return refuse(in, t->span, "this number is too large");
+        return dump_refuse(in->ctx, t->span, "this number is too large");
     }
     *out = t == NULL ? 0 : (uint32_t)t->value;
     return t != NULL;
@@ -83,11 +77,12 @@ static bool read_head(DumpReader *in, const DumpLine *line, Graph *g, Recurrence
         return false;
     }
     if (number != g->recurrences.n) {
-        return refuse(in, line->span, "recurrences are numbered in order");
+        return dump_refuse(in->ctx, line->span, "recurrences are numbered in order");
     }
     const Term *t = cursor_peek(&c);
     if (t == NULL || !read_dim(in, t, &r->extent)) {
-        return t != NULL || refuse(in, cursor_place(&c), "an extent is expected here");
+        return t != NULL ||
+               dump_refuse(in->ctx, cursor_place(&c), "an extent is expected here");
     }
     c.at++;
     if (cursor_take(&c, TERM_NAME, "given") &&
@@ -105,8 +100,8 @@ static bool read_param(DumpReader *in, Cursor *c, StepsParam *p)
     while (p->role <= STEPS_NUMBER && !cursor_take(c, TERM_NAME, role_names[p->role])) {
         p->role++;
         if (p->role > STEPS_NUMBER) {
-            return refuse(in, cursor_place(c),
-                          "state, prior, each, whole or number is expected here");
+            return dump_refuse(in->ctx, cursor_place(c),
+                               "state, prior, each, whole or number is expected here");
         }
     }
     if (p->role != STEPS_NUMBER && !read_number_below(in, c, UINT32_MAX, &p->operand)) {
@@ -134,7 +129,7 @@ static bool read_body_line(DumpReader *in, Arena *scratch, const DumpLine *line,
     Cursor c = cursor_line(in->ctx, line);
     if (line->has_block) {
         if (r->body != NULL) {
-            return refuse(in, line->span, "a recurrence has one body");
+            return dump_refuse(in->ctx, line->span, "a recurrence has one body");
         }
         DimTable *dims = in->dims;
         Map number = in->dim_number;
@@ -177,9 +172,9 @@ bool recurrence_read(DumpReader *in, Arena *scratch, Graph *g, const DumpLine *l
     }
     if (r->body == NULL || read.param.n != r->body->params.n ||
         read.first.n != r->body->results.n * r->given) {
-        return refuse(in, line->span,
-                      "a recurrence has a kernel of one step, and says of each of its "
-                      "parameters what it is and of each result how it begins");
+        return dump_refuse(in->ctx, line->span,
+                           "a recurrence has a kernel of one step, and says of each of its "
+                           "parameters what it is and of each result how it begins");
     }
     r->param = read.param.at;
     r->first = read.first.at;

@@ -89,7 +89,8 @@ static bool read_index(LoopReader *r, const Term *t, const Stmt *s, uint32_t *ou
     }
     for (*out = 1; *out <= s->n_index && s->index[*out - 1].var != v; ++*out) {
     }
-    return *out <= s->n_index || reader_refuse(r, t->span, "this is an index of the statement");
+    return *out <= s->n_index ||
+           dump_refuse(r->ctx, t->span, "this is an index of the statement");
 }
 
 static bool read_loops(LoopReader *r, Cursor *c, Clause *x)
@@ -127,8 +128,7 @@ static bool read_operand(LoopReader *r, Cursor *c, const Stmt *s, Clause *x)
     }
     if (x->number != NULL) {
         *x->number = t->value;
-        return t->value >= 1 ||
-               reader_refuse(r, t->span, str_format(r->arena, "%s is 1 or more", x->expected));
+        return t->value >= 1 || dump_refuse(r->ctx, t->span, "%s is 1 or more", x->expected);
     }
     bool ok =
         x->at != NULL ? reader_access(r, t, x->buf, x->at) : reader_find_buffer(r, t, x->buf);

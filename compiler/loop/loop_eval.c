@@ -53,9 +53,8 @@ static bool fail(Interpreter *m, const char *what)
         text_char(&stmt, '`');
         span = m->at->span.source != 0 ? m->at->span : span;
     }
-    diag_error(&m->ctx->diags, E_RUN, span, "running kernel '%.60s': %.300s%.300s",
-               m->k->name->text, what, stmt.at);
-    return false;
+    return diag_refuse(&m->ctx->diags, E_RUN, span, "running kernel '%.60s': %.300s%.300s",
+                       m->k->name->text, what, stmt.at);
 }
 
 static bool fail_access(Interpreter *m, BufRef buf, const Affine *at, const char *what)
@@ -642,10 +641,9 @@ static bool bind_args(Interpreter *m, Tensor *const *args)
             given = converted(&m->scratch, b->dtype, given);
         }
         if (!fits(m, b, given)) {
-            diag_error(&m->ctx->diags, E_ARGUMENT_VALUE, m->k->span,
-                       "argument '%s' of kernel '%s' has another type or shape", b->name->text,
-                       m->k->name->text);
-            return false;
+            return diag_refuse(&m->ctx->diags, E_ARGUMENT_VALUE, m->k->span,
+                               "argument '%s' of kernel '%s' has another type or shape",
+                               b->name->text, m->k->name->text);
         }
         memory->tensor = given;
         if (arg.role == ARG_INOUT) { /* the caller's is not changed */

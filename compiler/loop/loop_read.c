@@ -14,16 +14,9 @@ typedef struct StmtList {
     VEC(Stmt *) list;
 } StmtList;
 
-bool reader_refuse(LoopReader *r, Span span, const char *what)
-{
-    diag_error(&r->ctx->diags, E_DUMP, span, "%s", what);
-    return false;
-}
-
 bool reader_refuse_name(LoopReader *r, Span span, const char *what, Sym name)
 {
-    diag_error(&r->ctx->diags, E_DUMP, span, "%s '%s'", what, name->text);
-    return false;
+    return dump_refuse(r->ctx, span, "%s '%s'", what, name->text);
 }
 
 /* ---- variables and affine expressions ---- */
@@ -72,11 +65,11 @@ static bool read_affine_term(LoopReader *r, Cursor *c, int64_t sign, Affine *sum
         if (open && t->n == 1 && read_dim(&r->in, t->child[0], &d) && d.sym >= 0) {
             c->at++;
             return affine_try_add(r->arena, *sum, factor, affine_extent(r->arena, d), sum) ||
-                   reader_refuse(r, span, "this index does not fit 64 bits");
+                   dump_refuse(r->ctx, span, "this index does not fit 64 bits");
         }
         if (t == NULL || (t->kind != TERM_NAME && t->kind != TERM_VAR)) {
-            return reader_refuse(r, cursor_place(c),
-                                 "expected an index, a loop or a number here");
+            return dump_refuse(r->ctx, cursor_place(c),
+                               "expected an index, a loop or a number here");
         }
         VarRef v = 0;
         if (!reader_find_var(r, t, &v)) {
@@ -86,7 +79,7 @@ static bool read_affine_term(LoopReader *r, Cursor *c, int64_t sign, Affine *sum
         c->at++;
     }
     return affine_try_add(r->arena, *sum, factor, one, sum) ||
-           reader_refuse(r, span, "this index does not fit 64 bits");
+           dump_refuse(r->ctx, span, "this index does not fit 64 bits");
 }
 
 bool reader_affine(LoopReader *r, Cursor *c, Affine *out)
@@ -116,7 +109,7 @@ static bool read_limit(LoopReader *r, Cursor *c, Dim *out)
 {
     const Term *t = cursor_peek(c);
     if (t == NULL) {
-        return reader_refuse(r, c->end, "expected an extent before the end of the line");
+        return dump_refuse(r->ctx, c->end, "expected an extent before the end of the line");
     }
     c->at++;
     return read_dim(&r->in, t, out);
@@ -138,7 +131,7 @@ static bool read_range(LoopReader *r, Cursor *c, Range *out)
         return false;
     }
     if (span->value < 1) {
-        return reader_refuse(r, span->span, "a span is at least 1");
+        return dump_refuse(r->ctx, span->span, "a span is at least 1");
     }
     out->span = span->value;
     out->clipped = cursor_take(c, TERM_PUNCT, "<");
@@ -157,7 +150,7 @@ bool reader_find_buffer(LoopReader *r, const Term *t, BufRef *out)
 bool reader_access(LoopReader *r, const Term *t, BufRef *buf, const Affine **at)
 {
     if (t->kind != TERM_INDEX || t->child[0]->kind != TERM_AT) {
-        return reader_refuse(r, t->span, "expected an access such as @T[i,j] here");
+        return dump_refuse(r->ctx, t->span, "expected an access such as @T[i,j] here");
     }
     Sym name = t->child[0]->text;
     if (!reader_find_buffer(r, t->child[0], buf)) {
@@ -165,9 +158,8 @@ bool reader_access(LoopReader *r, const Term *t, BufRef *buf, const Affine **at)
     }
     uint32_t rank = r->k->bufs.at[*buf].rank;
     if (t->n - 1 != rank) {
-        diag_error(&r->ctx->diags, E_DUMP, t->span, "'@%s' has rank %u, not %u", name->text,
-                   rank, t->n - 1);
-        return false;
+        return dump_refuse(r->ctx, t->span, "'@%s' has rank %u, not %u", name->text, rank,
+                           t->n - 1);
     }
     Affine *list = rank == 0 ? NULL : ARENA_ARRAY(r->arena, rank, Affine);
     for (uint32_t d = 0; d < rank; d++) {
@@ -296,8 +288,7 @@ static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
     }
     const char *kind = tile_kind_name(tile_kind(s));
     if (strcmp(kind, keyword->text->text) != 0) {
-        diag_error(&r->ctx->diags, E_DUMP, keyword->span, "this statement is a '%s'", kind);
-        return false;
+        return dump_refuse(r->ctx, keyword->span, "this statement is a '%s'", kind);
     }
     return reader_end(r, c, &s->span);
 }
@@ -378,7 +369,7 @@ static bool read_body(LoopReader *r, Cursor *c, const DumpLine *line, Stmt *s)
         return false;
     }
     if (!line->has_block) {
-        return reader_refuse(r, line->span, "loops and blocks have a body in braces");
+        return dump_refuse(r->ctx, line->span, "loops and blocks have a body in braces");
     }
     if (!read_block(r, line->body, line->n_body, &body)) {
         return false;
@@ -438,7 +429,7 @@ static bool read_guards(LoopReader *r, Cursor *c, Stmt *s)
             return false;
         }
         if (range.span != 0 || range.limit.sym >= 0) {
-            return reader_refuse(r, span, "a block is tested for a range of numbers");
+            return dump_refuse(r->ctx, span, "a block is tested for a range of numbers");
         }
         g.from = range.start;
         g.from.base = 0;
@@ -464,7 +455,7 @@ static bool read_stmt(LoopReader *r, const DumpLine *line, Stmt *s)
         return read_when(r, &c, s) && read_guards(r, &c, s) && read_body(r, &c, line, s);
     }
     if (line->has_block) {
-        return reader_refuse(r, line->span, "only loops and blocks have a body");
+        return dump_refuse(r->ctx, line->span, "only loops and blocks have a body");
     }
     if (cursor_take(&c, TERM_NAME, "alloc")) {
         return read_alloc(r, &c, s);
@@ -475,8 +466,8 @@ static bool read_stmt(LoopReader *r, const DumpLine *line, Stmt *s)
             return read_tile(r, &c, keyword, s);
         }
     }
-    return reader_refuse(r, cursor_place(&c),
-                         "expected a loop, a block, an alloc or a tile statement here");
+    return dump_refuse(r->ctx, cursor_place(&c),
+                       "expected a loop, a block, an alloc or a tile statement here");
 }
 
 static bool read_block(LoopReader *r, DumpLine *const *line, uint32_t n, StmtList *out)
@@ -516,8 +507,8 @@ static bool read_required(LoopReader *r, const DumpLine *line, uint32_t at)
         vec_push(r->arena, &required, one);
     }
     if (at + 1 != line->n_body || !begins_with(line->body[at], "kernel")) {
-        return reader_refuse(r, line->body[at < line->n_body ? at : at - 1]->span,
-                             "after requirements the kernel of their positions is expected");
+        return dump_refuse(r->ctx, line->body[at < line->n_body ? at : at - 1]->span,
+                           "after requirements the kernel of their positions is expected");
     }
     LoopReader inner = {.ctx = r->ctx, .arena = r->arena, .in = r->in};
     k->required = required.at;
@@ -528,7 +519,7 @@ static bool read_required(LoopReader *r, const DumpLine *line, uint32_t at)
         return false;
     }
     if (k->positions->n_required > 0) {
-        return reader_refuse(r, line->body[at]->span, "positions have no requirements");
+        return dump_refuse(r->ctx, line->body[at]->span, "positions have no requirements");
     }
     return true;
 }

@@ -19,7 +19,6 @@ typedef struct LoopReader {
 } LoopReader;
 
 /* ---- loop_read.c ---- */
-bool reader_refuse(LoopReader *r, Span span, const char *what);
 bool reader_refuse_name(LoopReader *r, Span span, const char *what, Sym name);
 bool reader_affine(LoopReader *r, Cursor *c, Affine *out);
 /* The variable that a term `$x` or `x` binds: a new one, or the one of this name. */

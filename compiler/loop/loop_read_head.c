@@ -35,7 +35,7 @@ static bool read_caller(LoopReader *r, Cursor *c, const Buffer *b, Arg *arg)
         same = dim_eq(extent[d], given[d]);
     }
     return same ||
-           reader_refuse(r, span, "the buffer does not hold the parts of such a tensor");
+           dump_refuse(r->ctx, span, "the buffer does not hold the parts of such a tensor");
 }
 
 /* ` stored i8`: the type of the elements in memory. */
@@ -65,7 +65,8 @@ static bool read_arg(LoopReader *r, Cursor *c)
         arg.role++;
     }
     if (arg.role > ARG_RESULT) {
-        return reader_refuse(r, cursor_place(c), "expected in, inout, scalar or result here");
+        return dump_refuse(r->ctx, cursor_place(c),
+                           "expected in, inout, scalar or result here");
     }
     b.space = SPACE_ARGUMENT;
     b.param = (int32_t)r->k->args.n;
@@ -127,7 +128,7 @@ static bool order_buffers(LoopReader *r, const Term *list)
         const Term *t = list->child[i];
         uint32_t old = 0;
         if (t->kind != TERM_AT || map_get(&seen, t->text->id, &old)) {
-            return reader_refuse(r, t->span, "each buffer once is expected here");
+            return dump_refuse(r->ctx, t->span, "each buffer once is expected here");
         }
         map_put(&seen, t->text->id, i);
         Buffer b = {.name = t->text, .param = -1};
@@ -141,7 +142,7 @@ static bool order_buffers(LoopReader *r, const Term *list)
         vec_push(r->arena, &declared, is_known);
     }
     if (known != k->bufs.n) {
-        return reader_refuse(r, list->span, "the order lacks a buffer");
+        return dump_refuse(r->ctx, list->span, "the order lacks a buffer");
     }
     for (uint32_t i = 0; i < k->args.n; i++) {
         k->args.at[i].buf = moved[k->args.at[i].buf];
@@ -167,7 +168,7 @@ static bool read_order(LoopReader *r, Cursor *c)
         VarRef v = 0;
         if ((t->kind != TERM_NAME && t->kind != TERM_VAR) || !reader_bind_var(r, t, &v) ||
             v != i) {
-            return reader_refuse(r, t->span, "each variable once is expected here");
+            return dump_refuse(r->ctx, t->span, "each variable once is expected here");
         }
     }
     const Term *bufs = cursor_expect(c, TERM_LIST, NULL, "the buffers in brackets");

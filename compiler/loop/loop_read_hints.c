@@ -15,7 +15,8 @@ static bool read_factor(LoopReader *r, Cursor *c, WorthFactor *out)
         out->most = dim != NULL ? t->child[1]->value : 0;
     }
     if (dim == NULL || (least && out->most < 1) || !read_dim(&r->in, dim, &d) || d.sym < 0) {
-        return reader_refuse(r, cursor_place(c), "expected an open dim o, or min(o, 16), here");
+        return dump_refuse(r->ctx, cursor_place(c),
+                           "expected an open dim o, or min(o, 16), here");
     }
     out->dim = d.sym;
     c->at++;
@@ -31,7 +32,7 @@ static bool read_term(LoopReader *r, Cursor *c, WorthTerm *out)
         return false;
     }
     if (!(number.re >= 0 && number.re < 1e300)) {
-        return reader_refuse(r, span, "the threads of a loop are a number from 0 on");
+        return dump_refuse(r->ctx, span, "the threads of a loop are a number from 0 on");
     }
     while (cursor_take(c, TERM_PUNCT, "*")) {
         WorthFactor f = {0};
@@ -98,7 +99,7 @@ static bool read_groups(LoopReader *r, Cursor *c, Prefetch *p)
         return false;
     }
     if (list->n < 1 || list->n > PREFETCH_LABELS) {
-        return reader_refuse(r, list->span, "groups are along one to three labels");
+        return dump_refuse(r->ctx, list->span, "groups are along one to three labels");
     }
     p->n = list->n;
     for (uint32_t i = 0; i < PREFETCH_LABELS; i++) {
@@ -140,7 +141,7 @@ bool reader_prefetch(LoopReader *r, Cursor *c, const Prefetch **out)
             return false;
         }
         if (buf != p->buf) {
-            return reader_refuse(r, t->span, "what fills panels next is of one buffer");
+            return dump_refuse(r->ctx, t->span, "what fills panels next is of one buffer");
         }
     }
     return cursor_expect(c, TERM_NAME, "groups", "'groups'") != NULL && read_groups(r, c, p) &&

@@ -21,8 +21,8 @@ static const Expr *read_const(LoopReader *r, Cursor *c, DType wanted)
         return NULL;
     }
     if (wanted == DTYPE_NONE) {
-        reader_refuse(r, span,
-                      "the type of this number is not known here: write f64(1.0), say");
+        dump_refuse(r->ctx, span,
+                    "the type of this number is not known here: write f64(1.0), say");
         return NULL;
     }
     return number_fit(r->ctx, v, wanted, span, &v) ? expr_const(r->arena, v) : NULL;
@@ -32,13 +32,13 @@ static const Expr *read_extent(LoopReader *r, const Term *call, DType t)
 {
     Dim d;
     if (call->n != 1 || !read_dim(&r->in, call->child[0], &d)) {
-        reader_refuse(r, call->span, "extent(o) is of one dim");
+        dump_refuse(r->ctx, call->span, "extent(o) is of one dim");
         return NULL;
     }
     if (d.sym < 0 || t == DTYPE_NONE || t == DTYPE_BOOL) {
-        reader_refuse(r, call->span,
-                      d.sym < 0 ? "the extent of an open dim is expected here"
-                                : "extent.i64(o), say: its type is not known here");
+        dump_refuse(r->ctx, call->span,
+                    d.sym < 0 ? "the extent of an open dim is expected here"
+                              : "extent.i64(o), say: its type is not known here");
         return NULL;
     }
     Expr *e = ARENA_NEW(r->arena, Expr);
@@ -50,7 +50,7 @@ static const Expr *read_index_value(LoopReader *r, const Term *call, DType t)
 {
     Affine at = {0};
     if (call->n != 1 || t == DTYPE_NONE || t == DTYPE_BOOL) {
-        reader_refuse(r, call->span, "index.i64(i), say, is of one index");
+        dump_refuse(r->ctx, call->span, "index.i64(i), say, is of one index");
         return NULL;
     }
     Cursor c = cursor_seq(r->ctx, call->child[0]);
@@ -99,14 +99,14 @@ static const Expr *read_gather(LoopReader *r, const Term *call)
         table = whole && first->child[0]->kind == TERM_AT ? first->child[0] : NULL;
     }
     if (table == NULL) {
-        reader_refuse(r, call->span, "gather(@W[], i), say, begins with a buffer");
+        dump_refuse(r->ctx, call->span, "gather(@W[], i), say, begins with a buffer");
         return NULL;
     }
     if (!reader_find_buffer(r, table, &buf)) {
         return NULL;
     }
     if (call->n - 1 != r->k->bufs.at[buf].rank) {
-        reader_refuse(r, call->span, "a position for each dimension is expected here");
+        dump_refuse(r->ctx, call->span, "a position for each dimension is expected here");
         return NULL;
     }
     for (uint32_t i = 1; i < call->n; i++) {
@@ -145,7 +145,7 @@ static const Expr *read_call(LoopReader *r, const Term *call, DType wanted)
     }
     if (dtype_from_name(name, &t)) {
         if (call->n != 1) {
-            reader_refuse(r, call->span, "one number is expected here");
+            dump_refuse(r->ctx, call->span, "one number is expected here");
             return NULL;
         }
         Cursor c = cursor_seq(r->ctx, call->child[0]);

@@ -52,16 +52,13 @@ static bool broken(Verifier *v, const char *format, ...)
     Span span = v->at != NULL && v->at->span.source != 0 ? v->at->span : v->k->span;
     const char *name = v->k->name != NULL ? v->k->name->text : "?";
     if (v->at == NULL) {
-        diag_error(&v->ctx->diags, E_DUMP, span, "%s: kernel '%.60s': %s", v->stage, name,
-                   what);
-        return false;
+        return dump_refuse(v->ctx, span, "%s: kernel '%.60s': %s", v->stage, name, what);
     }
     Text stmt;
     text_init(&stmt, &v->scratch);
     loop_text_stmt(v->k, v->at, &stmt);
-    diag_error(&v->ctx->diags, E_DUMP, span, "%s: kernel '%.60s': %s, in `%.200s`", v->stage,
-               name, what, stmt.at);
-    return false;
+    return dump_refuse(v->ctx, span, "%s: kernel '%.60s': %s, in `%.200s`", v->stage, name,
+                       what, stmt.at);
 }
 
 /* The structure itself is wrong (loop/refers.h): the statement is not printed. */
@@ -126,22 +123,10 @@ static bool verify_buffer(Verifier *v, const Buffer *b)
            broken(v, "'@%.60s' does not hold the parts of complex numbers", name);
 }
 
-static bool is_identifier(Sym name)
-{
-    for (uint32_t i = 0; i < name->n; i++) {
-        char c = name->text[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-        if (!letter && (i == 0 || c < '0' || c > '9')) {
-            return false;
-        }
-    }
-    return name->n > 0;
-}
-
 static bool verify_name(Verifier *v, Map *names, Sym name)
 {
     uint32_t before = 0;
-    if (name == NULL || !is_identifier(name)) {
+    if (name == NULL || !name_is_plain(name)) {
         return broken(v, "a variable or buffer has no identifier as its name");
     }
     if (map_get(names, name->id, &before)) {

@@ -18,17 +18,11 @@ typedef struct Reader {
     Residence *residence;
 } Reader;
 
-static bool refuse(Reader *r, Span span, const char *what)
-{
-    diag_error(&r->ctx->diags, E_DUMP, span, "%s", what);
-    return false;
-}
-
 static bool read_node(Reader *r, const Term *t, NodeRef *out)
 {
     if (t == NULL || t->kind != TERM_VALUE || t->value < 0 || t->value >= r->g->nodes.n) {
-        return refuse(r, t == NULL ? (Span){0} : t->span,
-                      "a value of the graph is expected here");
+        return dump_refuse(r->ctx, t == NULL ? (Span){0} : t->span,
+                           "a value of the graph is expected here");
     }
     *out = (NodeRef)t->value;
     return true;
@@ -56,8 +50,7 @@ static bool read_halo(Cursor *c, NestHalo *halo)
     }
     halo->count = count->value;
     if (halo->count < 1 || halo->count > SIZE_LIMIT || halo->from > SIZE_LIMIT) {
-        diag_error(&c->ctx->diags, E_DUMP, count->span, "a halo has positions, not too many");
-        return false;
+        return dump_refuse(c->ctx, count->span, "a halo has positions, not too many");
     }
     return true;
 }
@@ -66,7 +59,7 @@ static bool read_halo(Cursor *c, NestHalo *halo)
 static bool read_label(Reader *r, const Term *t, NodeRef *node, int32_t *label, NestHalo *halo)
 {
     if (t->kind != TERM_INDEX || t->n != 2) {
-        return refuse(r, t->span, "a label of a value, %N[LABEL], is expected here");
+        return dump_refuse(r->ctx, t->span, "a label of a value, %%N[LABEL], is expected here");
     }
     if (!read_node(r, t->child[0], node)) {
         return false;
@@ -78,7 +71,7 @@ static bool read_label(Reader *r, const Term *t, NodeRef *node, int32_t *label, 
     }
     *label = dump_label_number(name->text);
     if (*label < 0 || (uint32_t)*label >= graph_node(r->g, *node)->n_labels) {
-        return refuse(r, name->span, "a label of that value is expected here");
+        return dump_refuse(r->ctx, name->span, "a label of that value is expected here");
     }
     return read_halo(&c, halo);
 }
@@ -103,7 +96,7 @@ static bool read_axis(Reader *r, const DumpLine *line)
         return false;
     }
     if (list->n == 0 || find_axis(r, name->text) < r->names.n) {
-        return refuse(r, name->span, "an axis has labels, and a name of its own");
+        return dump_refuse(r->ctx, name->span, "an axis has labels, and a name of its own");
     }
     NodeRef *node = ARENA_ARRAY(r->arena, list->n, NodeRef);
     int32_t *label = ARENA_ARRAY(r->arena, list->n, int32_t);
@@ -115,7 +108,8 @@ static bool read_axis(Reader *r, const DumpLine *line)
         }
         axis.halo = halo[k].count > 0 ? halo : axis.halo;
         if (k > 0 && node[k] <= node[k - 1]) {
-            return refuse(r, list->child[k]->span, "values of an axis are in ascending order");
+            return dump_refuse(r->ctx, list->child[k]->span,
+                               "values of an axis are in ascending order");
         }
         axis.extent = graph_node(r->g, node[k])->extent[label[k]];
     }
@@ -140,7 +134,8 @@ static bool read_from(Reader *r, Cursor *c, uint32_t depth, uint32_t *out)
             return true;
         }
     }
-    return name != NULL && refuse(r, name->span, "no loop around this one has this axis");
+    return name != NULL &&
+           dump_refuse(r->ctx, name->span, "no loop around this one has this axis");
 }
 
 static bool read_loop(Reader *r, const DumpLine *line, uint32_t depth)
@@ -155,10 +150,10 @@ static bool read_loop(Reader *r, const DumpLine *line, uint32_t depth)
     }
     uint32_t x = find_axis(r, name->text);
     if (x == r->axes.n) {
-        return refuse(r, name->span, "no axis of this name");
+        return dump_refuse(r->ctx, name->span, "no axis of this name");
     }
     if (depth >= NEST_DEPTH) {
-        return refuse(r, line->span, "too many loops around each other");
+        return dump_refuse(r->ctx, line->span, "too many loops around each other");
     }
     uint32_t from = 0;
     if (cursor_take(&c, TERM_NAME, "from") && !read_from(r, &c, depth, &from)) {
@@ -185,8 +180,8 @@ static bool read_residence(Reader *r, Cursor *c, NestValue *value)
         }
     }
     if (value->residence == RESIDE_NONE) {
-        return word != NULL &&
-               refuse(r, word->span, "one of result, tile, workspace, into is expected");
+        return word != NULL && dump_refuse(r->ctx, word->span,
+                                           "one of result, tile, workspace, into is expected");
     }
     if (value->residence == RESIDE_INTO) {
         return read_node(r, cursor_expect(c, TERM_VALUE, NULL, "a value"), &value->in_place);
@@ -194,7 +189,7 @@ static bool read_residence(Reader *r, Cursor *c, NestValue *value)
     if (value->residence == RESIDE_RESULT) {
         const Term *k = cursor_expect(c, TERM_INT, NULL, "the number of the result");
         if (k == NULL || k->value >= (int64_t)r->g->results.n) {
-            return k != NULL && refuse(r, k->span, "no such result");
+            return k != NULL && dump_refuse(r->ctx, k->span, "no such result");
         }
         value->result = (int32_t)k->value;
     }
@@ -218,8 +213,7 @@ static bool read_leaf(Reader *r, const DumpLine *line, uint32_t depth)
         return false;
     }
     if (op_info(graph_node(r->g, n)->op)->kind == OPKIND_LEAF) {
-        diag_error(&r->ctx->diags, E_DUMP, name->span, "nothing computes this value");
-        return false;
+        return dump_refuse(r->ctx, name->span, "nothing computes this value");
     }
     NestValue *value = &r->values[n];
     if (!read_residence(r, &c, value)) {
@@ -299,7 +293,7 @@ static Nest *read_tree(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *l
         r.values[n].residence = r.residence[n];
         if (r.residence[n] == RESIDE_INLINE && op_info(node->op)->kind != OPKIND_LEAF &&
             !node_is_expression(node)) {
-            refuse(&r, line->span, str_format(arena, "value %%%u has no leaf in the nest", n));
+            dump_refuse(r.ctx, line->span, "value %%%u has no leaf in the nest", n);
             return NULL;
         }
     }
@@ -326,9 +320,9 @@ static bool read_size(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *li
         return false;
     }
     if (!line->has_block || size->value < 1 || !dim_test_holds(&out->when, size->value)) {
-        diag_error(&ctx->diags, E_DUMP, size->span,
-                   "a nest for some sizes is made for one of them, and stands in braces");
-        return false;
+        return dump_refuse(
+            ctx, size->span,
+            "a nest for some sizes is made for one of them, and stands in braces");
     }
     out->size = size->value;
     bool typical = g->dims.list.at[out->when.dim].typical == out->size;
@@ -370,8 +364,7 @@ static bool read_steps(Ctx *ctx, const DumpLine *line, Nest *nest)
         return false;
     }
     if (steps->value < 0) {
-        diag_error(&ctx->diags, E_DUMP, steps->span, "a search takes no fewer steps than none");
-        return false;
+        return dump_refuse(ctx, steps->span, "a search takes no fewer steps than none");
     }
     nest->steps = (uint64_t)steps->value;
     nest->goes_on = true;
@@ -388,8 +381,7 @@ static bool read_recurrence(Ctx *ctx, Arena *arena, const Graph *g, const DumpLi
         return false;
     }
     if (number->value < 0 || number->value >= g->recurrences.n) {
-        diag_error(&ctx->diags, E_DUMP, number->span, "there is no such recurrence");
-        return false;
+        return dump_refuse(ctx, number->span, "there is no such recurrence");
     }
     Recurrence *r = g->recurrences.at[number->value];
     r->batch = cursor_take(&c, TERM_NAME, "batch");
@@ -420,8 +412,7 @@ static bool read_recurrences(Ctx *ctx, Arena *arena, const Graph *g, const DumpL
     }
     for (uint32_t k = 0; k < g->recurrences.n; k++) {
         if (g->recurrences.at[k]->nest == NULL) {
-            diag_error(&ctx->diags, E_DUMP, line->span, "recurrence %u has no nest", k);
-            return false;
+            return dump_refuse(ctx, line->span, "recurrence %u has no nest", k);
         }
     }
     return true;

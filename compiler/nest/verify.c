@@ -35,16 +35,14 @@ static Span place_of(const Verifier *v, NodeRef n)
 
 static bool refuse(Verifier *v, NodeRef n, const char *what)
 {
-    diag_error(&v->ctx->diags, E_DUMP, place_of(v, n), "%s: value %%%u %s", v->stage, n, what);
-    return false;
+    return dump_refuse(v->ctx, place_of(v, n), "%s: value %%%u %s", v->stage, n, what);
 }
 
 static bool refuse_item(Verifier *v, uint32_t k, const char *what)
 {
     Span at = v->nest->items[k].span;
-    diag_error(&v->ctx->diags, E_DUMP, at.source != 0 ? at : v->g->span,
-               "%s: item %u of the nest %s", v->stage, k, what);
-    return false;
+    return dump_refuse(v->ctx, at.source != 0 ? at : v->g->span, "%s: item %u of the nest %s",
+                       v->stage, k, what);
 }
 
 /* The node's label on the loop's axis, or -1. */
@@ -78,10 +76,9 @@ static bool check_axes(Verifier *v)
         for (uint32_t k = 0; k < axis->n; k++) {
             NodeRef n = axis->node[k];
             if (n >= v->g->nodes.n || (k > 0 && axis->node[k - 1] >= n)) {
-                diag_error(&v->ctx->diags, E_DUMP, v->g->span,
-                           "%s: axis %u lists values that are not there or out of order",
-                           v->stage, x);
-                return false;
+                return dump_refuse(
+                    v->ctx, v->g->span,
+                    "%s: axis %u lists values that are not there or out of order", v->stage, x);
             }
             const Node *node = graph_node(v->g, n);
             bool longer = axis->halo != NULL && axis->halo[k].count > 0;

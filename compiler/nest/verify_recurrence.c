@@ -11,9 +11,9 @@ bool nest_recurrences_hold(Ctx *ctx, const Nest *nest, const char *stage)
             return false;
         }
         if (r->batch && !nest_is_batch(r)) {
-            diag_error(&ctx->diags, E_DUMP, nest->graph->span,
-                       "%s: the nest of recurrence %u is no loop over a batch", stage, k);
-            return false;
+            return dump_refuse(ctx, nest->graph->span,
+                               "%s: the nest of recurrence %u is no loop over a batch", stage,
+                               k);
         }
     }
     return true;

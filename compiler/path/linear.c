@@ -102,9 +102,9 @@ typedef struct Parser {
 
 static bool parse_error(Parser *p, const char *what)
 {
-    diag_error(&p->ctx->diags, E_PLAN, (Span){0, 0, 0}, "%s: %s at character %zu of '%s'",
-               p->who, what, (size_t)(p->at - p->text) + 1, p->text);
-    return false;
+    return diag_refuse(&p->ctx->diags, E_PLAN, (Span){0, 0, 0},
+                       "%s: %s at character %zu of '%s'", p->who, what,
+                       (size_t)(p->at - p->text) + 1, p->text);
 }
 
 static void parse_skip(Parser *p, const char *set)
@@ -133,11 +133,10 @@ static bool parse_number(Parser *p, uint32_t *out)
     for (; *p->at >= '0' && *p->at <= '9'; p->at++) {
         v = v * 10 + (uint64_t)(*p->at - '0');
         if (v >= p->alive) {
-            diag_error(&p->ctx->diags, E_PLAN, (Span){0, 0, 0},
-                       "%s: position %llu, but %u operands are left at character %zu of '%s'",
-                       p->who, (unsigned long long)v, p->alive, (size_t)(p->at - p->text) + 1,
-                       p->text);
-            return false;
+            return diag_refuse(
+                &p->ctx->diags, E_PLAN, (Span){0, 0, 0},
+                "%s: position %llu, but %u operands are left at character %zu of '%s'", p->who,
+                (unsigned long long)v, p->alive, (size_t)(p->at - p->text) + 1, p->text);
         }
     }
     *out = (uint32_t)v;
@@ -157,7 +156,7 @@ static bool parse_group(Parser *p)
 {
     VEC(uint32_t) group = {0};
     do {
-        uint32_t position;
+        uint32_t position = 0;
         parse_skip(p, BLANKS);
         if (!parse_number(p, &position)) {
             return false;
@@ -224,9 +223,9 @@ bool path_parse_from(const char *text, const char *who, uint32_t n_operands, Ctx
         return parse_error(&p, "'(' is expected");
     }
     if (p.alive > 1) {
-        diag_error(&ctx->diags, E_PLAN, (Span){0, 0, 0},
-                   "%s: %u operands are left after the last step of '%s'", who, p.alive, text);
-        return false;
+        return diag_refuse(&ctx->diags, E_PLAN, (Span){0, 0, 0},
+                           "%s: %u operands are left after the last step of '%s'", who, p.alive,
+                           text);
     }
     return true;
 }

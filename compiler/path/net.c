@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/union_find.h"
 
 static void labels_sort(uint32_t *at, uint32_t n, uint32_t *room)
 {
@@ -172,37 +173,28 @@ static bool alive_merge_twins(Alive *a, uint32_t n_leaves, Reduced *out, Arena *
     return changed;
 }
 
-static uint32_t root_of(uint32_t *up, uint32_t i)
-{
-    while (up[i] != i) {
-        up[i] = up[up[i]];
-        i = up[i];
-    }
-    return i;
-}
-
 /* Numbers of connected parts by tensor, in order of first tensors. */
 static uint32_t *parts_of(const Alive *a, uint32_t n_labels, bool split, uint32_t *n_parts,
                           Arena *arena)
 {
-    uint32_t *up = ARENA_ARRAY(arena, a->n, uint32_t);
+    uint32_t *parent = union_new(arena, a->n);
     uint32_t *first = ARENA_ARRAY(arena, n_labels, uint32_t);
     for (uint32_t k = 0; k < a->n; k++) {
-        up[k] = k;
         for (uint32_t i = 0; i < a->n_legs[k]; i++) {
             uint32_t l = a->legs[k][i];
             if (first[l] == 0) {
                 first[l] = k + 1;
             } else {
-                uint32_t r = root_of(up, first[l] - 1), s = root_of(up, k);
-                up[r > s ? r : s] = r > s ? s : r;
+                uint32_t r = first[l] - 1, s = k;
+                (void)union_join(parent, &r, &s);
             }
         }
     }
     uint32_t *part = ARENA_ARRAY(arena, a->n, uint32_t);
     *n_parts = 0;
     for (uint32_t k = 0; k < a->n; k++) {
-        uint32_t r = split ? root_of(up, k) : 0; /* the least member, so already numbered */
+        uint32_t r =
+            split ? union_find(parent, k) : 0; /* the least member, so already numbered */
         part[k] = r == k ? (*n_parts)++ : part[r];
     }
     return part;

@@ -13,8 +13,7 @@ enum { HELD = 1, TAKEN }; /* a label that an input has; one that the output has 
 
 static bool complain(Ctx *ctx, Span place, const char *what, size_t at)
 {
-    diag_error(&ctx->diags, E_JSON, place, "network: %s (entry %zu)", what, at);
-    return false;
+    return diag_refuse(&ctx->diags, E_JSON, place, "network: %s (entry %zu)", what, at);
 }
 
 static bool refuse(Ctx *ctx, Span place, const char *what)
@@ -223,9 +222,9 @@ bool path_problem_from_value(const void *json, Span place, Ctx *ctx, PathProblem
     for (uint32_t i = 0; i < out->output.n; i++) {
         uint8_t *state = &held[out->output.at[i]];
         if (*state != HELD) {
-            diag_error(&ctx->diags, E_EINSUM_OUTPUT, place, "network: label %u of 'output' %s",
-                       out->output.at[i], *state == 0 ? "is in no input" : "is there twice");
-            return false;
+            return diag_refuse(&ctx->diags, E_EINSUM_OUTPUT, place,
+                               "network: label %u of 'output' %s", out->output.at[i],
+                               *state == 0 ? "is in no input" : "is there twice");
         }
         *state = TAKEN;
     }
@@ -239,8 +238,7 @@ bool path_problem_from_json(Str text, Span place, Ctx *ctx, PathProblem *out)
     if (nul != NULL) { /* jansson skips one after a number */
         Span at = place;
         at.hi = at.lo = (uint32_t)(nul - text.at);
-        diag_error(&ctx->diags, E_JSON, at, "network: a NUL byte");
-        return false;
+        return diag_refuse(&ctx->diags, E_JSON, at, "network: a NUL byte");
     }
     json_t *root = json_loadb(text.at, text.n, JSON_REJECT_DUPLICATES, &error);
     if (root == NULL) {
@@ -249,8 +247,7 @@ bool path_problem_from_json(Str text, Span place, Ctx *ctx, PathProblem *out)
                     ? (uint32_t)error.position
                     : 0;
         at.hi = at.lo;
-        diag_error(&ctx->diags, E_JSON, at, "network: %s", error.text);
-        return false;
+        return diag_refuse(&ctx->diags, E_JSON, at, "network: %s", error.text);
     }
     bool ok = path_problem_from_value(root, place, ctx, out);
     json_decref(root);

@@ -59,8 +59,7 @@ void path_plan_write(Text *out, const PathProblem *p, const PathResult *r, Arena
 
 static bool refuse(Ctx *ctx, const char *what)
 {
-    diag_error(&ctx->diags, E_PLAN, (Span){0, 0, 0}, "plan: %s", what);
-    return false;
+    return diag_refuse(&ctx->diags, E_PLAN, (Span){0, 0, 0}, "plan: %s", what);
 }
 
 /* The line that starts with `key` and a blank at *at, as text; moves behind it. */
@@ -160,10 +159,9 @@ bool path_accept(const PathProblem *p, const PathOptions *o, PathTree tree, Path
     const char *limit = str_format(&ctx->arena, "%lld", (long long)o->memory_limit);
     size_t n = strlen(out->costs.largest), m = strlen(limit);
     if (o->memory_limit > 0 && (n > m || (n == m && strcmp(out->costs.largest, limit) > 0))) {
-        diag_error(&ctx->diags, E_LIMIT_MEMORY, (Span){0, 0, 0},
-                   "the path given has a tensor of %s elements; the memory limit is %s",
-                   out->costs.largest, limit);
-        return false;
+        return diag_refuse(&ctx->diags, E_LIMIT_MEMORY, (Span){0, 0, 0},
+                           "the path given has a tensor of %s elements; the memory limit is %s",
+                           out->costs.largest, limit);
     }
     return true;
 }

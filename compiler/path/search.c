@@ -291,9 +291,8 @@ static bool options_valid(const PathProblem *p, const PathOptions *o, Ctx *ctx)
         return false;
     }
     if (o->memory_limit < 0) {
-        diag_error(&ctx->diags, E_ARGUMENTS, nowhere,
-                   "the memory limit must be a positive number of elements");
-        return false;
+        return diag_refuse(&ctx->diags, E_ARGUMENTS, nowhere,
+                           "the memory limit must be a positive number of elements");
     }
     if (p->n_operands > OPERANDS_MOST) {
         diag_limit(&ctx->diags, E_LIMIT_SIZE, nowhere, "%u operands, the limit is %u",

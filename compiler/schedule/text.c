@@ -70,12 +70,6 @@ void schedule_dump(const Schedule *b, ScheduleLabel *put, void *user, Text *out)
 
 /* ---- reading ---- */
 
-static bool refuse(const Cursor *c, Span span, const char *what)
-{
-    diag_error(&c->ctx->diags, E_DUMP, span, "%s", what);
-    return false;
-}
-
 static bool take_role(Cursor *c, ScheduleRole *out)
 {
     for (ScheduleRole r = 0; r < ROLE_COUNT; r++) {
@@ -95,13 +89,14 @@ static bool read_labels(Cursor *c, Arena *arena, ScheduleNumber *number, void *u
         return false;
     }
     if (list->n == 0 || b->n_labels[role] > 0) {
-        return refuse(c, list->span, "each role is named once, with its labels");
+        return dump_refuse(c->ctx, list->span, "each role is named once, with its labels");
     }
     uint32_t *label = ARENA_ARRAY(arena, list->n, uint32_t);
     for (uint32_t i = 0; i < list->n; i++) {
         int64_t n = list->child[i]->kind == TERM_NAME ? number(user, list->child[i]) : -1;
         if (n < 0) {
-            return refuse(c, list->child[i]->span, "a label of the contraction is expected");
+            return dump_refuse(c->ctx, list->child[i]->span,
+                               "a label of the contraction is expected");
         }
         label[i] = (uint32_t)n;
     }
@@ -119,12 +114,14 @@ static bool read_steps(Cursor *c, Arena *arena, const Schedule *b, ScheduleLevel
         return true;
     }
     if (list->n != b->n_labels[out->role]) {
-        return refuse(c, list->span, "a level has one step for each label of its role");
+        return dump_refuse(c->ctx, list->span,
+                           "a level has one step for each label of its role");
     }
     int64_t *step = ARENA_ARRAY(arena, list->n, int64_t);
     for (uint32_t i = 0; i < list->n; i++) {
         if (list->child[i]->kind != TERM_INT) {
-            return refuse(c, list->child[i]->span, "a number of positions is expected");
+            return dump_refuse(c->ctx, list->child[i]->span,
+                               "a number of positions is expected");
         }
         step[i] = list->child[i]->value;
     }
@@ -137,7 +134,8 @@ static bool read_level(Cursor *line, Arena *arena, const Schedule *b, Term *t,
 {
     Cursor c = cursor_seq(line->ctx, t);
     if (!take_role(&c, &out->role) || out->role == ROLE_BATCH) {
-        return refuse(line, t->span, "rows, columns or sum and a tile size are expected");
+        return dump_refuse(line->ctx, t->span,
+                           "rows, columns or sum and a tile size are expected");
     }
     const Term *tile = cursor_expect(&c, TERM_INT, NULL, "a tile size");
     if (tile == NULL) {
@@ -149,12 +147,13 @@ static bool read_level(Cursor *line, Arena *arena, const Schedule *b, Term *t,
     }
     out->pack = cursor_take(&c, TERM_NAME, "pack");
     if (out->pack && out->role == ROLE_K) {
-        return refuse(line, t->span, "rows and columns are packed, the sum is part of both");
+        return dump_refuse(line->ctx, t->span,
+                           "rows and columns are packed, the sum is part of both");
     }
     out->parallel = cursor_take(&c, TERM_NAME, "parallel");
     if (out->parallel && out->role == ROLE_K) {
-        return refuse(line, t->span,
-                      "iterations of a sum write the same places: it is not parallel");
+        return dump_refuse(line->ctx, t->span,
+                           "iterations of a sum write the same places: it is not parallel");
     }
     return cursor_expect_end(&c);
 }
