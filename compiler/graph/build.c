@@ -89,17 +89,10 @@ static View view_positions_read(Build *b, const CheckedExpr *e, NodeRef node)
     if (!positions_lie_inside(b, e, graph_node(b->g, node))) {
         return gather_positions(b, e, node);
     }
-    NodeSpec spec = {.op = OP_VIEW,
-                     .dtype = graph_node(b->g, node)->dtype,
-                     .n_operands = 1,
-                     .operand = &node,
-                     .access = &access,
-                     .rank = e->rank,
-                     .out = e->label,
-                     .out_shape = shape,
-                     .at = e->at,
-                     .span = e->span,
-                     .names = b->names};
+    NodeSpec spec = node_spec(OP_VIEW, graph_node(b->g, node)->dtype, 1, &node, &access,
+                              e->rank, e->label, shape, e->span);
+    spec.at = e->at;
+    spec.names = b->names;
     return build_view(b, graph_add(b->g, &spec), e->label, e->rank);
 }
 
@@ -236,16 +229,8 @@ View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const Out
     for (uint32_t d = 0; d < out->n; d++) {
         shape[d] = b->s->label[out->label[d]].extent;
     }
-    NodeSpec spec = {.op = op,
-                     .dtype = dtype,
-                     .n_operands = n,
-                     .operand = operand,
-                     .access = access,
-                     .rank = out->n,
-                     .out = out->label,
-                     .out_shape = shape,
-                     .span = span,
-                     .names = b->names};
+    NodeSpec spec = node_spec(op, dtype, n, operand, access, out->n, out->label, shape, span);
+    spec.names = b->names;
     if (root != NULL) {
         spec.name = root->name;
         spec.allow_spill = root->allow_spill;
@@ -432,19 +417,13 @@ static NodeRef add_join(Build *b, Op op, const BuildPieces *p, const TensorType 
     for (uint32_t k = 0; k < p->node.n; k++) {
         access[k] = access_whole(b->arena, graph_node(b->g, p->node.at[k])->rank);
     }
-    NodeSpec spec = {.op = op,
-                     .dtype = graph_node(b->g, p->node.at[0])->dtype,
-                     .n_operands = p->node.n,
-                     .operand = p->node.at,
-                     .access = access,
-                     .rank = type->rank,
-                     .out = labels_in_order(b->arena, type->rank),
-                     .out_shape = type->dims,
-                     .at = p->at.at,
-                     .span = s->span,
-                     .name = root->name,
-                     .allow_spill = root->allow_spill,
-                     .keep = root->keep};
+    NodeSpec spec =
+        node_spec(op, graph_node(b->g, p->node.at[0])->dtype, p->node.n, p->node.at, access,
+                  type->rank, labels_in_order(b->arena, type->rank), type->dims, s->span);
+    spec.at = p->at.at;
+    spec.name = root->name;
+    spec.allow_spill = root->allow_spill;
+    spec.keep = root->keep;
     return graph_add(b->g, &spec);
 }
 

@@ -61,16 +61,9 @@ static View dense_add(Build *b, Op op, DType t, const NodeRef *operand, uint32_t
         shape[d] = b->s->label[out->label[d]].extent;
         name[d] = b->names.n > 0 ? b->names.name[out->label[d]] : NULL;
     }
-    NodeSpec spec = {.op = op,
-                     .dtype = t,
-                     .n_operands = n,
-                     .operand = operand,
-                     .access = access,
-                     .rank = out->n,
-                     .out = labels_in_order(b->arena, out->n),
-                     .out_shape = shape,
-                     .span = span,
-                     .names = b->names.n > 0 ? (LabelNames){out->n, name} : b->names};
+    NodeSpec spec = node_spec(op, t, n, operand, access, out->n,
+                              labels_in_order(b->arena, out->n), shape, span);
+    spec.names = b->names.n > 0 ? (LabelNames){out->n, name} : b->names;
     if (root != NULL) {
         spec.name = root->name;
         spec.allow_spill = root->allow_spill;

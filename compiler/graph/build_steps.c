@@ -377,12 +377,7 @@ static NodeRef number_of_step(Steps *s, DType t, Span span)
         at = add_param(s, (StepsParam){.role = STEPS_NUMBER}, DTYPE_I64, 0, NULL, "step", span);
     }
     Access none = {0, NULL};
-    NodeSpec cast = {.op = OP_CAST,
-                     .dtype = t,
-                     .n_operands = 1,
-                     .operand = &at,
-                     .access = &none,
-                     .span = span};
+    NodeSpec cast = node_spec(OP_CAST, t, 1, &at, &none, 0, NULL, NULL, span);
     return t == DTYPE_I64 ? at : graph_add(s->body, &cast);
 }
 
@@ -612,19 +607,14 @@ static void add_values(Steps *s, Recurrence *r)
         if (!is_stepwise(s, of)) {
             continue;
         }
-        NodeSpec spec = {.op = OP_STEPS,
-                         .dtype = graph_node(g, s->b->current[of->value])->dtype,
-                         .n_operands = s->operand.n,
-                         .operand = s->operand.at,
-                         .access = access,
-                         .rank = value->type.rank,
-                         .out = labels_in_order(s->b->arena, value->type.rank),
-                         .out_shape = value->type.dims,
-                         .steps = {g->recurrences.n - 1, result++, (int32_t)of->dim},
-                         .span = value->span,
-                         .name = value->name,
-                         .allow_spill = value->allow_spill,
-                         .keep = value->declared};
+        NodeSpec spec = node_spec(OP_STEPS, graph_node(g, s->b->current[of->value])->dtype,
+                                  s->operand.n, s->operand.at, access, value->type.rank,
+                                  labels_in_order(s->b->arena, value->type.rank),
+                                  value->type.dims, value->span);
+        spec.steps = (StepsOf){g->recurrences.n - 1, result++, (int32_t)of->dim};
+        spec.name = value->name;
+        spec.allow_spill = value->allow_spill;
+        spec.keep = value->declared;
         s->b->current[of->value] = made[was[i]] = graph_add(g, &spec);
     }
     for (uint32_t i = 0; i < s->s->n; i++) {

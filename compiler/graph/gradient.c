@@ -146,16 +146,9 @@ static NodeRef named_copy(Grad *d, NodeRef x, Sym name)
     const Node *n = graph_node(d->g, x);
     uint32_t rank = n->rank;
     Access whole = access_in_order(d->arena, rank);
-    NodeSpec spec = {.op = OP_COPY,
-                     .dtype = n->dtype,
-                     .n_operands = 1,
-                     .operand = &x,
-                     .access = &whole,
-                     .rank = rank,
-                     .out = labels_in_order(d->arena, rank),
-                     .out_shape = n->shape,
-                     .span = d->span,
-                     .name = name};
+    NodeSpec spec = node_spec(OP_COPY, n->dtype, 1, &x, &whole, rank,
+                              labels_in_order(d->arena, rank), n->shape, d->span);
+    spec.name = name;
     return graph_add(d->g, &spec);
 }
 

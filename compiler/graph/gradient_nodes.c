@@ -6,16 +6,8 @@ NodeRef gradient_add(Grad *d, Op op, DType t, uint32_t n, const NodeRef *x,
                      const Access *access, uint32_t rank, const int32_t *out, const Dim *shape,
                      const Affine *at)
 {
-    NodeSpec spec = {.op = op,
-                     .dtype = t,
-                     .n_operands = n,
-                     .operand = x,
-                     .access = access,
-                     .rank = rank,
-                     .out = out,
-                     .out_shape = shape,
-                     .at = at,
-                     .span = d->span};
+    NodeSpec spec = node_spec(op, t, n, x, access, rank, out, shape, d->span);
+    spec.at = at;
     return graph_add(d->g, &spec);
 }
 

@@ -63,16 +63,9 @@ static const Dim *shape_with(Back *b, uint32_t rank, const Dim *shape, uint32_t 
 static NodeRef add_value(Back *b, const Node *like, StepsOf of, DType t, uint32_t rank,
                          const Dim *shape)
 {
-    NodeSpec spec = {.op = OP_STEPS,
-                     .dtype = t,
-                     .n_operands = like->n_operands,
-                     .operand = like->operand,
-                     .access = like->access,
-                     .rank = rank,
-                     .out = labels_in_order(b->d->arena, rank),
-                     .out_shape = shape,
-                     .steps = of,
-                     .span = b->d->span};
+    NodeSpec spec = node_spec(OP_STEPS, t, like->n_operands, like->operand, like->access, rank,
+                              labels_in_order(b->d->arena, rank), shape, b->d->span);
+    spec.steps = of;
     return graph_add(b->d->g, &spec);
 }
 
@@ -207,12 +200,7 @@ static NodeRef number_in(Back *b, NodeRef at)
     NodeRef both[2] = {at,
                        graph_const(b->body, number_int(DTYPE_I64, b->r->given), b->d->span)};
     Access none[2] = {{0, NULL}, {0, NULL}};
-    NodeSpec sum = {.op = OP_ADD,
-                    .dtype = DTYPE_I64,
-                    .n_operands = 2,
-                    .operand = both,
-                    .access = none,
-                    .span = b->d->span};
+    NodeSpec sum = node_spec(OP_ADD, DTYPE_I64, 2, both, none, 0, NULL, NULL, b->d->span);
     return graph_add(b->body, &sum);
 }
 

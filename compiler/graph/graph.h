@@ -235,6 +235,20 @@ typedef struct NodeSpec {
     Slices sliced;    /* the first to bring any decide */
     LabelNames names; /* likewise */
 } NodeSpec;
+static inline NodeSpec node_spec(Op op, DType dtype, uint32_t n_operands,
+                                 const NodeRef *operand, const Access *access, uint32_t rank,
+                                 const int32_t *out, const Dim *out_shape, Span span)
+{
+    return (NodeSpec){.op = op,
+                      .dtype = dtype,
+                      .n_operands = n_operands,
+                      .operand = operand,
+                      .access = access,
+                      .rank = rank,
+                      .out = out,
+                      .out_shape = out_shape,
+                      .span = span};
+}
 NodeRef graph_add(Graph *g, const NodeSpec *spec);
 
 static inline const Node *graph_node(const Graph *g, NodeRef r)

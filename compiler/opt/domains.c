@@ -282,14 +282,7 @@ static NodeRef with_least(Rewriter *r, const NodeSpec *root, Op op, DType t)
     NodeRef operand[2] = {root->operand[0],
                           graph_const(r->to, number_real(root->dtype, LEAST), root->span)};
     Access access[2] = {root->access[0]};
-    NodeSpec s = {.op = op,
-                  .dtype = t,
-                  .n_operands = 2,
-                  .operand = operand,
-                  .access = access,
-                  .rank = root->rank,
-                  .out = root->out,
-                  .span = root->span};
+    NodeSpec s = node_spec(op, t, 2, operand, access, root->rank, root->out, NULL, root->span);
     return graph_add(r->to, &s);
 }
 

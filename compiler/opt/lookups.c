@@ -65,26 +65,10 @@ static NodeRef is_here(Lookups *r, const NodeSpec *s, uint32_t d, int32_t along,
         }
     }
     *read = (Access){rank, index};
-    NodeSpec eq = {.op = OP_EQ,
-                   .dtype = DTYPE_BOOL,
-                   .n_operands = 2,
-                   .operand = operand,
-                   .access = access,
-                   .rank = rank,
-                   .out = out,
-                   .out_shape = shape,
-                   .span = s->span};
+    NodeSpec eq = node_spec(OP_EQ, DTYPE_BOOL, 2, operand, access, rank, out, shape, s->span);
     NodeRef is = graph_add(r->to, &eq);
     DType t = dtype_part(s->dtype);
-    NodeSpec cast = {.op = OP_CAST,
-                     .dtype = t,
-                     .n_operands = 1,
-                     .operand = &is,
-                     .access = read,
-                     .rank = rank,
-                     .out = out,
-                     .out_shape = shape,
-                     .span = s->span};
+    NodeSpec cast = node_spec(OP_CAST, t, 1, &is, read, rank, out, shape, s->span);
     return t == DTYPE_BOOL ? is : graph_add(r->to, &cast);
 }
 
@@ -116,15 +100,9 @@ static NodeRef with_number(Lookups *r, Op op, NodeRef x, double by, Span span)
     uint32_t rank = node->rank;
     NodeRef operand[2] = {x, graph_const(r->to, number_real(node->dtype, by), span)};
     Access access[2] = {access_in_order(&r->scratch, rank), {0, NULL}};
-    NodeSpec s = {.op = op,
-                  .dtype = node->dtype,
-                  .n_operands = 2,
-                  .operand = operand,
-                  .access = access,
-                  .rank = rank,
-                  .out = labels_in_order(&r->scratch, rank),
-                  .out_shape = graph_node(r->to, x)->shape,
-                  .span = span};
+    NodeSpec s =
+        node_spec(op, node->dtype, 2, operand, access, rank, labels_in_order(&r->scratch, rank),
+                  graph_node(r->to, x)->shape, span);
     return graph_add(r->to, &s);
 }
 

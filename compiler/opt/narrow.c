@@ -76,16 +76,9 @@ static NodeRef operand_as_f32(Rewriter *r, const NodeSpec *s, uint32_t k)
 {
     const Node *o = spec_operand(r, s, k);
     Access access = access_in_order(&r->scratch, o->rank);
-    NodeSpec cast = {.op = OP_CAST,
-                     .dtype = DTYPE_F32,
-                     .n_operands = 1,
-                     .operand = &s->operand[k],
-                     .access = &access,
-                     .rank = o->rank,
-                     .out = labels_in_order(&r->scratch, o->rank),
-                     .out_shape = o->shape,
-                     .allow_spill = true,
-                     .span = s->span};
+    NodeSpec cast = node_spec(OP_CAST, DTYPE_F32, 1, &s->operand[k], &access, o->rank,
+                              labels_in_order(&r->scratch, o->rank), o->shape, s->span);
+    cast.allow_spill = true;
     return rewrite_add(r, &cast);
 }
 

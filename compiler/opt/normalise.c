@@ -232,16 +232,9 @@ static NodeRef own_sum(Rewriter *r, const NodeSpec *s, const Uses *u, uint32_t k
         shape[d] = u->of[kept[d]].extent;
         out[d] = label_in(list, &n, kept[d]);
     }
-    NodeSpec sum = {.op = s->dtype == DTYPE_BOOL ? OP_ANY : OP_SUM,
-                    .dtype = s->acc,
-                    .acc = s->acc,
-                    .n_operands = 1,
-                    .operand = &s->operand[k],
-                    .access = &access,
-                    .rank = n_kept,
-                    .out = out,
-                    .out_shape = shape,
-                    .span = s->span};
+    NodeSpec sum = node_spec(s->dtype == DTYPE_BOOL ? OP_ANY : OP_SUM, s->acc, 1,
+                             &s->operand[k], &access, n_kept, out, shape, s->span);
+    sum.acc = s->acc;
     return rewrite_add(r, &sum);
 }
 

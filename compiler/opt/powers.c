@@ -17,16 +17,9 @@
 static NodeRef add_of(Rewriter *r, const NodeSpec *s, Op op, const NodeRef *operand,
                       const Access *access, uint32_t n)
 {
-    NodeSpec x = {.op = op,
-                  .dtype = s->dtype,
-                  .n_operands = n,
-                  .operand = operand,
-                  .access = access,
-                  .rank = s->rank,
-                  .out = s->out,
-                  .out_shape = s->out_shape,
-                  .span = s->span,
-                  .names = s->names};
+    NodeSpec x =
+        node_spec(op, s->dtype, n, operand, access, s->rank, s->out, s->out_shape, s->span);
+    x.names = s->names;
     return rewrite_add(r, &x);
 }
 

@@ -221,12 +221,7 @@ static NodeRef add_map(Products *p, Op op, DType t, uint32_t n, const NodeRef *o
     int32_t *out = ARENA_ARRAY(&p->scratch, LABELS_MOST, int32_t);
     Dim *shape = ARENA_ARRAY(&p->scratch, LABELS_MOST, Dim);
     Index *index = ARENA_ARRAY(&p->scratch, LABELS_MOST, Index);
-    NodeSpec s = {.op = op,
-                  .dtype = t,
-                  .n_operands = n,
-                  .operand = operand,
-                  .access = access,
-                  .span = p->sum->span};
+    NodeSpec s = node_spec(op, t, n, operand, access, 0, NULL, NULL, p->sum->span);
     for (uint32_t k = 0; k < p->sum->rank + p->sum->n_labels;
          k++) { /* of the result first, in its order */
         int32_t l = k < p->sum->rank ? p->sum->out[k] : (int32_t)(k - p->sum->rank);

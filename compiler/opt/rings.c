@@ -9,16 +9,9 @@ static NodeRef put(Graph *g, Arena *scratch, Op op, NodeRef x, uint32_t rank, co
                    const Affine *at, Span span)
 {
     Access access = at == NULL ? access_in_order(scratch, rank) : access_whole(scratch, rank);
-    NodeSpec s = {.op = op,
-                  .dtype = graph_node(g, x)->dtype,
-                  .n_operands = 1,
-                  .operand = &x,
-                  .access = &access,
-                  .rank = rank,
-                  .out = labels_in_order(scratch, rank),
-                  .out_shape = shape,
-                  .at = at,
-                  .span = span};
+    NodeSpec s = node_spec(op, graph_node(g, x)->dtype, 1, &x, &access, rank,
+                           labels_in_order(scratch, rank), shape, span);
+    s.at = at;
     return graph_add(g, &s);
 }
 
@@ -50,17 +43,10 @@ NodeRef ring_turned(Graph *g, Arena *scratch, NodeRef x, uint32_t d, int64_t by,
         at[rank + k] = affine_add(scratch, at[k], k == d ? n - by : 0, affine_const(1));
     }
     Access whole = access_whole(scratch, rank), access[2] = {whole, whole};
-    NodeSpec s = {.op = OP_JOIN,
-                  .dtype = graph_node(g, x)->dtype,
-                  .n_operands = 2,
-                  .operand = operand,
-                  .access = access,
-                  .rank = rank,
-                  .out = labels_in_order(scratch, rank),
-                  .out_shape = graph_node(g, x)->shape,
-                  .at = at,
-                  .span = span,
-                  .allow_spill = true};
+    NodeSpec s = node_spec(OP_JOIN, graph_node(g, x)->dtype, 2, operand, access, rank,
+                           labels_in_order(scratch, rank), graph_node(g, x)->shape, span);
+    s.at = at;
+    s.allow_spill = true;
     return graph_add(g, &s);
 }
 

@@ -262,15 +262,9 @@ static NodeRef map_of_places(Rewriter *r, const NodeSpec *like, Op op, DType t, 
         rank = n->rank > rank ? n->rank : rank;
         shape = n->rank > 0 ? n->shape : shape;
     }
-    NodeSpec s = {.op = op,
-                  .dtype = t,
-                  .n_operands = 2,
-                  .operand = arena_copy(&r->scratch, operand, sizeof operand),
-                  .access = arena_copy(&r->scratch, access, sizeof access),
-                  .rank = rank,
-                  .out = out,
-                  .out_shape = rank > 0 ? shape : NULL,
-                  .span = like->span};
+    NodeSpec s = node_spec(op, t, 2, arena_copy(&r->scratch, operand, sizeof operand),
+                           arena_copy(&r->scratch, access, sizeof access), rank, out,
+                           rank > 0 ? shape : NULL, like->span);
     return rewrite_add(r, &s);
 }
 

@@ -189,18 +189,12 @@ static Partial add_step(Applier *a, Op op, const Partial *t, uint32_t n, uint32_
     for (uint32_t k = 0; a->marked != NULL && k < a->n_sliced; k++) {
         sliced[k] = renumber[a->marked[k]] - 1;
     }
-    NodeSpec spec = {.op = op,
-                     .dtype = a->node->acc,
-                     .acc = a->node->acc,
-                     .n_operands = n,
-                     .operand = operand,
-                     .access = access,
-                     .rank = rank,
-                     .out = labels,
-                     .span = a->node->span,
-                     .allow_spill = a->node->allow_spill,
-                     .names = {a->node->label_name == NULL ? 0 : (uint32_t)next, name},
-                     .sliced = {a->marked != NULL ? a->n_sliced : 0, sliced}};
+    NodeSpec spec =
+        node_spec(op, a->node->acc, n, operand, access, rank, labels, NULL, a->node->span);
+    spec.acc = a->node->acc;
+    spec.allow_spill = a->node->allow_spill;
+    spec.names = (LabelNames){a->node->label_name == NULL ? 0 : (uint32_t)next, name};
+    spec.sliced = (Slices){a->marked != NULL ? a->n_sliced : 0, sliced};
     return (Partial){graph_add(a->to, &spec), {rank, result}};
 }
 
@@ -268,14 +262,8 @@ static NodeRef finish(Applier *a, const Partial *t, uint32_t n)
                                                 node->rank, node->out);
     if (node->acc != node->dtype) {
         Access access = access_in_order(a->arena, node->rank);
-        NodeSpec cast = {.op = OP_CAST,
-                         .dtype = node->dtype,
-                         .n_operands = 1,
-                         .operand = &result.node,
-                         .access = &access,
-                         .rank = node->rank,
-                         .out = labels_in_order(a->arena, node->rank),
-                         .span = node->span};
+        NodeSpec cast = node_spec(OP_CAST, node->dtype, 1, &result.node, &access, node->rank,
+                                  labels_in_order(a->arena, node->rank), NULL, node->span);
         result.node = graph_add(a->to, &cast);
     }
     Node *made = &a->to->nodes.at[result.node];
@@ -390,14 +378,8 @@ static NodeRef result_node(Graph *to, NodeRef node, int32_t param)
         out[d] = (int32_t)d;
     }
     Access access = {n->rank, index};
-    NodeSpec copy = {.op = OP_COPY,
-                     .dtype = n->dtype,
-                     .n_operands = 1,
-                     .operand = &node,
-                     .access = &access,
-                     .rank = n->rank,
-                     .out = out,
-                     .span = n->span};
+    NodeSpec copy =
+        node_spec(OP_COPY, n->dtype, 1, &node, &access, n->rank, out, NULL, n->span);
     return graph_add(to, &copy);
 }
 

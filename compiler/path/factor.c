@@ -64,17 +64,10 @@ static NodeRef node_make(Factor *f, Op op, const Read *read, uint32_t n, const u
     for (uint32_t d = 0; d < rank; d++) {
         result[d] = renumber(label, &n_labels, (int32_t)out[d]);
     }
-    NodeSpec spec = {.op = op,
-                     .dtype = f->root->dtype,
-                     .acc = f->root->dtype,
-                     .n_operands = n,
-                     .operand = operand,
-                     .access = access,
-                     .rank = rank,
-                     .out = result,
-                     .out_shape = shape,
-                     .span = f->root->span,
-                     .allow_spill = f->root->allow_spill};
+    NodeSpec spec =
+        node_spec(op, f->root->dtype, n, operand, access, rank, result, shape, f->root->span);
+    spec.acc = f->root->dtype;
+    spec.allow_spill = f->root->allow_spill;
     return graph_add(f->to, &spec);
 }
 
