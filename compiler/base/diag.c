@@ -200,7 +200,6 @@ static const struct {
 } code_table[DIAG_COUNT] = {
 #define DIAG(id, code, about) [id] = {code, about},
 #include "base/diag.def"
-#undef DIAG
 };
 
 const char *diag_code_text(DiagCode code)

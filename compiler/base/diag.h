@@ -27,7 +27,6 @@ typedef enum Severity {
 typedef enum DiagCode {
 #define DIAG(id, code, about) id,
 #include "base/diag.def"
-#undef DIAG
     DIAG_COUNT
 } DiagCode;
 

@@ -454,7 +454,6 @@ static const struct {
     bool (*whole)(Compilation *);
     GraphPass *anew, *in_place;
 } runs[PASS_COUNT] = {
-#define STAGE(...)
 #define WHOLE(f)                                                                               \
     {                                                                                          \
         .whole = f                                                                             \
@@ -469,8 +468,6 @@ static const struct {
     }
 #define PASS(id, name, from, to, run, ...) run,
 #include "driver/pipeline.def"
-#undef STAGE
-#undef PASS
 };
 
 void compilation_init(Compilation *c, Ctx *ctx, Arena *arena, const Target *target)

@@ -209,10 +209,7 @@ static bool eval_legal(Compilation *c, uint32_t k, const int64_t *dims, Tensor *
 static const StageInfo infos[STAGE_COUNT] = {
 #define STAGE(id, name, form, onto, put, take, verify, eval)                                   \
     [STAGE_##id] = {name, FORM_##form, STAGE_##onto, put, take, verify, eval},
-#define PASS(...)
 #include "driver/pipeline.def"
-#undef STAGE
-#undef PASS
 };
 
 const StageInfo *stage_info(Stage s)

@@ -182,7 +182,6 @@ static const NpyType types[] = {
     {numpy, DTYPE_##id, bytes, DTYPE_IS_##class_ == DTYPE_IS_COMPLEX ? bytes / 2 : bytes,      \
      DTYPE_IS_##class_ == DTYPE_IS_INT},
 #include "op/types.def"
-#undef TYPE
     {"u8", DTYPE_NONE, 8, 8, false},
 };
 #define TYPES_READ                                                                             \

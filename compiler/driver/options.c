@@ -17,23 +17,17 @@ static const char stage_help[] = "print a stage:"
 #define HELP_KERNEL(name) " " name
 #define HELP_FILES(name)
 #define STAGE(id, name, form, ...) HELP_##form(name)
-#define PASS(...)
 #include "driver/pipeline.def"
-#undef STAGE
-#undef PASS
                                  " or what a pass leaves";
 
 /* The passes that may be left out, but the target's. */
 static const char without_help[] = "passes are left out:"
 #define HELP_NEEDED(name)
-#define HELP_SKIPPED(name) " " name
-#define HELP_TOLD(name)    " " name
-#define HELP_PART(name)    " " name
-#define STAGE(...)
+#define HELP_SKIPPED(name)                          " " name
+#define HELP_TOLD(name)                             " " name
+#define HELP_PART(name)                             " " name
 #define PASS(id, name, from, to, run, without, ...) HELP_##without(name)
 #include "driver/pipeline.def"
-#undef STAGE
-#undef PASS
                                    " and the target's";
 
 #define C  TOOL_TDSLC

@@ -7,12 +7,9 @@
 #include "base/check.h"
 
 static const Pass rows[PASS_COUNT] = {
-#define STAGE(...)
 #define PASS(id, name, from, to, run, without, summary)                                        \
     {name, summary, STAGE_##from, STAGE_##to, WITHOUT_##without, PASS_##id, NULL},
 #include "driver/pipeline.def"
-#undef STAGE
-#undef PASS
 };
 
 static uint32_t own_count(const Target *target)

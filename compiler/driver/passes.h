@@ -8,11 +8,8 @@
 
 /* Up to TARGET the number of a row is the pass' place. */
 typedef enum PassId {
-#define STAGE(...)
 #define PASS(id, ...) PASS_##id,
 #include "driver/pipeline.def"
-#undef STAGE
-#undef PASS
     PASS_COUNT
 } PassId;
 

@@ -8,10 +8,7 @@
 
 typedef enum Stage {
 #define STAGE(id, ...) STAGE_##id,
-#define PASS(...)
 #include "driver/pipeline.def"
-#undef STAGE
-#undef PASS
     STAGE_COUNT,
     STAGE_NONE = STAGE_COUNT
 } Stage;

@@ -322,19 +322,12 @@ const Expr *tile_summed(const Kernel *k, const Stmt *map)
 
 const char *tile_kind_name(TileKind kind)
 {
-    switch (kind) {
-    case TILE_FILL:
-        return "fill";
-    case TILE_COPY:
-        return "copy";
-    case TILE_MAP:
-        return "map";
-    case TILE_REDUCE:
-        return "reduce";
-    case TILE_MATMUL:
-        return "matmul";
-    }
-    UNREACHABLE();
+    static const char *const names[] = {[TILE_FILL] = "fill",
+                                        [TILE_COPY] = "copy",
+                                        [TILE_MAP] = "map",
+                                        [TILE_REDUCE] = "reduce",
+                                        [TILE_MATMUL] = "matmul"};
+    return names[kind];
 }
 
 uint32_t arg_rank(const Kernel *k, const Arg *arg)

@@ -193,45 +193,27 @@ static void put_range(const Kernel *k, const Range *r, Text *out)
 
 static const char *mode_suffix(IndexMode mode)
 {
-    switch (mode) {
-    case MODE_LOOP:
-        return "";
-    case MODE_UNROLL:
-        return " unroll";
-    case MODE_VECTOR:
-        return " vector";
-    case MODE_LANES:
-        return " lanes";
-    }
-    UNREACHABLE();
+    static const char *const names[] = {[MODE_LOOP] = "",
+                                        [MODE_UNROLL] = " unroll",
+                                        [MODE_VECTOR] = " vector",
+                                        [MODE_LANES] = " lanes"};
+    return names[mode];
 }
 
 static const char *part_suffix(ForPart part)
 {
-    switch (part) {
-    case FOR_ALL:
-        return "";
-    case FOR_FULL:
-        return " full";
-    case FOR_REST:
-        return " rest";
-    }
-    UNREACHABLE();
+    static const char *const names[] = {
+        [FOR_ALL] = "", [FOR_FULL] = " full", [FOR_REST] = " rest"};
+    return names[part];
 }
 
 static const char *role_name(ArgRole role)
 {
-    switch (role) {
-    case ARG_IN:
-        return "in";
-    case ARG_INOUT:
-        return "inout";
-    case ARG_SCALAR:
-        return "scalar";
-    case ARG_RESULT:
-        return "result";
-    }
-    UNREACHABLE();
+    static const char *const names[] = {[ARG_IN] = "in",
+                                        [ARG_INOUT] = "inout",
+                                        [ARG_SCALAR] = "scalar",
+                                        [ARG_RESULT] = "result"};
+    return names[role];
 }
 
 static void put_declaration(const Kernel *k, BufRef buf, const char *last, Text *out)

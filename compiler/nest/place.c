@@ -7,27 +7,12 @@
 
 const char *residence_name(Residence r)
 {
-    switch (r) {
-    case RESIDE_NONE:
-        return "none";
-    case RESIDE_ARGUMENT:
-        return "argument";
-    case RESIDE_VIEW:
-        return "view";
-    case RESIDE_RESULT:
-        return "result";
-    case RESIDE_INLINE:
-        return "register";
-    case RESIDE_TILE:
-        return "tile";
-    case RESIDE_WORKSPACE:
-        return "workspace";
-    case RESIDE_INTO:
-        return "into";
-    case RESIDE_COUNT:
-        break;
-    }
-    UNREACHABLE();
+    static const char *const names[] = {
+        [RESIDE_NONE] = "none",           [RESIDE_ARGUMENT] = "argument",
+        [RESIDE_VIEW] = "view",           [RESIDE_RESULT] = "result",
+        [RESIDE_INLINE] = "register",     [RESIDE_TILE] = "tile",
+        [RESIDE_WORKSPACE] = "workspace", [RESIDE_INTO] = "into"};
+    return names[r];
 }
 
 static bool place_result(Arena *arena, const NestFacts *f, const uint32_t *top, NodeRef n,

@@ -25,7 +25,6 @@ static const DTypeInfo table[DTYPE_COUNT] = {
                     .fortran = fortran_,                                                       \
                     .rust = rust_},
 #include "op/types.def"
-#undef TYPE
 };
 
 const DTypeInfo *dtype_info(DType t)
@@ -45,7 +44,6 @@ const char *dtype_names(void)
     static const char names[] =
 #include "op/types.def"
         ;
-#undef TYPE
     return names + 1;
 }
 

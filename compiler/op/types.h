@@ -15,7 +15,6 @@ typedef enum DType {
     DTYPE_NONE = 0, /* poison: already reported */
 #define TYPE(id, ...) DTYPE_##id,
 #include "op/types.def"
-#undef TYPE
     DTYPE_COUNT
 } DType;
 

@@ -4,19 +4,9 @@
 
 const char *schedule_role_name(ScheduleRole role)
 {
-    switch (role) {
-    case ROLE_M:
-        return "rows";
-    case ROLE_N:
-        return "columns";
-    case ROLE_K:
-        return "sum";
-    case ROLE_BATCH:
-        return "batch";
-    case ROLE_COUNT:
-        break;
-    }
-    UNREACHABLE();
+    static const char *const names[] = {
+        [ROLE_M] = "rows", [ROLE_N] = "columns", [ROLE_K] = "sum", [ROLE_BATCH] = "batch"};
+    return names[role];
 }
 
 const ScheduleLevel *schedule_innermost(const Schedule *b, ScheduleRole role)

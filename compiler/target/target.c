@@ -7,19 +7,11 @@
 
 const char *space_name(Space s)
 {
-    switch (s) {
-    case SPACE_ARGUMENT:
-        return "arg";
-    case SPACE_WORKSPACE:
-        return "workspace";
-    case SPACE_TILE:
-        return "tile";
-    case SPACE_ACC:
-        return "acc";
-    case SPACE_COUNT:
-        break;
-    }
-    UNREACHABLE();
+    static const char *const names[] = {[SPACE_ARGUMENT] = "arg",
+                                        [SPACE_WORKSPACE] = "workspace",
+                                        [SPACE_TILE] = "tile",
+                                        [SPACE_ACC] = "acc"};
+    return names[s];
 }
 
 bool space_from_name(Str name, Space *out)

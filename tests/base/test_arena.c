@@ -184,8 +184,7 @@ static void index_sets_count_and_walk_their_members(void **state)
     assert_int_equal(words, 5);
     assert_int_equal(bits_words(0), 1);
     assert_int_equal(bits_words(64), 1);
-    uint64_t *s = bits_new(&a, 300);
-    assert_true(bits_empty(s, words));
+    uint64_t *s = ARENA_ARRAY(&a, words, uint64_t);
     assert_int_equal(bits_next(s, words, 0), UINT32_MAX);
     for (size_t i = 0; i < 7; i++) {
         bits_set(s, members[i]);
@@ -210,9 +209,6 @@ static void checked_sizes_refuse_what_leaves_the_limit(void **state)
     assert_true(size_mul((int64_t)1 << 31, (int64_t)1 << 31, &v));
     assert_true(v == SIZE_LIMIT);
     assert_false(size_mul((int64_t)1 << 31, ((int64_t)1 << 31) + 1, &v));
-    assert_false(size_add(SIZE_LIMIT, 1, &v));
-    assert_true(v == SIZE_LIMIT);
-    assert_true(size_add(SIZE_LIMIT - 1, 1, &v) && v == SIZE_LIMIT);
     assert_true(size_mul(0, SIZE_LIMIT, &v) && v == 0);
     assert_true(size_mul(SIZE_LIMIT, 0, &v) && v == 0);
 }

@@ -37,10 +37,7 @@ static void test_sizes_end_at_their_limit(void **state)
             if (b > SIZE_LIMIT) {
                 break;
             }
-            Wide sum = (Wide)a + b, product = (Wide)a * b;
-            assert_int_equal(size_add(a, b, &out), sum <= SIZE_LIMIT);
-            assert_true(out == (sum <= SIZE_LIMIT ? (int64_t)sum : -7));
-            out = -7;
+            Wide product = (Wide)a * b;
             assert_int_equal(size_mul(a, b, &out), product <= SIZE_LIMIT);
             assert_true(out == (product <= SIZE_LIMIT ? (int64_t)product : -7));
         }

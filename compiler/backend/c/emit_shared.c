@@ -57,7 +57,6 @@ static const Piece pieces[] = {
            "    static const int64_t size[] = {0"
 #define TYPE(id, name, is, bytes, ...) ", " #bytes
 #include "op/types.def"
-#undef TYPE
            "}; /* of each tdsl_dtype */\n"
            "    int64_t bytes = size[a->dtype];\n"
            "    for (int32_t d = 0; d < a->rank; ++d) {\n"

@@ -10,7 +10,6 @@
 typedef enum LspKind {
 #define LSP_KIND(id, word, token) LSP_##id,
 #include "driver/lsp/kinds.def"
-#undef LSP_KIND
     LSP_KINDS
 } LspKind;
 const char *lsp_kind_word(LspKind kind);

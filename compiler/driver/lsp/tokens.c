@@ -41,7 +41,6 @@ static const char *kind_type(LspKind kind)
     static const char *const of[] = {
 #define LSP_KIND(id, word, token) token,
 #include "driver/lsp/kinds.def"
-#undef LSP_KIND
     };
     return of[kind];
 }

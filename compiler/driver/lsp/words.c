@@ -143,7 +143,6 @@ const char *lsp_kind_word(LspKind kind)
     static const char *const words[] = {
 #define LSP_KIND(id, word, token) word,
 #include "driver/lsp/kinds.def"
-#undef LSP_KIND
     };
     return words[kind];
 }
