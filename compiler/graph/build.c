@@ -16,11 +16,7 @@
 View build_view(Build *b, NodeRef node, const int32_t *label, uint32_t rank)
 {
     View v = {.node = node, .rank = rank, .dtype = graph_node(b->g, node)->dtype};
-    Index *index = ARENA_ARRAY(b->arena, rank, Index);
-    for (uint32_t a = 0; a < rank; a++) {
-        index[a] = (Index){label[a], 0};
-    }
-    v.index = index;
+    v.index = access_of(b->arena, rank, label).index;
     return v;
 }
 

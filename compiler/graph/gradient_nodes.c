@@ -13,11 +13,7 @@ NodeRef gradient_add(Grad *d, Op op, DType t, uint32_t n, const NodeRef *x,
 
 Access gradient_access_of(Grad *d, const int32_t *label, uint32_t rank)
 {
-    Index *index = ARENA_ARRAY(d->arena, rank, Index);
-    for (uint32_t a = 0; a < rank; a++) {
-        index[a] = (Index){label[a], 0};
-    }
-    return (Access){rank, index};
+    return access_of(d->arena, rank, label);
 }
 
 /* Element by element; operands of rank 0 stand beside all. */

@@ -662,13 +662,18 @@ const int32_t *labels_in_order(Arena *arena, uint32_t rank)
     return label;
 }
 
-Access access_in_order(Arena *arena, uint32_t rank)
+Access access_of(Arena *arena, uint32_t rank, const int32_t *label)
 {
     Index *index = ARENA_ARRAY(arena, rank, Index);
     for (uint32_t d = 0; d < rank; d++) {
-        index[d] = (Index){(int32_t)d, 0};
+        index[d] = (Index){label[d], 0};
     }
     return (Access){rank, index};
+}
+
+Access access_in_order(Arena *arena, uint32_t rank)
+{
+    return access_of(arena, rank, labels_in_order(arena, rank));
 }
 
 Access access_whole(Arena *arena, uint32_t rank)

@@ -309,6 +309,13 @@ bool access_is_own(const Node *node, Access a);
 /* [rank]: 0, 1, 2, ...; what reads each dimension at that label; and at position 0, as views, gathers and what puts pieces
  * together read what they are of. */
 const int32_t *labels_in_order(Arena *arena, uint32_t rank);
+/* At a label for each dimension. */
+Access access_of(Arena *arena, uint32_t rank, const int32_t *label);
+/* Every element at its own place, in the labels of the node. */
+static inline Access node_own_access(Arena *arena, const Node *n)
+{
+    return access_of(arena, n->rank, n->out);
+}
 Access access_in_order(Arena *arena, uint32_t rank);
 Access access_whole(Arena *arena, uint32_t rank);
 /* Indices of `inner` (given in some node's labels) rewritten in the labels of its reader, which reads that node at

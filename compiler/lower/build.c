@@ -100,19 +100,10 @@ Stmt *build_tile(Builder *b, Block *to, const Node *n, const Position *pos, bool
     return s;
 }
 
-Access build_out(Builder *b, const Node *n)
-{
-    Index *index = ARENA_ARRAY(b->arena, n->rank, Index);
-    for (uint32_t d = 0; d < n->rank; d++) {
-        index[d] = (Index){n->out[d], 0};
-    }
-    return (Access){n->rank, index};
-}
-
 void build_dst(Builder *b, Stmt *s, NodeRef node, Place place, const Position *pos)
 {
     s->dst = place.buf;
-    s->at = build_at(b, place, node, build_out(b, graph_node(b->g, node)), pos);
+    s->at = build_at(b, place, node, node_own_access(b->arena, graph_node(b->g, node)), pos);
 }
 
 void build_fill(Builder *b, Block *to, NodeRef node, Place place, const Position *pos)
@@ -130,7 +121,7 @@ static void emit_convert(Builder *b, Block *to, NodeRef node, const Position *po
     Stmt *s = build_tile(b, to, n, pos, false);
     build_dst(b, s, node, b->storage[node], pos);
     Place acc = b->accumulator[node];
-    const Affine *at = build_at(b, acc, node, build_out(b, n), pos);
+    const Affine *at = build_at(b, acc, node, node_own_access(b->arena, n), pos);
     s->value = expr_cast(b->arena, expr_load(b->arena, b->k, acc.buf, at), n->dtype);
 }
 
@@ -262,7 +253,7 @@ static void end_part(Builder *b, Block *to, NodeRef node, Place sum, Place part,
     const Node *n = graph_node(b->g, node);
     Stmt *s = build_tile(b, to, n, pos, false);
     build_dst(b, s, node, sum, pos);
-    const Affine *at = build_at(b, part, node, build_out(b, n), pos);
+    const Affine *at = build_at(b, part, node, node_own_access(b->arena, n), pos);
     const Expr *pair[2] = {expr_load(b->arena, b->k, b->weight[n->acc], NULL),
                            expr_load(b->arena, b->k, part.buf, at)};
     s->value = expr_op(b->arena, OP_MUL, n->acc, 2, pair);
@@ -464,7 +455,7 @@ static void build_mirror(Builder *b, Block *to, NodeRef node, uint32_t k)
     pos[y] = build_whole_position(b, node, (uint32_t)y, n->extent[y]);
     pos[y].range.start =
         affine_add(b->arena, b->start[inner->from - 1], 1, affine_const(outer->tile));
-    Access from = build_out(b, n);
+    Access from = node_own_access(b->arena, n);
     Index *index = ARENA_ARRAY(b->arena, n->rank, Index);
     for (uint32_t d = 0; d < n->rank; d++) {
         index[d] = from.index[mirror->to[d]];

@@ -94,8 +94,6 @@ const Affine *build_affine(Builder *b, uint32_t n, const Affine *x, Access acces
 const Expr *build_value(Builder *b, const Node *n, const Position *pos);
 /* What the node is at `access`. */
 const Expr *build_expr(Builder *b, NodeRef node, Access access, const Position *pos);
-/* The element of the node that a statement over its labels computes. */
-Access build_out(Builder *b, const Node *n);
 /* Where the node is folded. */
 Place build_target(const Builder *b, NodeRef node);
 /* A block of the node that lives in the body of loop `home`, or all of it in memory. */

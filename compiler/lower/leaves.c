@@ -155,8 +155,8 @@ void build_leaves_end(Builder *b, Block *body, const Leaves *leaves)
         const Node *n = graph_node(b->g, leaf->node);
         const Position *pos = build_positions(b, leaf->node, leaves->inner);
         Stmt *s = build_tile(b, body, n, pos, false);
-        const Affine *from =
-            build_at(b, b->accumulator[leaf->node], leaf->node, build_out(b, n), pos);
+        const Affine *from = build_at(b, b->accumulator[leaf->node], leaf->node,
+                                      node_own_access(b->arena, n), pos);
         const Affine lead[2] = {affine_var(b->arena, b->loop[leaves->outer]),
                                 affine_var(b->arena, b->loop[leaves->inner])};
         s->dst = leaf->all;

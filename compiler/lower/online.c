@@ -82,7 +82,7 @@ static Place emit_factor(Builder *b, Block *to, const Online *o, uint32_t scope,
     const Node *y = graph_node(b->g, o->base);
     DType t = graph_node(b->g, o->node)->acc;
     Position *pos = build_positions(b, o->base, scope);
-    Access own = build_out(b, y);
+    Access own = node_own_access(b->arena, y);
     const Expr *before = load_at(b, b->running[o->base], o->base, own, pos);
     const Expr *now = load_at(b, build_target(b, o->base), o->base, own, pos);
     Place factor = build_buffer(b, o->base, scope, SPACE_TILE, t, "factor");
@@ -101,7 +101,7 @@ static void emit_follow(Builder *b, Block *to, const Online *o, Place factor, ui
     Place sum = build_target(b, o->node);
     Stmt *s = build_tile(b, to, r, pos, false);
     build_dst(b, s, o->node, sum, pos);
-    const Expr *product[2] = {load_at(b, sum, o->node, build_out(b, r), pos),
+    const Expr *product[2] = {load_at(b, sum, o->node, node_own_access(b->arena, r), pos),
                               load_at(b, factor, o->base, o->at, pos)};
     s->value = expr_op(b->arena, OP_MUL, r->acc, 2, product);
 }
@@ -149,8 +149,9 @@ static void emit_copies(Builder *b, Block *out, uint32_t loop, uint32_t from, ui
         Position *pos = build_positions(b, o->base, loop);
         Stmt *s = build_tile(b, out, y, pos, false);
         build_dst(b, s, o->base, b->running[o->base], pos);
-        s->value = bounded(b, o->base,
-                           load_at(b, build_target(b, o->base), o->base, build_out(b, y), pos));
+        s->value = bounded(
+            b, o->base,
+            load_at(b, build_target(b, o->base), o->base, node_own_access(b->arena, y), pos));
         last = o->base;
     }
 }

@@ -142,7 +142,7 @@ static const Expr *needed(Builder *b, const Node *n, const Position *pos)
 const Expr *build_value(Builder *b, const Node *n, const Position *pos)
 {
     if (op_info(n->op)->kind == OPKIND_MAP || n->op == OP_GATHER) {
-        return build_operation(b, n, build_out(b, n), pos);
+        return build_operation(b, n, node_own_access(b->arena, n), pos);
     }
     bool fold = !node_is_expression(n);
     DType t = fold ? n->acc : n->dtype;

@@ -305,11 +305,7 @@ static Verdict root_of_no_less(Rewriter *r, NodeSpec *s, NodeRef *done)
         !is_never_negative(r->to, s->operand[0], 0)) {
         return RULE_NO;
     }
-    Index *index = ARENA_ARRAY(&r->scratch, (size_t)s->rank + 1, Index);
-    for (uint32_t d = 0; d < s->rank; d++) {
-        index[d] = (Index){.label = s->out[d]};
-    }
-    Access own = {s->rank, index};
+    Access own = access_of(&r->scratch, s->rank, s->out);
     NodeRef *operand = ARENA_ARRAY(&r->scratch, 2, NodeRef);
     Access *access = ARENA_ARRAY(&r->scratch, 2, Access);
     operand[0] = apply_one(r, s, OP_SQRT, with_least(r, s, OP_MAX, s->dtype), own);

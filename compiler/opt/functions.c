@@ -76,14 +76,11 @@ static void become(const Writer *w, NodeSpec *s, Op op, DType t, uint32_t n, con
 static Read map_of(const Writer *w, Op op, DType t, uint32_t n, const Read *x)
 {
     NodeSpec s = *w->s;
-    Index *index = ARENA_ARRAY(&w->r->scratch, (size_t)s.rank + 1, Index);
-    for (uint32_t d = 0; d < s.rank; d++) {
-        index[d] = (Index){.label = s.out[d]};
-    }
+    Access own = access_of(&w->r->scratch, s.rank, s.out);
     s.name = NULL;
     s.keep = false;
     become(w, &s, op, t, n, x);
-    return (Read){rewrite_add(w->r, &s), {s.rank, index}};
+    return (Read){rewrite_add(w->r, &s), own};
 }
 
 static Read one(const Writer *w, Op op, Read x)

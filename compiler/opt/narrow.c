@@ -96,11 +96,7 @@ static Verdict sum_of_bools(Rewriter *r, NodeSpec *s, NodeRef *done)
     sum.name = NULL;
     sum.allow_spill = true; /* nobody wrote it, nor its operands */
     sum.operand = arena_copy(&r->scratch, operand, sizeof operand);
-    Index *index = ARENA_ARRAY(&r->scratch, s->rank, Index);
-    for (uint32_t d = 0; d < s->rank; d++) {
-        index[d] = (Index){.label = s->out[d]};
-    }
-    Access read = {s->rank, index};
+    Access read = access_of(&r->scratch, s->rank, s->out);
     NodeRef value = rewrite_add(r, &sum);
     truth.op = OP_CAST;
     truth.acc = DTYPE_NONE;

@@ -19,12 +19,8 @@ typedef enum Stays { STAYS, STAYS_ONCE, GOES } Stays;
 /* The node for the spec, as a value that is read with one label for each dimension. */
 static void become_value(Rewriter *r, NodeSpec *s, NodeRef *value, Access *read)
 {
-    Index *same = ARENA_ARRAY(&r->scratch, s->rank, Index);
-    for (uint32_t d = 0; d < s->rank; d++) {
-        same[d] = (Index){.label = s->out[d]};
-    }
+    *read = access_of(&r->scratch, s->rank, s->out);
     *value = rewrite_add(r, s);
-    *read = (Access){s->rank, same};
 }
 
 /* The spec becomes `op` of what `s` is. */
@@ -275,12 +271,8 @@ static Verdict own_sums_first(Rewriter *r, NodeSpec *s, NodeRef *done)
             continue;
         }
         any = true;
-        Index *index = ARENA_ARRAY(&r->scratch, n_kept, Index);
-        for (uint32_t d = 0; d < n_kept; d++) {
-            index[d] = (Index){.label = kept[d]};
-        }
         operand[k] = own_sum(r, s, &o.u, k, kept, n_kept);
-        access[k] = (Access){n_kept, index};
+        access[k] = access_of(&r->scratch, n_kept, kept);
     }
     if (!any) {
         return RULE_NO;

@@ -239,11 +239,8 @@ static bool join_factors(const Finder *f, const Node *n, Carried *out)
 static void add_rule(Finder *f, NodeRef r, const Carried *c)
 {
     uint32_t rank = graph_node(f->g, f->y)->rank;
-    Index *index = ARENA_ARRAY(f->g->arena, rank, Index);
-    for (uint32_t d = 0; d < rank; d++) {
-        index[d] = (Index){c->labels[d], 0};
-    }
-    Online rule = {r, f->y, {rank, index}, c->t, c->mark.scale, c->mark.power};
+    Access read = access_of(f->g->arena, rank, c->labels);
+    Online rule = {r, f->y, read, c->t, c->mark.scale, c->mark.power};
     vec_push(f->g->arena, &f->g->online, rule);
 }
 

@@ -195,16 +195,6 @@ static bool take_apart(Joiner *j, NodeRef sum)
 
 /* ---- making ---- */
 
-/* Every element at its own place, in the labels of a node. */
-static Access own_access(Joiner *j, const Node *n)
-{
-    Index *index = ARENA_ARRAY(j->arena, n->rank, Index);
-    for (uint32_t d = 0; d < n->rank; d++) {
-        index[d] = (Index){n->out[d], 0};
-    }
-    return (Access){n->rank, index};
-}
-
 /* A node like `r`, or of part of its operands. */
 static NodeRef make_like(Joiner *j, NodeRef r, Op op, uint32_t n, const NodeRef *operand,
                          const Access *access)
@@ -255,7 +245,7 @@ static NodeRef first_of(Joiner *j, NodeRef sum)
         const Result *r = &j->g->results.at[k];
         there = r->node == sum && n->op == OP_INPUT && r->param == (int32_t)n->param;
     }
-    Access own = own_access(j, graph_node(j->g, sum));
+    Access own = node_own_access(j->arena, graph_node(j->g, sum));
     return there ? rest : make_like(j, sum, OP_COPY, 1, &rest, &own);
 }
 
@@ -293,7 +283,7 @@ static NodeRef make_term(Joiner *j, NodeRef r, NodeRef init)
         }
     }
     if (init != NODE_NONE) {
-        access[spec.n_operands] = own_access(j, n);
+        access[spec.n_operands] = node_own_access(j->arena, n);
         operand[spec.n_operands++] = init;
         spec.onto = true;
     }

@@ -28,13 +28,9 @@ static Verdict become_of(Rewriter *r, NodeSpec *s, Op op, NodeRef x, NodeRef y)
 {
     NodeRef *operand = ARENA_ARRAY(&r->scratch, 2, NodeRef);
     Access *access = ARENA_ARRAY(&r->scratch, 2, Access);
-    Index *index = ARENA_ARRAY(&r->scratch, (size_t)s->rank + 1, Index);
-    for (uint32_t d = 0; d < s->rank; d++) {
-        index[d] = (Index){.label = s->out[d]};
-    }
     operand[0] = x;
     operand[1] = y;
-    access[0] = access[1] = (Access){s->rank, index};
+    access[0] = access[1] = access_of(&r->scratch, s->rank, s->out);
     s->op = op;
     s->n_operands = 2;
     s->operand = operand;

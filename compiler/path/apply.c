@@ -174,10 +174,8 @@ static Partial add_step(Applier *a, Op op, const Partial *t, uint32_t n, uint32_
         access[k] = (Access){t[k].access.rank, index};
     }
     int32_t *labels = ARENA_ARRAY(a->arena, rank, int32_t);
-    Index *result = ARENA_ARRAY(a->arena, rank, Index);
     for (uint32_t d = 0; d < rank; d++) {
         labels[d] = renumber[out[d]] - 1;
-        result[d] = (Index){out[d], 0};
     }
     Sym *name = ARENA_ARRAY(a->arena, a->node->n_labels, Sym);
     for (uint32_t l = 0; l < a->node->n_labels && a->node->label_name != NULL; l++) {
@@ -195,7 +193,7 @@ static Partial add_step(Applier *a, Op op, const Partial *t, uint32_t n, uint32_
     spec.allow_spill = a->node->allow_spill;
     spec.names = (LabelNames){a->node->label_name == NULL ? 0 : (uint32_t)next, name};
     spec.sliced = (Slices){a->marked != NULL ? a->n_sliced : 0, sliced};
-    return (Partial){graph_add(a->to, &spec), {rank, result}};
+    return (Partial){graph_add(a->to, &spec), access_of(a->arena, rank, out)};
 }
 
 /* Sums the labels that nobody but `t` holds. The caller has taken `t` out of the holders. */
@@ -245,11 +243,7 @@ static bool find_shared(Applier *a, uint32_t s, Partial *out)
     if (node == NODE_NONE) {
         return false;
     }
-    Index *index = ARENA_ARRAY(a->arena, rank, Index);
-    for (uint32_t d = 0; d < rank; d++) {
-        index[d] = (Index){labels[d], 0};
-    }
-    *out = (Partial){node, {rank, index}};
+    *out = (Partial){node, access_of(a->arena, rank, labels)};
     return true;
 }
 
