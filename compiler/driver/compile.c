@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "driver/orders.h"
-#include "driver/report.h"
+#include "driver/report/report.h"
 #include "graph/recurrence.h"
 #include "lower/lower.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One compilation: what is known, which stage it has reached, and the passes that take it further. A library of functions
- * without files or exits; main.c and run_main.c are its users. */
+ * without files or exits; main.c and run/main.c are its users. */
 #ifndef DRIVER_COMPILE_H
 #define DRIVER_COMPILE_H
 
@@ -97,14 +97,14 @@ void compilation_dump(const Compilation *c, Stage stage, Text *out);
 /* check.c: --check-each. Runs the program on small integers and compares with the first run; false (E_PASS_BROKE) names `pass`. */
 bool compilation_check(Compilation *c, Stage stage, const char *pass);
 
-/* report.c: residence, traffic, contraction order. */
+/* report/report.c: residence, traffic, contraction order. */
 void compilation_report(const Compilation *c, Text *out);
-void compilation_report_json(const Compilation *c, Text *out); /* report_json.c */
-void compilation_report_html(const Compilation *c, Text *out); /* report_html.c */
-/* report_dot.c: values and loops for Graphviz. */
+void compilation_report_json(const Compilation *c, Text *out); /* report/json.c */
+void compilation_report_html(const Compilation *c, Text *out); /* report/page.c */
+/* report/dot.c: values and loops for Graphviz. */
 void compilation_dot(const Compilation *c, Text *out);
 
-/* report_ranks.c. False after a diagnostic: a rank of some kernel needs more than --rank-memory, at typical extents. */
+/* report/ranks.c. False after a diagnostic: a rank of some kernel needs more than --rank-memory, at typical extents. */
 bool report_ranks_fit(const Compilation *c);
 
 #endif

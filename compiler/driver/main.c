@@ -17,7 +17,7 @@
 #include "driver/plans.h"
 #include "driver/request.h"
 #include "driver/tool.h"
-#include "driver/tune.h"
+#include "driver/tune/tune.h"
 #include "driver/watch.h"
 #include "target/machine.h"
 

@@ -6,7 +6,7 @@
 
 #include "driver/input.h"
 #include "driver/progress.h"
-#include "driver/report_path.h"
+#include "driver/report/path.h"
 #include "path/prepare.h"
 
 static bool read_problem(ToolRun *t, PathProblem *p)

@@ -5,7 +5,7 @@
 #include <tdsl/dist.h>
 
 #include "driver/explain.h"
-#include "driver/report.h"
+#include "driver/report/report.h"
 #include "driver/reproducer.h"
 #include "driver/sarif.h"
 #include "driver/targets.h"

@@ -2,7 +2,7 @@
 # The tests over MPI, once for each of Debian's two that is here (they install side by side) and for the standard ABI of MPI 5 (abi: of the environment of
 # the tests, where .ci/setup has made it), or for the one that CMake has found; with what they need of the build made for that MPI.
 function(tdsl_mpi_programs name)
-    tdsl_dist_program(dist_run_${name} ${PROJECT_SOURCE_DIR}/compiler/driver/run_mpi_main.c ${PROJECT_SOURCE_DIR}/runtime/mpi/comm.c)
+    tdsl_dist_program(dist_run_${name} ${PROJECT_SOURCE_DIR}/compiler/driver/run/mpi_main.c ${PROJECT_SOURCE_DIR}/runtime/mpi/comm.c)
     target_link_libraries(dist_run_${name} PRIVATE tdsl_driver)
     target_compile_definitions(dist_run_${name} PRIVATE TDSL_VERSION="${PROJECT_VERSION}")
     tdsl_dist_program(dist_failures_${name} failures.c ${PROJECT_SOURCE_DIR}/runtime/mpi/comm.c)

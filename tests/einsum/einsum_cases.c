@@ -14,11 +14,11 @@
 
 #include <jansson.h>
 
-#include "driver/c_library.h"
+#include "driver/run/c_library.h"
 #include "driver/compile.h"
 #include "driver/input.h"
-#include "driver/npy.h"
-#include "driver/run.h"
+#include "driver/run/npy.h"
+#include "driver/run/run.h"
 #include "driver/targets.h"
 #include "graph/eval.h"
 

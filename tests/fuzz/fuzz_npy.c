@@ -3,7 +3,7 @@
  * message; what is read is written and read again the same. */
 #include <string.h>
 
-#include "driver/npy.h"
+#include "driver/run/npy.h"
 #include "fuzz/fuzz.h"
 
 static void try_type(const uint8_t *data, size_t size, DType cast)

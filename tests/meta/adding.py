@@ -60,7 +60,7 @@ const char *reversed_problem(const ClauseContext *x, const Stmt *s)
 """,
 }
 ROWS = [
-    ("compiler/op/types.def", "", ROW),
+    ("compiler/op/types.def", "#undef TYPE", ROW),
     ("compiler/nest/leaves.def", "#undef LEAF", 'LEAF(MOVE, "moves", leaf_is_move, build_move, "moves nothing, or a loop cuts it")\n'),
     ("compiler/loop/clauses.def", "\n/* The last dimension", 'STMT_CLAUSE(TILE, "reversed", FLAG, reversed, "", reversed_problem)\n'),
 ]

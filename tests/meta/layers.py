@@ -5,6 +5,9 @@ import tree
 
 LEVELS = [["base"], ["op"], ["dump"], ["front"], ["graph"], ["target"], ["schedule"], ["opt", "path", "nest"], ["dist"], ["loop"], ["lower"], ["backend/ctext"], ["backend"], ["driver"]]
 LEVEL = {folder: n for n, level in enumerate(LEVELS) for folder in level}
+# Rooms of the driver: each knows the pipeline, and these others. Of the pipeline only the tools know rooms.
+ROOMS = {"report": [], "lsp": ["report"], "run": ["report"], "tune": ["report", "run"]}
+DOORS = {"report": ["compile.c", "tool.c", "path_tool.c"], "lsp": ["main.c"], "run": [], "tune": ["main.c"]}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 # Generated headers and where the folder that owns them stands.
 GENERATED = {"grammar/einsum": "front", "grammar/tdsl": "front", "grammar/dump": "dump"}
@@ -20,6 +23,19 @@ def folder_of(path):
 def level_of(folder):
     """A room of the back ends that has a level of its own, else all of them; None: no folder that is known."""
     return LEVEL.get(folder, LEVEL.get(folder.split("/")[0]))
+
+
+def room_of(path):
+    parts = path.split("/")
+    return parts[1] if parts[0] == "driver" and len(parts) == 3 else None
+
+
+def enters(path, name):
+    """Has it no door to the room of the driver that `name` is in?"""
+    here, there = room_of(path), room_of(name)
+    if there is None or here == there:
+        return False
+    return there not in ROOMS[here] if here else path.split("/")[-1] not in DOORS[there]
 
 
 def may_include(user, used):
@@ -46,6 +62,8 @@ def breaches_in(path, text):
             yield f'compiler/{path}:{line}: "{name}" is not written relative to compiler/'
         elif not may_include(user, used):
             yield f"compiler/{path}:{line}: {user} includes {used}, which is not to its left"
+        elif enters(path, name):
+            yield f"compiler/{path}:{line}: {path} has no door to the room of {name}"
 
 
 def self_test():
@@ -57,6 +75,9 @@ def self_test():
     assert not list(breaches_in("backend/c/a.c", '#include "backend/ctext/ctext.h"\n'))
     assert list(breaches_in("backend/ctext/a.c", '#include "backend/c/emit.h"\n'))
     assert list(breaches_in("loop/a.c", '#include "backend/ctext/ctext.h"\n'))
+    assert list(breaches_in("driver/report/a.c", '#include "driver/run/run.h"\n'))
+    assert list(breaches_in("driver/check.c", '#include "driver/tune/tune.h"\n'))
+    assert not list(breaches_in("driver/lsp/price.c", '#include "driver/report/report.h"\n'))
 
 
 def main():

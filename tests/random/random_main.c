@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/c_library.h"
+#include "driver/run/c_library.h"
 #include "driver/compile.h"
 #include "driver/input.h"
 #include "driver/targets.h"

@@ -5,7 +5,7 @@
 
 #include "driver/decisions.h"
 #include "driver/lsp/meaning.h"
-#include "driver/report.h"
+#include "driver/report/report.h"
 
 static const char *seconds_text(Arena *arena, double s)
 {
