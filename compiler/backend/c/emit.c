@@ -106,7 +106,6 @@ static void emitter_init(Emitter *e, File *f, const Kernel *k, ExportedName name
                    .symbol = name.symbol,
                    .macro = name.macro};
     names_init(&e->w.names, &f->scratch);
-    map_init(&e->part_at, &f->scratch);
     map_init(&e->quoted, &f->scratch);
     (void)names_take(&e->w.names, e->symbol);
     e->w.dim = ARENA_ARRAY(&f->scratch, k->dims.list.n + 1, const char *);

@@ -24,8 +24,9 @@
  *   emit_tables.c  joins of incomplete tiles; tables of functions by instruction set
  *   emit_pairs.c   what is special in them where numbers are complex
  *   emit_prefetch.c  prefetches of products
- *   emit_tile.c    other register tiles: the same, of one statement each
- *   emit_variants.c  their functions, for vectors of each width
+ *   emit_tile.c    instruction sets and vectors, as the text of all tiles names them
+ *   emit_variants.c  other register tiles: functions of a statement each, which are macros with the instruction set as parameter
+ *   emit_unrolled.c  unrolled statements in them
  *   emit_pack.c    copies into panels: calls of functions that all kernels share
  *   emit_stream.c  stores past the caches
  *   emit_transpose.c  copies that read along another index than they write along: the same
@@ -34,6 +35,7 @@
 #ifndef BACKEND_C_EMIT_H
 #define BACKEND_C_EMIT_H
 
+#include "backend/c/isa.h"
 #include "backend/c/product.h"
 #include "backend/ctext/ctext.h"
 
@@ -80,6 +82,20 @@ typedef struct TileShape {
 /* How results of tiles join what is there: added, or added times a number, or the least or most of both. */
 typedef enum JoinKind { JOIN_SUM, JOIN_BY, JOIN_MIN, JOIN_MAX, JOIN_KINDS } JoinKind;
 
+/* Vectors of rows that are a multiple of `most` numbers long: of most lanes, or as many as an instruction set has. */
+typedef struct TileVector {
+    DType t;
+    int64_t most;
+} TileVector;
+
+/* The function of a statement's tile. Its macro has an instruction set as parameter, and a type and a number of lanes for each of these. */
+typedef struct TileFold {
+    const char *name, *macro; /* null: functions are printed as they are */
+    const TileVector *vector;
+    uint32_t n;
+    bool plain_apart; /* plain C is no case of the macro */
+} TileFold;
+
 /* The functions of one file that are there once for each instruction set. */
 typedef struct Tiles {
     Arena *arena;
@@ -91,7 +107,7 @@ typedef struct Tiles {
     uint32_t complex;           /* ... whose elements are multiplied as complex numbers */
     int64_t join_bytes;
     Text folds, members; /* functions of single statements; as members of the table */
-    VEC(const char *) fold_names;
+    VEC(TileFold) fold;
     bool turns; /* there is a function without rows of its own that asks which they are */
 } Tiles;
 
@@ -142,14 +158,12 @@ typedef struct Emitter {
     Map quoted;              /* those said in full, by address */
     uint32_t n_tiles;        /* register tiles of the kernel */
     /* register tiles */
-    bool in_tile;         /* a register tile is being printed */
-    int64_t vector_bytes; /* of its widest vectors; 0: plain C */
-    VEC(Temp) loads;      /* of the statement being printed */
+    bool in_tile;            /* a register tile is being printed, */
+    const Isa *isa;          /* for this instruction set; null: for all, as a macro, */
+    bool plain;              /* without vectors */
+    VEC(TileVector) vectors; /* that are its parameters */
+    VEC(Temp) loads;         /* of the statement being printed */
     VEC(const char *) load_names;
-    Map part_at; /* parts of accumulators: see part_name */
-    VEC(const char *) part_names;
-    int64_t acc_lane; /* of the element last asked for within its part; -1: the part is an
-                         element */
 } Emitter;
 
 /* More tile statements than this are not printed into one file: no C compiler takes it in reasonable time. */
@@ -276,23 +290,28 @@ void complex_assign(Emitter *e, const Stmt *s);
 /* ---- emit_pairs.c ---- */
 /* The macros of vectors that tiles of complex numbers use. */
 void pairs_emit(const Tiles *t, Text *out);
-/* The name of vectors of so many parts, whose macros for complex numbers (TDSL_RE_f32x8, ...) are used. */
-const char *pairs_type(Tiles *t, DType part, int64_t lanes);
+/* The macros for complex numbers in vectors of so many parts are used (TDSL_RE(V, x), ...). */
+void pairs_note(Tiles *t, DType part, int64_t lanes);
 
-/* ---- emit_tile.c ---- */
+/* ---- emit_unrolled.c ---- */
 bool is_unrolled(const Stmt *s);
-/* Is its innermost index run as vectors? */
-bool stmt_has_lanes(const Stmt *s);
 void unrolled_emit(Emitter *e, const Stmt *s);
 /* The name of a value in a register: r0, r1, ... of the statement being printed. */
 const char *loaded_name(Emitter *e, uint32_t number);
 void acc_declare(Emitter *e, BufRef buf);
+
+/* ---- emit_tile.c ---- */
+/* Is its innermost index run as vectors? */
+bool stmt_has_lanes(const Stmt *s);
 /* As computed with in registers: integers without a sign, which wrap. */
 const char *element_type(DType t);
 /* Lanes of the widest vector of at most `bytes` that fits into `span` lanes, else 1. */
 int64_t vector_part(int64_t bytes, DType t, int64_t span);
 /* "tdsl_f32x16"; noted as used. */
 const char *vector_type(Helpers *h, DType t, int64_t lanes);
+/* What an instruction set has for them: in plain C single numbers. */
+int64_t isa_lanes(const Isa *isa, TileVector v);
+const char *isa_vector(Tiles *t, const Isa *isa, TileVector v);
 /* The instruction sets that the C compiler is to know, and the vectors and macros that `functions` use. */
 void isa_names_emit(const Tiles *t, Text *out, const char *functions);
 
@@ -303,6 +322,9 @@ void folds_emit(const Helpers *h, Text *out);
 /* ---- emit_variants.c ---- */
 /* Prints the statements as a function, and its call where we are. */
 void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n);
+/* The macro of all such functions of an instruction set; a row of the table of instruction sets makes them. */
+void folds_macro(const Tiles *t, Text *out);
+void folds_of(Tiles *t, const Isa *isa, Text *out);
 
 /* ---- emit_strips.c ---- */
 /* Does the statement call functions that have a form for operands near 0 (help_near)? */

@@ -36,11 +36,12 @@ void pairs_factors(Printer *p, const Parts *x)
         const char *type = micro_vector(p, x, v);
         pair_use(p->tiles, p->part, x->lanes[v]);
         if (has_sign(p, TILE_CONJ_COL)) {
-            micro_put(p, "const tdsl_##%s s%u = TDSL_BY_TURNS_##%s(1, cb);", type, v, type);
+            micro_put(p, "const tdsl_##%s s%u = TDSL_BY_TURNS_tdsl_##%s(1, cb);", type, v,
+                      type);
         }
         if (p->w) {
-            micro_put(p, "const tdsl_##%s t%u = TDSL_BY_TURNS_##%s(-ca * cb, ca);", type, v,
-                      type);
+            micro_put(p, "const tdsl_##%s t%u = TDSL_BY_TURNS_tdsl_##%s(-ca * cb, ca);", type,
+                      v, type);
         }
     }
 }
@@ -65,7 +66,7 @@ static void finish_columns(Printer *p, const Parts *parts, uint32_t v)
         micro_put(p, "x##r##_%u = x##r##_%u * %s + (T)0;", v, v, sign);
     }
     if (p->w && vector) {
-        micro_put(p, "x##r##_%u += TDSL_SWAP_##%s(w##r##_%u) * t%u;", v,
+        micro_put(p, "x##r##_%u += TDSL_SWAP_tdsl_##%s(w##r##_%u) * t%u;", v,
                   micro_vector(p, parts, v), v, first);
     } else if (p->w && imaginary) {
         micro_put(p, "x##r##_%u += ca * w##r##_%u;", v, v - 1);
@@ -83,9 +84,9 @@ static void finish_rows(Printer *p, const Parts *parts, uint32_t v)
     if (parts->lanes[v] > 1) {
         const char *type = micro_vector(p, parts, v);
         pair_use(p->tiles, p->part, parts->lanes[v]);
-        micro_put(p, "const tdsl_##%s e##r##_%u = TDSL_LOW_##%s(x##r##_%u, w##r##_%u);", type,
-                  v, type, v, v);
-        micro_put(p, "w##r##_%u = TDSL_HIGH_##%s(x##r##_%u, w##r##_%u);", v, type, v, v);
+        micro_put(p, "const tdsl_##%s e##r##_%u = TDSL_LOW_tdsl_##%s(x##r##_%u, w##r##_%u);",
+                  type, v, type, v, v);
+        micro_put(p, "w##r##_%u = TDSL_HIGH_tdsl_##%s(x##r##_%u, w##r##_%u);", v, type, v, v);
         micro_put(p, "x##r##_%u = e##r##_%u;", v, v);
     }
 }
@@ -208,11 +209,13 @@ static void shuffle_macro(Arena *a, const PairType *t, Shuffle s, Text *out)
     bool two = s == SHUFFLE_LOW || s == SHUFFLE_HIGH;
     const char *args = two ? "x, y" : "x", *lanes = lanes_text(a, s, t->n);
     text_put(out, "#if defined(__clang__)\n");
-    text_printf(out, "#define TDSL_%s_%sx%lld(%s) \\\n    __builtin_shufflevector(%s, %s)\n",
+    text_printf(out,
+                "#define TDSL_%s_tdsl_%sx%lld(%s) \\\n    __builtin_shufflevector(%s, %s)\n",
                 name[s], t->type, (long long)t->n, args, two ? args : "x, x", lanes);
     text_put(out, "#else\n");
     text_printf(
-        out, "#define TDSL_%s_%sx%lld(%s) \\\n    __builtin_shuffle(%s, (tdsl_%sx%lld){%s})\n",
+        out,
+        "#define TDSL_%s_tdsl_%sx%lld(%s) \\\n    __builtin_shuffle(%s, (tdsl_%sx%lld){%s})\n",
         name[s], t->type, (long long)t->n, args, args, t->mask, (long long)t->n, lanes);
     text_put(out, "#endif\n");
 }
@@ -227,29 +230,33 @@ static void pair_macros(const Tiles *tiles, uint32_t bit, Text *out)
         shuffle_macro(a, &t, SHUFFLE_LOW, out);
         shuffle_macro(a, &t, SHUFFLE_HIGH, out);
     }
-    if (exchanged) {
-        text_printf(out, "#define TDSL_BY_TURNS_%sx%lld(x, y) {%s}\n", t.type, (long long)t.n,
-                    signs_text(a, t.n, "x", "y"));
-    }
+    text_printf(out, "#define TDSL_BY_TURNS_tdsl_%sx%lld(x, y) {%s}\n", t.type, (long long)t.n,
+                signs_text(a, t.n, "x", "y"));
     if ((tiles->complex >> bit & 1u) != 0) {
         long long n = (long long)t.n;
         shuffle_macro(a, &t, SHUFFLE_RE, out);
         shuffle_macro(a, &t, SHUFFLE_IM, out);
         text_printf(out,
-                    "#define TDSL_TIMES_I_%sx%lld(x) \\\n    (TDSL_SWAP_%sx%lld(x) * "
+                    "#define TDSL_TIMES_I_tdsl_%sx%lld(x) \\\n    (TDSL_SWAP_tdsl_%sx%lld(x) * "
                     "(tdsl_%sx%lld){%s})\n"
-                    "#define TDSL_CONJ_%sx%lld(x) ((x) * (tdsl_%sx%lld){%s})\n",
+                    "#define TDSL_CONJ_tdsl_%sx%lld(x) ((x) * (tdsl_%sx%lld){%s})\n",
                     t.type, n, t.type, n, t.type, n, signs_text(a, t.n, "-1", "1"), t.type, n,
                     t.type, n, signs_text(a, t.n, "1", "-1"));
     }
 }
 
-const char *pairs_type(Tiles *t, DType part, int64_t lanes)
+void pairs_note(Tiles *t, DType part, int64_t lanes)
 {
     (void)vector_type(t->help, part == DTYPE_F32 ? DTYPE_I32 : DTYPE_I64, lanes); /* masks */
     t->complex |= (part == DTYPE_F32 ? 1u : 1u << 16) * (uint32_t)lanes;
-    return str_format(t->arena, "%sx%lld", dtype_name(part), (long long)lanes);
 }
+
+/* What is done with the vectors of a macro that has their type as parameter. */
+static const char complex_macros[] = "#define TDSL_BY_TURNS(V, x, y) TDSL_BY_TURNS_##V(x, y)\n"
+                                     "#define TDSL_RE(V, x) TDSL_RE_##V(x)\n"
+                                     "#define TDSL_IM(V, x) TDSL_IM_##V(x)\n"
+                                     "#define TDSL_TIMES_I(V, x) TDSL_TIMES_I_##V(x)\n"
+                                     "#define TDSL_CONJ(V, x) TDSL_CONJ_##V(x)\n";
 
 void pairs_emit(const Tiles *t, Text *out)
 {
@@ -261,6 +268,7 @@ void pairs_emit(const Tiles *t, Text *out)
         out, "/* Neighbours exchanged%s%s. */\n#if !(TDSL_ROWS & TDSL_ISA_plain)\n",
         t->pairs == 0 ? "" : "; the first halves of two vectors by turns, the second ones",
         t->complex == 0 ? "" : "; of complex numbers: each part twice, times i, conjugated");
+    text_put(out, t->complex != 0 ? complex_macros : "");
     for (uint32_t bit = 0; bit < 32; bit++) {
         if ((all >> bit & 1u) != 0) {
             pair_macros(t, bit, out);

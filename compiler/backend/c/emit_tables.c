@@ -120,7 +120,7 @@ void join_emit(Tiles *t, DType type, JoinKind kind, Text *out)
     text_put(out, "        }\n    }\n}\n");
 }
 
-/* The table of an instruction set with vectors of so many bytes. */
+/* The table of an instruction set. */
 void table_macro(const Tiles *t, Text *out)
 {
     Text lines;
@@ -132,11 +132,11 @@ void table_macro(const Tiles *t, Text *out)
         text_printf(&lines, "        tdsl_%s_##%s,\n", shape_name(t, &t->shapes.at[i]),
                     base ? "BASE" : "ISA");
     }
-    for (uint32_t i = 0; i < t->fold_names.n; i++) {
-        text_printf(&lines, "        %s_##BYTES,\n", t->fold_names.at[i]);
+    for (uint32_t i = 0; i < t->fold.n; i++) {
+        text_printf(&lines, "        %s_##%s,\n", t->fold.at[i].name, dots ? "BASE" : "ISA");
     }
     text_put(&lines, "    };\n");
-    macro_put(out, dots ? "TDSL_TABLE(ISA, BASE, BYTES)" : "TDSL_TABLE(ISA, BYTES)", lines.at);
+    macro_put(out, dots ? "TDSL_TABLE(ISA, BASE)" : "TDSL_TABLE(ISA)", lines.at);
 }
 
 static void best_row(Text *out, const Isa *isa)

@@ -450,7 +450,7 @@ static void set_type_emit(const Tiles *t, Text *out)
 
 void tiles_type_emit(Tiles *t, Text *out)
 {
-    if (t->shapes.n == 0 && t->fold_names.n == 0) {
+    if (t->shapes.n == 0 && t->fold.n == 0) {
         return;
     }
     types_emit(t, out);
@@ -471,24 +471,23 @@ static void dot_row_emit(Tiles *t, Macros *m, const IsaDotRow *row, Text *out)
 {
     text_printf(out, "#if TDSL_ROWS & TDSL_DOTS_%s\n", row->isa.name);
     functions_emit(t, m, &row->isa, row->dots, true, out);
-    text_printf(out, "TDSL_TABLE(%s, %s, %lld)\n#endif\n", row->isa.name,
-                isa_table[row->base].name, (long long)row->isa.vector_bytes);
+    text_printf(out, "TDSL_TABLE(%s, %s)\n#endif\n", row->isa.name, isa_table[row->base].name);
 }
 
 static void row_emit(Tiles *t, Macros *m, uint32_t r, Text *out)
 {
     const Isa *isa = &isa_table[r];
-    long long bytes = (long long)isa->vector_bytes;
     text_printf(out, "#if TDSL_ROWS & TDSL_ISA_%s\n", isa->name);
     functions_emit(t, m, isa, DOTS_PAIRS, false, out);
+    folds_of(t, isa, out);
     if (!tiles_have_dots(t)) {
-        text_printf(out, "TDSL_TABLE(%s, %lld)\n#endif\n", isa->name, bytes);
+        text_printf(out, "TDSL_TABLE(%s)\n#endif\n", isa->name);
         return;
     }
     text_put(out, "#endif\n");
     text_printf(out, "#if (TDSL_ROWS & TDSL_ISA_%s) && !TDSL_ONLY_DOTS\n", isa->name);
     functions_emit(t, m, isa, DOTS_PAIRS, true, out);
-    text_printf(out, "TDSL_TABLE(%s, %s, %lld)\n#endif\n", isa->name, isa->name, bytes);
+    text_printf(out, "TDSL_TABLE(%s, %s)\n#endif\n", isa->name, isa->name);
     for (uint32_t i = 0; i < ISA_DOT_COUNT; i++) {
         if (isa_dot_table[i].base == r) {
             dot_row_emit(t, m, &isa_dot_table[i], out);
@@ -500,7 +499,7 @@ void tiles_emit(Tiles *t, Text *out)
 {
     Macros macros = {.arena = t->arena};
     Text rows;
-    if (t->shapes.n == 0 && t->fold_names.n == 0) {
+    if (t->shapes.n == 0 && t->fold.n == 0) {
         return;
     }
     names_init(&macros.names, t->arena);
@@ -518,6 +517,7 @@ void tiles_emit(Tiles *t, Text *out)
         }
     }
     text_put(out, t->folds.at);
+    folds_macro(t, out);
     dots_emit(t, macros.text.at, out);
     text_put(out, "\n");
     text_put(out, macros.text.at);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A register tile of one statement as a function, for vectors of each width, and its call: its parameters are what it needs
- * from outside. */
+/* A register tile that is no product (emit_product.c) as a function, and its call: the statements that use an accumulator of rank >= 1, or
+ * one that runs as lanes. Its parameters are what it needs from outside. It is the macro of an instruction set, or, where each line is to
+ * say which one of the program it is, a function for each. */
 #include <string.h>
 
 #include "backend/c/micro.h"
@@ -143,21 +144,36 @@ static const char *free_text(const Free *f, bool types)
 
 /* ---- the functions ---- */
 
-/* The body for vectors of at most so many bytes. */
-static const char *variant_text(Emitter *e, const Isa *isa, Stmt *const *body, uint32_t n)
+/* Are there vectors of complex numbers? In plain C these are no single numbers. */
+static bool has_complex(const Kernel *k, Stmt *const *body, uint32_t n)
+{
+    StmtWalk w;
+    for (const Stmt *s = stmt_first(&w, body, n); s != NULL; s = stmt_next(&w)) {
+        if (s->kind == STMT_ALLOC && k->bufs.at[s->buf].space == SPACE_ACC &&
+            k->bufs.at[s->buf].rank > 0 && dtype_is_complex(k->bufs.at[s->buf].dtype)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The body for an instruction set, or for all of them. */
+static const char *body_text(Emitter *e, const Isa *isa, bool plain, Stmt *const *body,
+                             uint32_t n)
 {
     Text *outer = e->w.out, t;
-    int64_t bytes = e->vector_bytes;
     Counts counts = e->w.counts;
     uint32_t temps = e->w.n_temps;
     text_init(&t, e->w.arena);
     t.indent_width = 4;
     t.indent = 1;
     e->w.out = &t;
-    e->vector_bytes = isa->vector_bytes;
     line_put(&t, stmt_has_lanes(body[0]) ? "TDSL_EXACT" : "TDSL_CONTRACT");
     e->in_tile = true;
-    e->last_origin = NULL;
+    e->isa = isa;
+    e->plain = plain;
+    e->vectors.at = NULL; /* those of the last function stay where they are */
+    e->vectors.n = e->vectors.cap = 0;
     e->w.n_temps = 0;
     e->w.counts = (Counts){0}; /* those around have no names in the function */
     counts_bind(e, body, n, true, 0);
@@ -165,82 +181,70 @@ static const char *variant_text(Emitter *e, const Isa *isa, Stmt *const *body, u
     e->w.counts = counts;
     e->w.n_temps = temps;
     e->in_tile = false;
+    e->plain = false;
+    e->isa = NULL;
     e->last_origin = NULL;
     e->w.out = outer;
-    e->vector_bytes = bytes;
     return t.at;
 }
 
-/* Four blanks more before each line. */
-static const char *indented(Emitter *e, const char *text)
+static const char *kind_of(Stmt *const *body)
+{
+    return stmt_has_lanes(body[0]) ? "TDSL_LANES" : "TDSL_TILE";
+}
+
+/* A function for one instruction set, as it is. */
+static void function_put(Emitter *e, const TileFold *f, const Isa *isa, const char *parameters,
+                         bool plain, Stmt *const *body, uint32_t n)
+{
+    Text *out = &e->tiles->folds;
+    text_printf(out, "\n#if TDSL_ROWS & TDSL_ISA_%s\n", isa->name);
+    line_put(out, str_format(e->w.arena, "%s TDSL_FOR_%s static void %s_%s(%s)", kind_of(body),
+                             isa->name, f->name, isa->name, parameters));
+    text_printf(out, "{\n%s}\n#endif\n", body_text(e, isa, plain, body, n));
+}
+
+/* ", TDSL_V, TDSL_L, TDSL_V2, TDSL_L2", or with other letters. */
+static const char *parameters_text(Arena *a, uint32_t n, const char *vector, const char *lanes)
 {
     Text t;
-    text_init(&t, e->w.arena);
-    t.indent_width = 4;
-    t.indent = 1;
-    text_put(&t, text);
+    text_init(&t, a);
+    for (uint32_t i = 0; i < n; i++) {
+        const char *number = i == 0 ? "" : str_format(a, "%u", i + 1);
+        text_printf(&t, ", %s%s, %s%s", vector, number, lanes, number);
+    }
     return t.at;
 }
 
-/* A function for vectors of one width: those of all instruction sets that have it. */
-typedef struct Variant {
-    const Isa *isa;
-    const char *rows, *text;
-} Variant;
-
-static uint32_t find_variants(Emitter *e, Variant *v, Stmt *const *body, uint32_t n)
+static void functions_put(Emitter *e, TileFold *f, const char *parameters, Stmt *const *body,
+                          uint32_t n)
 {
-    uint32_t count = 0;
+    f->plain_apart = has_complex(e->w.k, body, n);
     for (uint32_t r = 0; r < ISA_COUNT; r++) {
-        Text rows;
-        text_init(&rows, e->w.arena);
-        bool first = true;
-        for (uint32_t q = 0; q < ISA_COUNT; q++) {
-            if (isa_table[q].vector_bytes == isa_table[r].vector_bytes) {
-                first &= q >= r;
-                text_printf(&rows, rows.n > 0 ? " | TDSL_ISA_%s" : "TDSL_ISA_%s",
-                            isa_table[q].name);
-            }
-        }
-        if (first) {
-            const char *text = variant_text(e, &isa_table[r], body, n);
-            v[count++] = (Variant){&isa_table[r], rows.at, text};
+        bool plain = f->plain_apart && isa_table[r].vector_bytes == 0;
+        if (f->macro == NULL || plain) {
+            function_put(e, f, &isa_table[r], parameters, plain, body, n);
         }
     }
-    return count;
-}
-
-/* Once for each width of vectors: rows that have the same share it. Where they do not differ, from one macro. */
-static void variants_emit(Emitter *e, const char *name, const char *parameters,
-                          Stmt *const *body, uint32_t n)
-{
-    Variant v[ISA_COUNT];
-    Text *out = &e->tiles->folds;
-    uint32_t count = find_variants(e, v, body, n);
-    const char *kind = stmt_has_lanes(body[0]) ? "TDSL_LANES" : "TDSL_TILE";
-    for (uint32_t i = 0; i < count; i++) {
-        bool macro = i + 1 < count && strcmp(v[i].text, v[i + 1].text) == 0;
-        bool again = i > 0 && strcmp(v[i].text, v[i - 1].text) == 0;
-        if (macro && !again) {
-            const char *head = str_format(
-                e->w.arena, "    %s TDSL_FOR_##ISA static void %s_##BYTES(%s)\n    {\n", kind,
-                name, parameters);
-            text_put(out, "\n");
-            macro_put(out, "TDSL_FUNCTION(ISA, BYTES)",
-                      str_format(e->w.arena, "%s%s    }\n", head, indented(e, v[i].text)));
-        }
-        text_printf(out, "%s#if TDSL_ROWS & (%s)\n", macro || again ? "" : "\n", v[i].rows);
-        if (macro || again) {
-            text_printf(out, "TDSL_FUNCTION(%s, %lld)\n#endif\n%s", v[i].isa->name,
-                        (long long)v[i].isa->vector_bytes,
-                        macro ? "" : "#undef TDSL_FUNCTION\n");
-        } else {
-            line_put(out, str_format(e->w.arena, "%s TDSL_FOR_%s static void %s_%lld(%s)", kind,
-                                     v[i].isa->name, name, (long long)v[i].isa->vector_bytes,
-                                     parameters));
-            text_printf(out, "{\n%s}\n#endif\n", v[i].text);
-        }
+    if (f->macro == NULL) {
+        return;
     }
+    Text lines;
+    text_init(&lines, e->w.arena);
+    lines.indent_width = 4;
+    lines.indent = 1;
+    line_put(&lines, str_format(e->w.arena, "%s TDSL_FOR_##ISA static void %s_##ISA(%s)",
+                                kind_of(body), f->name, parameters));
+    text_put(&lines, "{\n");
+    text_put(&lines, body_text(e, NULL, false, body, n));
+    text_put(&lines, "}\n");
+    text_put(&e->tiles->folds, "\n");
+    macro_put(&e->tiles->folds,
+              str_format(e->w.arena, "%s(ISA%s)", f->macro,
+                         parameters_text(e->w.arena, e->vectors.n, "TDSL_V", "TDSL_L")),
+              lines.at);
+    f->vector = e->vectors.at;
+    f->n = e->vectors.n;
 }
 
 void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n)
@@ -259,13 +263,105 @@ void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n)
     if (e->lines) { /* counters count where it is called */
         line_mark(e, &e->tiles->folds, body, n);
     }
-    variants_emit(e, name, parameters, body, n);
+    TileFold fold = {.name = name};
+    if (!e->lines) { /* `#line` does not stand in macros */
+        fold.macro = str_format(e->tiles->arena, "TDSL_TILE%u_%s", e->n_tiles, e->symbol);
+    }
+    functions_put(e, &fold, parameters, body, n);
     if (e->lines) {
         line_unmark(e, &e->tiles->folds);
     }
-    vec_push(e->tiles->arena, &e->tiles->fold_names, name);
+    vec_push(e->tiles->arena, &e->tiles->fold, fold);
     text_printf(&e->tiles->members, "    void (*%s)(%s);\n", name + strlen("tdsl_"),
                 parameters);
     line_printf(&e->w, "%s->%s(%s);", e->own.isa, name + strlen("tdsl_"), arguments);
     e->uses_isa = true;
+}
+
+/* ---- all of them ---- */
+
+/* The types of vectors and numbers of lanes that all macros get. */
+static uint32_t all_vectors(const Tiles *t, TileVector *v)
+{
+    uint32_t n = 0;
+    for (uint32_t f = 0; f < t->fold.n; f++) {
+        for (uint32_t i = 0; i < t->fold.at[f].n; i++) {
+            TileVector x = t->fold.at[f].vector[i];
+            uint32_t at = 0;
+            while (at < n && (v[at].t != x.t || v[at].most != x.most)) {
+                at++;
+            }
+            v[at] = x;
+            n += at == n ? 1 : 0;
+        }
+    }
+    return n;
+}
+
+#define MOST_VECTORS 16 /* element types by numbers of lanes: 2, 4, 8, 16 */
+
+static bool in_macro(const TileFold *f)
+{
+    return f->macro != NULL && !f->plain_apart;
+}
+
+void folds_macro(const Tiles *t, Text *out)
+{
+    TileVector all[MOST_VECTORS];
+    uint32_t n = all_vectors(t, all), made = 0;
+    Text lines;
+    text_init(&lines, t->arena);
+    lines.indent_width = 4;
+    lines.indent = 1;
+    for (uint32_t f = 0; f < t->fold.n; f++) {
+        const TileFold *x = &t->fold.at[f];
+        Text call;
+        text_init(&call, t->arena);
+        for (uint32_t i = 0; i < x->n; i++) {
+            uint32_t at = 0;
+            while (all[at].t != x->vector[i].t || all[at].most != x->vector[i].most) {
+                at++;
+            }
+            text_printf(&call, at == 0 ? ", V, L" : ", V%u, L%u", at + 1, at + 1);
+        }
+        if (in_macro(x)) {
+            made++;
+            line_put(&lines, str_format(t->arena, "%s(ISA%s)", x->macro, call.at));
+        }
+    }
+    if (made > 0) {
+        text_put(out, "\n");
+        macro_put(
+            out,
+            str_format(t->arena, "TDSL_TILES(ISA%s)", parameters_text(t->arena, n, "V", "L")),
+            lines.at);
+    }
+}
+
+static const char *vectors_text(Tiles *t, const Isa *isa, const TileVector *v, uint32_t n)
+{
+    Text all;
+    text_init(&all, t->arena);
+    for (uint32_t i = 0; i < n; i++) {
+        text_printf(&all, ", %s, %lld", isa_vector(t, isa, v[i]),
+                    (long long)isa_lanes(isa, v[i]));
+    }
+    return all.at;
+}
+
+void folds_of(Tiles *t, const Isa *isa, Text *out)
+{
+    TileVector all[MOST_VECTORS];
+    uint32_t n = all_vectors(t, all), made = 0;
+    for (uint32_t f = 0; f < t->fold.n; f++) {
+        const TileFold *x = &t->fold.at[f];
+        made += in_macro(x) ? 1 : 0;
+        if (x->macro != NULL && x->plain_apart && isa->vector_bytes > 0) {
+            text_printf(out, "%s(%s%s)\n", x->macro, isa->name,
+                        vectors_text(t, isa, x->vector, x->n));
+        }
+    }
+    if (made > 0) {
+        text_printf(out, "TDSL_TILES(%s%s)\n", isa->name, vectors_text(t, isa, all, n));
+    }
 }

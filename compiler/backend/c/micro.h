@@ -97,8 +97,7 @@ void dots_emit(const Tiles *t, const char *used, Text *out);
 /* ---- emit_tables.c: tables of functions, and which runs ---- */
 const char *shape_name(const Tiles *t, const TileShape *s);
 void join_emit(Tiles *t, DType type, JoinKind kind, Text *out);
-void table_macro(const Tiles *t,
-                 Text *out); /* TDSL_TABLE(ISA, BYTES), or TDSL_TABLE(ISA, BASE, BYTES) */
+void table_macro(const Tiles *t, Text *out); /* TDSL_TABLE(ISA), or TDSL_TABLE(ISA, BASE) */
 void best_emit(const Tiles *t, Text *out);
 
 #endif
