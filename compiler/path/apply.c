@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "dump/text.h"
-#include "path/factor.h"
+#include "path/terms/factor.h"
 #include "path/prepare.h"
-#include "path/share.h"
+#include "path/terms/share.h"
 
 typedef struct Applier {
     Ctx *ctx;

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "path/multi.h"
+#include "path/terms/multi.h"
 
 typedef struct MultiSet {
     const char *name;

@@ -5,7 +5,7 @@
 
 #include "base/ctx.h"
 #include "base/map.h"
-#include "path/multi.h"
+#include "path/terms/multi.h"
 #include "support/test.h"
 
 static Ctx ctx;

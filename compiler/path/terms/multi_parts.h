@@ -4,11 +4,11 @@
  *     value  (key of a sub-network)             made by one contraction of two values
  *     apply  (map of a sum, map of its inside)  one contraction of a summed inside with a value
  * A term is a spine of applies from its sum down to one value. */
-#ifndef PATH_MULTI_PARTS_H
-#define PATH_MULTI_PARTS_H
+#ifndef PATH_TERMS_MULTI_PARTS_H
+#define PATH_TERMS_MULTI_PARTS_H
 
 #include "base/map.h"
-#include "path/multi.h"
+#include "path/terms/multi.h"
 
 typedef struct MultiNode { /* a value or an apply */
     uint32_t refs;

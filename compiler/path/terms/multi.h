@@ -3,8 +3,8 @@
  * equal to another up to renaming of labels is computed once; and by linearity, terms of one sum that end in the same
  * contraction with the same factor are added before it (a B + c B = (a + c) B), to any depth. Additions, scalings
  * and permutations are free, a contraction costs the product of its labels' extents. */
-#ifndef PATH_MULTI_H
-#define PATH_MULTI_H
+#ifndef PATH_TERMS_MULTI_H
+#define PATH_TERMS_MULTI_H
 
 #include "path/path.h"
 

@@ -3,7 +3,7 @@
  * around them, open labels, and which terms are alternatives. */
 #include <string.h>
 
-#include "path/multi_parts.h"
+#include "path/terms/multi_parts.h"
 
 /* ---- tables of a term ---- */
 

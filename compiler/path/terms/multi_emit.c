@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "path/multi_parts.h"
+#include "path/terms/multi_parts.h"
 
 /* ---- the result ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See share.h. The terms go to multi.c with their labels numbered apart; operands are equal when they are the same node
  * read at positions in the same dimensions, in the same accumulator type. */
-#include "path/share.h"
+#include "path/terms/share.h"
 
 #include <string.h>
 

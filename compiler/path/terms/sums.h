@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums of contractions in a graph: trees of additions, subtractions, negations and products with
  * constants, taken apart into what they add. What the distributive law may be used on. */
-#ifndef PATH_SUMS_H
-#define PATH_SUMS_H
+#ifndef PATH_TERMS_SUMS_H
+#define PATH_TERMS_SUMS_H
 
 #include "graph/graph.h"
 

@@ -3,7 +3,7 @@
  * alone, then one contraction after the other with another value. Terms whose next contraction is
  * the same ("apply") are added up before it. Labels here are those of the whole plan; the axes of
  * a sum are numbers from 0. */
-#include "path/factor.h"
+#include "path/terms/factor.h"
 
 #include <math.h>
 #include <string.h>

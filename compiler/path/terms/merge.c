@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "path/multi.h"
+#include "path/terms/multi.h"
 
 typedef struct Class {     /* summands of one network and result */
     uint32_t first;        /* summand */

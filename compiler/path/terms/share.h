@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The contractions of one kernel planned together: which intermediates are equal up to renaming, so that apply.c computes
  * them once; and in sums of contractions, what is added before it is contracted, which factor.c builds. */
-#ifndef PATH_SHARE_H
-#define PATH_SHARE_H
+#ifndef PATH_TERMS_SHARE_H
+#define PATH_TERMS_SHARE_H
 
 #include "path/apply.h"
-#include "path/multi.h"
-#include "path/sums.h"
+#include "path/terms/multi.h"
+#include "path/terms/sums.h"
 
 /* An intermediate that has been made: dimension d of the node is leg `leg[d]` of the value. */
 typedef struct SharedValue {

@@ -6,7 +6,7 @@
  * cost by the number of places that could use it. When nothing moves any more come trials: one
  * node at a time is forbidden, or all but given away, and what comes of it is kept if it is
  * better. Work is counted in splits. */
-#include "path/multi_parts.h"
+#include "path/terms/multi_parts.h"
 
 #include <math.h>
 #include <stdlib.h>

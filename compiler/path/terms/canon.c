@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "path/multi.h"
+#include "path/terms/multi.h"
 
 #define ORDERS_MOST 5040
 

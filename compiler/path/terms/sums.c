@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See sums.h. A node is taken apart when the sum alone reads it, in all its dimensions. Roots are
  * found from the end, so that every sum is as large as it can be. Floats and complex numbers only. */
-#include "path/sums.h"
+#include "path/terms/sums.h"
 
 #include <string.h>
 
