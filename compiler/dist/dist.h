@@ -6,7 +6,11 @@
  * Owner computes: a label that is cut has one owner for each block of it, and everything with that label is computed there from
  * operands that lie there. What is summed over a cut label is partial until it is reduced. The plan does not depend on how many
  * ranks there are: blocks are whole leaves, sums over a cut label add up leaves in a fixed tree, and the mesh decides only who
- * computes which leaf, on a grid of ranks that each call chooses for itself. So results have the same bits on every mesh. */
+ * computes which leaf, on a grid of ranks that each call chooses for itself. So results have the same bits on every mesh.
+ *
+ * Operands of a large sum over a cut label come leaf by leaf: for matrices SUMMA, with memory for one panel of each. A ring of shifts would
+ * move the same bytes and hold two blocks; half a ring halves the bytes of a symmetric product, pairs divide them by the square root of the
+ * ranks. There are no layouts that change inside of a kernel, and no `rank` reductions, whose bits depend on the number of ranks. */
 #ifndef DIST_DIST_H
 #define DIST_DIST_H
 

@@ -3,7 +3,11 @@
  * gives, f32 where that has 16 bits (which are storage, and never computed in), and the component's type where reals
  * become complex. Reads, numbers and extents take it, so that nothing is rounded before the end. Two kinds of
  * expression have a type of their own: what a cast or a comparison takes, and what a reduction folds, unless that is a
- * plain product, since only a product of tensors costs nothing more in the wider type. */
+ * plain product, since only a product of tensors costs nothing more in the wider type.
+ *
+ * A local of 16 bits that is not declared holds the f32, although its type is called f16: else an RMS norm written in two statements would
+ * overflow where the same in one does not, and fusing two statements would change a value. The operand of a product of matrices is rounded all
+ * the same, by rule and not by machine, so that C, Trainium and the interpreters agree. */
 #include "front/check_parts.h"
 
 static CheckedExpr *cast_to(Kern *k, CheckedExpr *e, DType t)

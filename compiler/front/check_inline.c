@@ -5,7 +5,10 @@
  *     e[k] = exp(x[k] - max[l](x[l]))    becomes    e[b,k] = exp(S[b,k] - max[l](S[b,l]))
  *
  * Batch indices are the first of each value that has them, and the first labels of each statement; a value has those of the values
- * that it is computed from, so what depends on none of them is computed once. */
+ * that it is computed from, so what depends on none of them is computed once.
+ *
+ * Copies of text would catch names, and each notation would have to know of the batch; a call in the graph would hide fusion from every pass.
+ * Checked statements have one form, and nothing behind them knows of calls. */
 #include <string.h>
 
 #include "base/bits.h"

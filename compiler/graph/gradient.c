@@ -11,7 +11,10 @@
  *
  * All are nodes of the same graph as the values, so that whoever plans it decides what is kept and what is computed again. Of complex
  * numbers z = a + bi the adjoint is (d/da) + (d/db) i. Where a function has a kink the derivative is that of the first case that holds: 0 of
- * abs and relu at 0, of a maximum all goes to its first place. */
+ * abs and relu at 0, of a maximum all goes to its first place.
+ *
+ * Einsum strings, indices and calls are nodes of few kinds here, each with one rule; made of the kernel IR a derivative would lose contractions,
+ * symmetry and fusion. shift.c leaves out maxima that results do not depend on, which a rule for each node cannot see. */
 #include "graph/gradient_parts.h"
 #include "graph/recurrence.h"
 

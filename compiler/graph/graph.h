@@ -27,6 +27,10 @@
  * they are, inside of the operand for all sizes: view.c); an Index with label -1 reads position `offset` of its dimension (broadcast of an extent-1
  * dimension, later slices); nodes are hash-consed: equal nodes are one node, spans apart. All memory is the graph's arena's.
  *
+ * Affine positions are nodes of their own, VIEW, JOIN and UPDATE, not indices of every operand: some 150 places that read labels would ask
+ * what two sums of labels have in common, whether they may be one axis, whether two reads meet, how large a block is. Now one kind of node
+ * asks it. The price: an axis goes through a view of a value of the same kernel only as a halo (nest/halo.c), else that value is in memory.
+ *
  * Forms: GRAPH_TENSOR as built. GRAPH_BINARY: CONTRACT nodes have exactly two operands; but those that sum may have scales
  * after them, which are numbers or parameters of rank 0, and an initial value (opt/onto.c). */
 #ifndef GRAPH_GRAPH_H

@@ -12,7 +12,11 @@
  *         results = body(states, slices of operands there, operands)
  *         values along the index get those results at this position
  *
- * The first `given` positions (backward: the last) are no steps: the values have elements there that are operands. */
+ * The first `given` positions (backward: the last) are no steps: the values have elements there that are operands.
+ *
+ * A cycle in the graph would be a case in every pass. A body is a graph as any other: passes, the path search, the nest and both interpreters
+ * know nothing of steps. What hides in it is lost to fusion, so build_steps.c cuts out what depends on a step before and no more, but for
+ * elementwise work, of which nothing is stored then. */
 #ifndef GRAPH_RECURRENCE_H
 #define GRAPH_RECURRENCE_H
 

@@ -7,7 +7,9 @@
  *     alloc @A1 : f64[n,n] workspace
  *     map [i, j] @A1[i,j] = @A[i,j]
  *     ...                                                 all of the kernel, with @A1 for the new values of @A
- *     map [i, j] @A[i,j] = select(@indefinite[0] == none, @A1[i,j], @A[i,j]) */
+ *     map [i, j] @A[i,j] = select(@indefinite[0] == none, @A1[i,j], @A[i,j])
+ *
+ * Results are not kept back: copies would take up to all of the time again, for bytes that nobody needs. They hold NaN, as LAPACK's do. */
 #include "graph/recurrence.h"
 #include "lower/build.h"
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which reductions have a key: those of select(key == index(i), x, neutral), where the key does not depend on i. And which maps: a select
- * that leaves all but one element as it was. */
+ * that leaves all but one element as it was.
+ *
+ * Places are hit in the order of the folded indices, so bits do not depend on threads. These share what the result has besides, rows of a
+ * batch, or ranges of places where what goes to one is long: each thread looks at all keys and takes its own. Sharing the columns of rows
+ * was slower. */
 #include "nest/scatter.h"
 
 #include "nest/kinds.h"

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Machines with an engine for matrices, whose operands are placed by hand, and others beside it (kinds.h). A contraction's schedule says which
  * operand is stationary and has the rows, and levels of strips of tiles that live at once (schedule/strips.c). What stands in the same
- * loops takes as long as the engine that has most to do, and what was read is on chip. */
+ * loops takes as long as the engine that has most to do, and what was read is on chip.
+ *
+ * Which label of a product lies on partitions is chosen by what reads it, through functions: what another product sums lies there, so a chain
+ * transposes nothing. Three things were needed that only texts showed: arguments that no loop moves stay on chip if those of one loop fit
+ * together; what loops add to a result without room is read and written in each iteration; engines wait for each other as long as an
+ * iteration takes of leaves that take time. Tried and left: adding up first iterations of leaves (two convolutions 38 % slower, causal
+ * attention 15 %), and leaving vectors out everywhere (softmax 121 lines, for 89). */
 #include <math.h>
 
 #include "nest/kinds.h"

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which folds are contractions of two operands: sums of products, and folds of other terms over tensors that are read at two
- * accesses. Lowering makes statements of them that fold_term (loop/term.h) knows. */
+ * accesses. Lowering makes statements of them that fold_term (loop/term.h) knows.
+ *
+ * Nothing pads the sum, so that accumulators alone need neutral elements. A term of three groups of tensors, w[e] * abs(x - y), is not taken
+ * apart: a person writes abs(w*x - w*y), or stores one of them. */
 #include "nest/parts.h"
 
 /* Is the operand a tensor, or all but one? */

@@ -2,7 +2,11 @@
 /* Loops over pairs once. A loop begins at the tile of one around it, when all that leaves its body are sums over both whose
  * terms stay when the two indices are exchanged, or values that do, which are then stored at the mirrored place too
  * (nest.h, rule `pairs`): half of the pairs of tiles need not be looked at. Where there are such loops that is never worse, so no
- * search decides it; whether there are is the search's (moves.c). */
+ * search decides it; whether there are is the search's (moves.c).
+ *
+ * A rewrite of the graph into a restricted sum, sum[i, j <= i] with weights as values, would need neither this nor lowering's part. It
+ * decides too early: whether pairs of positions, of tiles or none are worth it depends on loops that other values share, and a weight for
+ * each element costs an operation for each, where one for each tile costs none. */
 #include "nest/parts.h"
 
 /* Is there a loop over one of the two axes, or over pairs, beside the two themselves? */

@@ -8,7 +8,10 @@
  *
  * Of a sum that is stored, as results and operands of contractions are, the terms that are contractions read by nothing else need
  * no arrays: each begins with the one before, the first with all other terms, and takes its factor along as scales. Those
- * whose symmetry saves work stay by themselves, as do numbers, whose loops threads may share. */
+ * whose symmetry saves work stay by themselves, as do numbers, whose loops threads may share.
+ *
+ * Such a value is needed where the outermost fold begins, so loops cannot compute it and fold (nest/axes.c), and its place is that of the
+ * sum. The order of terms is the graph's: it fused as well in all programs that were compared as one that the tree decided. */
 #include "opt/opt.h"
 
 #define SCALES 4 /* of one term */

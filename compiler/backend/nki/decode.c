@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a statement of a LEGAL kernel to the instruction it is. The forms are few (instr_make.c writes them); what matches none is
- * refused with a phrase, since a LEGAL kernel may come from a dump that somebody wrote. */
+ * refused with a phrase, since a LEGAL kernel may come from a dump that somebody wrote.
+ *
+ * The lowering could hand instructions over without statements between; but then a dump could not be edited and read back, nor a pass be
+ * checked by interpreting the kernel before and after it. */
 #include <math.h>
 #include <string.h>
 

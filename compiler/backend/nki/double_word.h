@@ -11,7 +11,10 @@
  * Comput. 26 (2005), whose bound docs/trainium.md uses. The caller adds hi and lo in f64.
  *
  * This is a rewrite from TILED kernel to TILED kernel, so that no way of lowering knows of it: a result E: f64[n] becomes
- * f32[n,2] (Arg.whole is f64), its sum loops of statements that are f32 all through. */
+ * f32[n,2] (Arg.whole is f64), its sum loops of statements that are f32 all through.
+ *
+ * Pairs as a type of the lowering, as complex numbers are (pairs.c), would touch lowering, splitter, verifier and price, and could do no more:
+ * joining is rare by construction. */
 #ifndef BACKEND_NKI_DOUBLE_WORD_H
 #define BACKEND_NKI_DOUBLE_WORD_H
 

@@ -16,7 +16,10 @@
  *                                 reduce [c, t] @Y[c,t] += @H[c,t] * @C[$s,t] }
  *                       copy [c, t] @y[c,t] = @Y[c,t]
  *
- * The same operations in the same order, so the same numbers. */
+ * The same operations in the same order, so the same numbers.
+ *
+ * An operation of its own in the graph would let the nest place it, and be a case in every pass; here the loop over steps is three statements.
+ * The price of the nest knows that loop only. */
 #include "backend/nki/lower.h"
 
 #include "loop/walk.h"

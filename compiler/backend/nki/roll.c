@@ -4,7 +4,11 @@
  * begins in the loop's body; where each run uses another one of several that live on, they
  * become parts of one larger tile, side by side. The instructions and their order stay what
  * they were: the result is compared with the flat kernel, which is kept where they are not, or
- * where larger tiles do not fit. */
+ * where larger tiles do not fit.
+ *
+ * Copies that gather, rows that are spread, transposes of what is there, a bank filled by several batches, boxes of a map: each of these as
+ * a loop of its own was built, too, and taken back. While a loop is open nobody knows what its next iteration finds loaded (a transpose of
+ * 256^3 took 1.5 times as long, a matrix times a vector 1.9 times), and 42 of 228 kernels had more than 150 lines where 12 have. */
 #include "backend/nki/roll.h"
 
 #include <string.h>

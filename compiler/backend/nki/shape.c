@@ -2,7 +2,10 @@
 /* The layout of an elementwise statement or a reduction on chip: which labels lie on partitions, and the order of the others on the free
  * axis. Each candidate layout is priced by its DMA descriptors and by the cycles of the engines, with the numbers of cost.c: a contiguous
  * run shorter than NKI_SHORT_RUN costs as much as one of that length; an operand whose contiguous label lies on partitions is transposed;
- * one with another order of labels is gathered by an engine (view_gather.c). */
+ * one with another order of labels is gathered by an engine (view_gather.c).
+ *
+ * Weights by hand stood here; they could not know that a copy of 64 x 128 x 64 halves element by element takes 740 us, and 17 in rows. In the
+ * nest blocks have no layout yet, and it is not known which operands find room on chip. */
 #include "backend/nki/price.h"
 #include "backend/nki/statement.h"
 #include "backend/nki/view.h"

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looks for stages in which engines wait for each other least: first some pieces of the end of a loop's body are run late, then pieces are
- * moved one by one, as long as that gains. What an order takes is read off the schedule of predict.c, of a loop of a few iterations. */
+ * moved one by one, as long as that gains. What an order takes is read off the schedule of predict.c, of a loop of a few iterations.
+ *
+ * A rule, modulo scheduling with the resources of an iteration, would have to know that engines run in order and which engine copies, as the
+ * schedule does, which takes a tenth of a millisecond. Loops are looked at as they are printed, after roll.c: a loop of eight copies is one
+ * statement with one engine. What passes from one stage to another has a tile for each iteration, as positions are affine, and i % 2 is not. */
 #include "backend/nki/lower.h"
 
 #include <math.h>
