@@ -2,19 +2,19 @@
 /* From a nest to a kernel of form LOOP_TILED. Mechanism only: every decision is in the nest.
  *
  * Each loop of the tree becomes a loop, each leaf one or two tile statements. A buffer is
- * allocated in the body of its value's home, right before the first item that uses it. A fold
+ * allocated in the body of its value's allocation loop, right before the first item that uses it. A fold
  * begins (loop.h); but what is folded over loops gets its neutral element before the outermost of
  * these, and goes on. What is folded in another type is converted at its end. What begins with another value goes on with
- * what is there. A block has no dimension where a loop at or around its home cuts to 1, and is
+ * what is there. A block has no dimension where a loop at or around its allocation loop cuts to 1, and is
  * indexed relative to the start of that loop's tile. */
 #include "lower/build.h"
 #include "nest/masks.h"
 #include "nest/uses.h"
 
-/* The loop that cuts dimension `d` of the node's block at `home`, or NEST_NONE. */
-static uint32_t cutting_loop(const Builder *b, NodeRef node, uint32_t home, uint32_t d)
+/* The loop that cuts dimension `d` of the node's block at `alloc_loop`, or NEST_NONE. */
+static uint32_t cutting_loop(const Builder *b, NodeRef node, uint32_t alloc_loop, uint32_t d)
 {
-    return nest_loop_of(b->nest, home, node, graph_node(b->g, node)->out[d]);
+    return nest_loop_of(b->nest, alloc_loop, node, graph_node(b->g, node)->out[d]);
 }
 
 const Affine *build_block_at(Builder *b, Place place, NodeRef node, const Affine *whole)
@@ -23,8 +23,8 @@ const Affine *build_block_at(Builder *b, Place place, NodeRef node, const Affine
     Affine *at = ARENA_ARRAY(b->arena, buffer->rank, Affine);
     uint32_t out = 0;
     for (uint32_t d = 0; d < graph_node(b->g, node)->rank; d++) {
-        uint32_t loop =
-            buffer->space == SPACE_TILE ? cutting_loop(b, node, place.home, d) : NEST_NONE;
+        uint32_t loop = buffer->space == SPACE_TILE ? cutting_loop(b, node, place.alloc_loop, d)
+                                                    : NEST_NONE;
         if (loop != NEST_NONE && nest_loop_span(b->nest, loop, node) == 1) {
             continue;
         }
@@ -158,15 +158,15 @@ static const char *node_hint(const Node *n)
     return n->name == NULL ? "t" : n->name->text;
 }
 
-/* The block of `node` that lives in the body of loop `home`, or all of it in memory. */
-Place build_buffer(Builder *b, NodeRef node, uint32_t home, Space space, DType t,
+/* The block of `node` that lives in the body of loop `alloc_loop`, or all of it in memory. */
+Place build_buffer(Builder *b, NodeRef node, uint32_t alloc_loop, Space space, DType t,
                    const char *hint)
 {
     const Node *n = graph_node(b->g, node);
     Dim *extent = ARENA_ARRAY(b->arena, n->rank, Dim);
     uint32_t rank = 0;
     for (uint32_t d = 0; d < n->rank; d++) {
-        uint32_t loop = space == SPACE_TILE ? cutting_loop(b, node, home, d) : NEST_NONE;
+        uint32_t loop = space == SPACE_TILE ? cutting_loop(b, node, alloc_loop, d) : NEST_NONE;
         int64_t tile = loop == NEST_NONE ? 0 : nest_loop_span(b->nest, loop, node);
         if (tile == 1) {
             continue;
@@ -174,7 +174,8 @@ Place build_buffer(Builder *b, NodeRef node, uint32_t home, Space space, DType t
         bool whole = loop == NEST_NONE || (n->shape[d].sym < 0 && n->shape[d].n <= tile);
         extent[rank++] = whole ? n->shape[d] : dim_fixed(tile);
     }
-    Place place = {kernel_buffer(b->k, &b->ctx->syms, hint, t, space, rank, extent), home};
+    Place place = {kernel_buffer(b->k, &b->ctx->syms, hint, t, space, rank, extent),
+                   alloc_loop};
     b->k->bufs.at[place.buf].span = n->span;
     b->k->bufs.at[place.buf].may_spill = n->allow_spill;
     return place;
@@ -371,9 +372,9 @@ static void build_storage(Builder *b, Block *to, NodeRef node, uint32_t scope)
     const NestValue *v = &b->nest->values[node];
     if (v->residence == RESIDE_RESULT) {
         b->storage[node] = (Place){b->result[v->result], NEST_NONE};
-    } else if (v->home == scope && v->in_place != NODE_NONE) {
+    } else if (v->alloc_loop == scope && v->in_place != NODE_NONE) {
         b->storage[node] = b->storage[v->in_place];
-    } else if (v->home == scope) {
+    } else if (v->alloc_loop == scope) {
         bool tile = v->residence == RESIDE_TILE;
         b->storage[node] = build_buffer(b, node, scope, tile ? SPACE_TILE : SPACE_WORKSPACE,
                                         n->dtype, node_hint(n));
@@ -477,7 +478,7 @@ static void build_mirror(Builder *b, Block *to, NodeRef node, uint32_t k)
 static void build_mirrors(Builder *b, Block *to, uint32_t k)
 {
     for (uint32_t i = k + 1; i < b->nest->items[k].end; i++) {
-        if (b->nest->items[i].both) {
+        if (b->nest->items[i].mirror) {
             build_mirror(b, to, b->nest->items[i].node, k);
         }
     }

@@ -17,7 +17,7 @@ typedef struct Position {
 /* Where a value is kept: its buffer, and the loop in whose body that lives. */
 typedef struct Place {
     BufRef buf;
-    uint32_t home; /* NEST_NONE: the kernel's body */
+    uint32_t alloc_loop; /* NEST_NONE: the kernel's body */
 } Place;
 
 typedef struct Leaf {
@@ -96,8 +96,8 @@ const Expr *build_value(Builder *b, const Node *n, const Position *pos);
 const Expr *build_expr(Builder *b, NodeRef node, Access access, const Position *pos);
 /* Where the node is folded. */
 Place build_target(const Builder *b, NodeRef node);
-/* A block of the node that lives in the body of loop `home`, or all of it in memory. */
-Place build_buffer(Builder *b, NodeRef node, uint32_t home, Space space, DType t,
+/* A block of the node that lives in the body of loop `alloc_loop`, or all of it in memory. */
+Place build_buffer(Builder *b, NodeRef node, uint32_t alloc_loop, Space space, DType t,
                    const char *hint);
 void build_alloc(Builder *b, Block *to, BufRef buf);
 /* A tile statement over the labels of `n` (those of its output only, unless `all`). */

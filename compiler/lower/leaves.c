@@ -53,7 +53,7 @@ static bool folds_alike(const Builder *b, uint32_t outer, uint32_t inner)
         const NestItem *item = &nest->items[i];
         int32_t l = nest_is_loop(item) ? -1 : nest_axis_label(axis, item->node);
         bool folded = l >= 0 && node_reduces(graph_node(b->g, item->node), l);
-        alike = alike && !item->both &&
+        alike = alike && !item->mirror &&
                 (nest_is_loop(item) || folded == is_folded_over(b, outer, i));
         double own = folded ? 1.0 : 0.0;
         for (uint32_t d = 0; folded && d < graph_node(b->g, item->node)->rank; d++) {

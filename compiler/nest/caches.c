@@ -48,7 +48,7 @@ static bool is_needed_in_part(const Product *p)
     const NestItem *item = &p->nest->items[p->item];
     NodeRef c = NODE_NONE;
     Access at;
-    bool plain = p->f->reads[item->node] == 1 && !item->both && !p->node->onto;
+    bool plain = p->f->reads[item->node] == 1 && !item->mirror && !p->node->onto;
     for (uint32_t k = item->parent; plain && k != NEST_NONE; k = p->nest->items[k].parent) {
         plain = p->nest->items[k].from == 0;
     }

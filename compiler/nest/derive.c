@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows from the tree: home, fold, lifetime and block of every value. Contractions that begin with each other are one place,
- * with one home. */
+/* What follows from the tree: allocation loop, fold, lifetime and block of every value. Contractions that begin with each other are one place,
+ * with one allocation loop. */
 #include "nest/leaves.h"
 #include "nest/parts.h"
 
@@ -127,7 +127,7 @@ static void read_at(const Nest *nest, NestValue *values, NodeRef p, uint32_t sco
     if (values[p].item == NEST_NONE) {
         return; /* a parameter */
     }
-    values[p].home = common_loop(nest->items, values[p].home, scope);
+    values[p].alloc_loop = common_loop(nest->items, values[p].alloc_loop, scope);
     if (values[p].last < item) {
         values[p].last = item;
     }
@@ -150,38 +150,38 @@ int64_t nest_typical(const Graph *g, Dim d)
     return n < 1 ? 1 : n;
 }
 
-int64_t nest_block_extent(const Nest *nest, NodeRef n, uint32_t home, uint32_t d)
+int64_t nest_block_extent(const Nest *nest, NodeRef n, uint32_t alloc_loop, uint32_t d)
 {
     const Node *node = graph_node(nest->graph, n);
     int64_t extent = dim_typical(&nest->graph->dims, node->shape[d]);
-    uint32_t loop = nest_loop_of(nest, home, n, node->out[d]);
+    uint32_t loop = nest_loop_of(nest, alloc_loop, n, node->out[d]);
     int64_t span = loop == NEST_NONE ? extent : nest_loop_span(nest, loop, n);
     return span < extent ? span : extent;
 }
 
-int64_t nest_block_elements(const Nest *nest, NodeRef n, uint32_t home)
+int64_t nest_block_elements(const Nest *nest, NodeRef n, uint32_t alloc_loop)
 {
     int64_t count = 1;
     for (uint32_t d = 0; d < graph_node(nest->graph, n)->rank; d++) {
-        count = sat_mul(count, nest_block_extent(nest, n, home, d));
+        count = sat_mul(count, nest_block_extent(nest, n, alloc_loop, d));
     }
     return count;
 }
 
-/* The outermost home is that of all. */
+/* The outermost allocation loop is that of all. */
 static void join_homes(const Nest *nest, NestValue *values)
 {
     for (uint32_t k = 0; k < nest->n_items; k++) {
         NestValue *v = nest_is_loop(&nest->items[k]) ? NULL : &values[nest->items[k].node];
         if (v != NULL && v->residence == RESIDE_INTO) {
             NestValue *into = &values[v->in_place];
-            into->home = common_loop(nest->items, v->home, into->home);
+            into->alloc_loop = common_loop(nest->items, v->alloc_loop, into->alloc_loop);
         }
     }
     for (uint32_t k = nest->n_items; k-- > 0;) {
         NestValue *v = nest_is_loop(&nest->items[k]) ? NULL : &values[nest->items[k].node];
         if (v != NULL && v->residence == RESIDE_INTO) {
-            v->home = values[v->in_place].home;
+            v->alloc_loop = values[v->in_place].alloc_loop;
         }
     }
 }
@@ -190,7 +190,7 @@ void nest_derive(const NestFacts *f, const Nest *nest, NestValue *values)
 {
     const Graph *g = nest->graph;
     for (NodeRef n = 0; n < g->nodes.n; n++) {
-        values[n].item = values[n].home = values[n].fold = NEST_NONE;
+        values[n].item = values[n].alloc_loop = values[n].fold = NEST_NONE;
     }
     for (uint32_t k = 0; k < nest->n_items; k++) {
         const NestItem *item = &nest->items[k];
@@ -198,7 +198,7 @@ void nest_derive(const NestFacts *f, const Nest *nest, NestValue *values)
             NestValue *v = &values[item->node];
             v->item = v->last = k;
             v->fold = outermost_fold(nest, k);
-            v->home = v->fold == NEST_NONE ? item->parent : nest->items[v->fold].parent;
+            v->alloc_loop = v->fold == NEST_NONE ? item->parent : nest->items[v->fold].parent;
         }
     }
     for (uint32_t k = 0; k < nest->n_items; k++) {
@@ -225,9 +225,10 @@ void nest_set_bytes(const Nest *nest, NestValue *values)
     for (uint32_t k = 0; k < nest->n_items; k++) {
         if (!nest_is_loop(&nest->items[k])) {
             NodeRef n = nest->items[k].node;
-            uint32_t home = values[n].residence == RESIDE_TILE ? values[n].home : NEST_NONE;
+            uint32_t alloc_loop =
+                values[n].residence == RESIDE_TILE ? values[n].alloc_loop : NEST_NONE;
             bool own = values[n].residence != RESIDE_INTO;
-            values[n].bytes = own ? sat_mul(nest_block_elements(nest, n, home),
+            values[n].bytes = own ? sat_mul(nest_block_elements(nest, n, alloc_loop),
                                             dtype_bytes(graph_node(nest->graph, n)->dtype))
                                   : 0;
         }

@@ -55,11 +55,11 @@ static void dump_axis(const Nest *nest, uint32_t x, Text *out)
 static void dump_block(const Nest *nest, NodeRef n, Text *out)
 {
     const Node *node = graph_node(nest->graph, n);
-    uint32_t home = nest->values[n].home;
+    uint32_t alloc_loop = nest->values[n].alloc_loop;
     bool first = true;
     text_char(out, '[');
     for (uint32_t d = 0; d < node->rank; d++) {
-        uint32_t loop = nest_loop_of(nest, home, n, node->out[d]);
+        uint32_t loop = nest_loop_of(nest, alloc_loop, n, node->out[d]);
         int64_t tile = loop == NEST_NONE ? 0 : nest_loop_span(nest, loop, n);
         if (tile == 1) {
             continue;
@@ -94,8 +94,8 @@ static void dump_leaf(const Nest *nest, const NestItem *item, Text *out)
     if (*leaf_word(value->kind) != '\0') {
         text_printf(out, " %s", leaf_word(value->kind));
     }
-    text_put(out, item->again ? " again" : "");
-    text_put(out, item->both ? " both" : "");
+    text_put(out, item->recompute ? " again" : "");
+    text_put(out, item->mirror ? " both" : "");
     if (value->schedule != NULL) {
         text_char(out, ' ');
         schedule_dump(value->schedule, put_label, NULL, out);

@@ -99,15 +99,15 @@ bool nest_may_overwrite(Arena *arena, const NestFacts *f, const uint32_t *top, N
 
 /* ---- the place of another value ---- */
 
-/* Are the blocks that the two have in the body of loop `home` cut alike? */
-static bool is_same_block(const Nest *nest, NodeRef n, NodeRef p, uint32_t home)
+/* Are the blocks that the two have in the body of loop `alloc_loop` cut alike? */
+static bool is_same_block(const Nest *nest, NodeRef n, NodeRef p, uint32_t alloc_loop)
 {
     const Node *a = graph_node(nest->graph, n), *b = graph_node(nest->graph, p);
     bool same = a->rank == b->rank && a->dtype == b->dtype;
     for (uint32_t d = 0; same && d < a->rank; d++) {
-        uint32_t loop = nest_loop_of(nest, home, n, a->out[d]);
-        same =
-            dim_eq(a->shape[d], b->shape[d]) && loop == nest_loop_of(nest, home, p, b->out[d]);
+        uint32_t loop = nest_loop_of(nest, alloc_loop, n, a->out[d]);
+        same = dim_eq(a->shape[d], b->shape[d]) &&
+               loop == nest_loop_of(nest, alloc_loop, p, b->out[d]);
         if (same && loop != NEST_NONE) {
             NestHalo x = nest_halo(nest, loop, n), y = nest_halo(nest, loop, p);
             same = x.from == y.from && x.count == y.count;
@@ -148,12 +148,12 @@ bool nest_may_take(const NestFacts *f, const Nest *nest, const NestValue *values
     const NestValue *v = &values[n], *old = &values[p];
     bool kept = v->residence == RESIDE_TILE || v->residence == RESIDE_WORKSPACE;
     if (!kept || old->residence != v->residence || old->item == NEST_NONE ||
-        old->home != v->home || old->last != v->item ||
-        !node_is_expression(graph_node(f->g, n)) || !is_same_block(nest, n, p, v->home) ||
+        old->alloc_loop != v->alloc_loop || old->last != v->item ||
+        !node_is_expression(graph_node(f->g, n)) || !is_same_block(nest, n, p, v->alloc_loop) ||
         !nest_reads_own_element(f, n, p)) {
         return false;
     }
     /* Inside a loop the place is taken bit by bit: all else has happened before the loop. */
-    uint32_t from = nest_item_in(nest, v->home, v->item);
+    uint32_t from = nest_item_in(nest, v->alloc_loop, v->item);
     return from == v->item || (old->item < from && !is_read_from(f, nest, p, n, from));
 }

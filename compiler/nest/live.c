@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What lives at once. A place holds a block, and after it the blocks that take its place: from
- * the item of its home's body in which the first is begun to the one in which the last is read
+ * the item of its allocation loop's body in which the first is begun to the one in which the last is read
  * last. A fold in a type of its own has a second block while it runs. Places count once, and
  * only while they are needed. */
 #include "nest/parts.h"
 
-/* The item of the body of loop `home` that is item `at` or has it inside. */
-uint32_t nest_item_in(const Nest *nest, uint32_t home, uint32_t at)
+/* The item of the body of loop `alloc_loop` that is item `at` or has it inside. */
+uint32_t nest_item_in(const Nest *nest, uint32_t alloc_loop, uint32_t at)
 {
-    while (nest->items[at].parent != home) {
+    while (nest->items[at].parent != alloc_loop) {
         at = nest->items[at].parent;
     }
     return at;
 }
 
-static void add(Arena *arena, NestPlaces *out, const Nest *nest, uint32_t home, uint32_t first,
-                uint32_t last, int64_t bytes)
+static void add(Arena *arena, NestPlaces *out, const Nest *nest, uint32_t alloc_loop,
+                uint32_t first, uint32_t last, int64_t bytes)
 {
-    NestPlaceLife life = {.home = home,
-                          .from = nest_item_in(nest, home, first),
+    NestPlaceLife life = {.alloc_loop = alloc_loop,
+                          .from = nest_item_in(nest, alloc_loop, first),
                           .to = last >= nest->n_items
                                     ? nest->n_items
-                                    : nest->items[nest_item_in(nest, home, last)].end,
+                                    : nest->items[nest_item_in(nest, alloc_loop, last)].end,
                           .bytes = bytes};
     vec_push(arena, &out->list, life);
 }
@@ -58,7 +58,7 @@ void nest_places(Arena *arena, const Nest *nest, NestPlaces *out)
         if (whole->residence == RESIDE_TILE && whole->in_place != NODE_NONE) {
             place[n] = place[whole->in_place];
         } else if (whole->residence == RESIDE_TILE && place[at] == 0) {
-            add(arena, out, nest, whole->home, begin, until[at], most[at]);
+            add(arena, out, nest, whole->alloc_loop, begin, until[at], most[at]);
             place[at] = out->list.n;
         }
         place[n] = place[at] != 0 ? place[at] : place[n];
@@ -72,13 +72,13 @@ void nest_places(Arena *arena, const Nest *nest, NestPlaces *out)
     out->of = place;
     uint32_t *before = ARENA_ARRAY(arena, nest->n_items + 1, uint32_t);
     for (uint32_t i = 0; i < out->list.n; i++) {
-        uint32_t home = out->list.at[i].home;
-        before[home == NEST_NONE ? 0 : home + 1] += home != NEST_NONE;
+        uint32_t alloc_loop = out->list.at[i].alloc_loop;
+        before[alloc_loop == NEST_NONE ? 0 : alloc_loop + 1] += alloc_loop != NEST_NONE;
     }
     for (uint32_t k = 0; k < nest->n_items; k++) {
         before[k + 1] += before[k];
     }
-    out->homes_before = before;
+    out->allocs_before = before;
 }
 
 /* Is `loop` (NEST_NONE: the kernel) at or around the loop `at`? */
@@ -92,13 +92,13 @@ double nest_peak(Arena *scratch, const Nest *nest, const NestPlaces *places, uin
     uint32_t first = loop == NEST_NONE ? 0 : loop + 1;
     uint32_t end = loop == NEST_NONE ? nest->n_items : nest->items[loop].end;
     double peak = 0, bytes = 0;
-    if (loop != NEST_NONE && places->homes_before[loop] == places->homes_before[end]) {
+    if (loop != NEST_NONE && places->allocs_before[loop] == places->allocs_before[end]) {
         return 0; /* none: asked for each loop of a long kernel */
     }
     double *change = ARENA_ARRAY(scratch, (size_t)(end - first) + 1, double);
     for (uint32_t i = 0; i < places->list.n; i++) {
         const NestPlaceLife *p = &places->list.at[i];
-        if (is_inside(nest, loop, p->home)) {
+        if (is_inside(nest, loop, p->alloc_loop)) {
             change[p->from - first] += (double)p->bytes;
             change[p->to - first] -= (double)p->bytes;
         }

@@ -10,7 +10,7 @@ static const int64_t tiles[][2] = {{32, 256}, {64, 256}, {128, 512}, {16, 128}};
 static bool is_alone(const Nest *nest, uint32_t k)
 {
     const NestItem *item = &nest->items[k];
-    return !nest_is_loop(item) && item->parent == NEST_NONE && !item->again &&
+    return !nest_is_loop(item) && item->parent == NEST_NONE && !item->recompute &&
            graph_slices(nest->graph, item->node).n == 0;
 }
 

@@ -159,10 +159,10 @@ MaskWindow nest_mask_window(Arena *a, const Nest *nest, uint32_t k)
             continue;
         }
         const NestValue *v = &nest->values[item->node];
-        bool inside = v->home != NEST_NONE && k <= v->home && v->home < loop->end &&
-                      v->residence == RESIDE_TILE;
+        bool inside = v->alloc_loop != NEST_NONE && k <= v->alloc_loop &&
+                      v->alloc_loop < loop->end && v->residence == RESIDE_TILE;
         bool folds = l >= 0 && node_reduces(graph_node(nest->graph, item->node), l);
-        if (l < 0 || item->both || (!folds && !inside)) {
+        if (l < 0 || item->mirror || (!folds && !inside)) {
             return (MaskWindow){0};
         }
         if (!folds) {

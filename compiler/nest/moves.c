@@ -485,14 +485,14 @@ static void pairs_of(Moves *m, uint32_t from, uint32_t k, uint32_t first)
 static bool is_read_leaf(const Moves *m, uint32_t k, uint32_t i)
 {
     const Draft *d = &m->t->list.at[i];
-    return !d->is_loop && !d->again && d->depth == m->t->list.at[k].depth &&
+    return !d->is_loop && !d->recompute && d->depth == m->t->list.at[k].depth &&
            reads_from(m, k, k + 1, i, i + 1);
 }
 
 static void move_pairs(Moves *m, uint32_t k)
 {
     const Draft *leaf = &m->t->list.at[k];
-    if (leaf->is_loop || leaf->again || leaf->depth + 2 >= NEST_DEPTH ||
+    if (leaf->is_loop || leaf->recompute || leaf->depth + 2 >= NEST_DEPTH ||
         graph_node(m->f->g, leaf->node)->n_exchanges == 0) {
         return;
     }
@@ -512,7 +512,7 @@ static void move_pairs(Moves *m, uint32_t k)
     from -= from > 0 && m->t->list.at[from - 1].depth == leaf->depth ? 1 : 0;
     bool any = from < k && m->t->list.at[from].depth == leaf->depth;
     for (uint32_t i = from; i < k; i++) {
-        any = any && !m->t->list.at[i].again;
+        any = any && !m->t->list.at[i].recompute;
     }
     if (any && reads_from(m, k, k + 1, k - 1, k)) {
         uint32_t first = k - 1;
@@ -572,13 +572,14 @@ static void move_both(Moves *m, uint32_t k)
     static const int64_t tiles[] = {32, 64, 96, 128, 192, 256};
     const Draft *leaf = &m->t->list.at[k];
     const Node *n = graph_node(m->f->g, leaf->node);
-    if (leaf->is_loop || leaf->again || leaf->depth + 2 >= NEST_DEPTH || n->n_generators == 0) {
+    if (leaf->is_loop || leaf->recompute || leaf->depth + 2 >= NEST_DEPTH ||
+        n->n_generators == 0) {
         return;
     }
     wrap_both(m, k);
     for (uint32_t first = k; k - first <= BOTH; first--) {
         const Draft *before = &m->t->list.at[first];
-        if (before->is_loop || before->again || before->depth != leaf->depth) {
+        if (before->is_loop || before->recompute || before->depth != leaf->depth) {
             return;
         }
         PairRun r = pair_run(m, first, k, first);

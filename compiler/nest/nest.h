@@ -19,10 +19,10 @@
  * from that of the axis on, so a tile of T needs T + 2. What a loop does not cut is whole inside the statement.
  * Expressions that are recomputed where they are used (RESIDE_INLINE) have no leaf.
  *
- * From the tree follows (derive.c) where a value lives: its home is the innermost loop around
+ * From the tree follows (derive.c) where a value lives: its allocation loop is the innermost loop around
  * its writer and all its readers (the writer of a fold over loops counts as standing outside of
  * the outermost of these); its block has, along each dimension, the tile of the innermost loop
- * of that axis at or around home, with its halo, or the whole extent.
+ * of that axis at or around that loop, with its halo, or the whole extent.
  *
  * Where sizes of an open dim differ much, a kernel has a nest for each of some ranges of them:
  *
@@ -135,8 +135,8 @@ typedef struct NestItem {
     uint32_t from;   /* loop: 0, or 1 + the loop around it at whose tile it begins */
     bool online;     /* loop: something in it reads a fold over it, so far */
     NodeRef node;    /* leaf */
-    bool again;      /* leaf: computed again along axes around it that it lacks */
-    bool both;       /* leaf: stored at the mirrored place too, of loops over pairs */
+    bool recompute;  /* leaf: computed again along axes around it that it lacks */
+    bool mirror;     /* leaf: stored at the mirrored place too, of loops over pairs */
     Span span;       /* its line of the dump that it was read from; else no place */
 } NestItem;
 
@@ -154,14 +154,14 @@ typedef struct NestValue {
     NodeRef in_place; /* RESIDE_TILE, RESIDE_WORKSPACE: it takes this value's place, element by
                          element; RESIDE_INTO: this one begins with it; or NODE_NONE */
     const Schedule
-        *schedule; /* of a contraction, over the labels that its loops leave more than
+        *schedule;       /* of a contraction, over the labels that its loops leave more than
                                  one position of; null: plain loops */
-    LeafKind kind; /* how its leaf computes it */
-    uint32_t item; /* its leaf, or NEST_NONE */
-    uint32_t home; /* loop in whose body the block lives; NEST_NONE: the kernel's */
-    uint32_t fold; /* outermost loop around the leaf that it folds over, or NEST_NONE */
-    uint32_t last; /* last item that reads it (its leaf when none does) */
-    int64_t bytes; /* where it lives, for typical extents; saturating */
+    LeafKind kind;       /* how its leaf computes it */
+    uint32_t item;       /* its leaf, or NEST_NONE */
+    uint32_t alloc_loop; /* loop in whose body the block lives; NEST_NONE: the kernel's */
+    uint32_t fold;       /* outermost loop around the leaf that it folds over, or NEST_NONE */
+    uint32_t last;       /* last item that reads it (its leaf when none does) */
+    int64_t bytes;       /* where it lives, for typical extents; saturating */
 } NestValue;
 
 /* For typical extents; price.c says how. */
@@ -237,10 +237,10 @@ NodeRef nest_place_of(const Nest *nest, NodeRef n);
 bool nest_begins_there(const Nest *nest, NodeRef n);
 /* May what is read at the beginning of `n` be made where `n` is? */
 bool nest_goes_into(const Node *n, const Node *init);
-/* Positions of dimension `d` in the node's block when it lives at `home`, for typical extents. */
-int64_t nest_block_extent(const Nest *nest, NodeRef n, uint32_t home, uint32_t d);
-/* Elements of the node's block when it lives at `home`, for typical extents; saturating. */
-int64_t nest_block_elements(const Nest *nest, NodeRef n, uint32_t home);
+/* Positions of dimension `d` in the node's block when it lives at `alloc_loop`, for typical extents. */
+int64_t nest_block_extent(const Nest *nest, NodeRef n, uint32_t alloc_loop, uint32_t d);
+/* Elements of the node's block when it lives at `alloc_loop`, for typical extents; saturating. */
+int64_t nest_block_elements(const Nest *nest, NodeRef n, uint32_t alloc_loop);
 /* Bytes of the whole value, for typical extents; saturating. */
 int64_t nest_node_bytes(const Graph *g, NodeRef n);
 /* The extent that decisions are made for: the typical one, but 1 where that is 0. Nothing takes time there, and tiles,

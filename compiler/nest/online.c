@@ -20,7 +20,7 @@ static bool may_follow(const NestFacts *f, const Nest *nest, uint32_t loop, Node
     const NestValue *v = &nest->values[item->node];
     bool apart =
         nest_item_in(nest, loop, leaf) != nest_item_in(nest, loop, nest->values[y].item);
-    if (item->again || !apart) {
+    if (item->recompute || !apart) {
         return false;
     }
     if (folds_over(nest, leaf, loop)) {
@@ -29,7 +29,8 @@ static bool may_follow(const NestFacts *f, const Nest *nest, uint32_t loop, Node
         return v->fold == loop && rule != NULL && nest_axis_label(axis, item->node) == rule->t;
     }
     provisional[item->node] = true;
-    bool inside = v->home != NEST_NONE && v->home >= loop && v->home < nest->items[loop].end;
+    bool inside = v->alloc_loop != NEST_NONE && v->alloc_loop >= loop &&
+                  v->alloc_loop < nest->items[loop].end;
     return f->result_of[item->node] < 0 && v->residence == RESIDE_TILE && inside;
 }
 
@@ -47,7 +48,7 @@ static bool may_run(Arena *scratch, const NestFacts *f, const Nest *nest, uint32
             reads |= p == y || (provisional != NULL && provisional[p]);
         }
         if (reads && provisional == NULL) {
-            if (v->fold != loop || nest->items[v->item].again) {
+            if (v->fold != loop || nest->items[v->item].recompute) {
                 return false;
             }
             provisional = ARENA_ARRAY(scratch, f->g->nodes.n, bool);

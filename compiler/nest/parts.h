@@ -58,7 +58,7 @@ NodeRef nest_first_of(const NestFacts *f, const uint32_t *top, NodeRef n);
  * the top-level item they stand in. */
 bool nest_may_overwrite(Arena *arena, const NestFacts *f, const uint32_t *top, NodeRef r,
                         uint32_t param);
-/* May `n` take the place of `p`, element by element? Residences, homes and last readers are
+/* May `n` take the place of `p`, element by element? Residences, allocation loops and last readers are
  * known, and nobody else has taken it. */
 bool nest_may_take(const NestFacts *f, const Nest *nest, const NestValue *values, NodeRef n,
                    NodeRef p);
@@ -70,13 +70,14 @@ uint32_t *nest_top_items(Arena *arena, const Nest *nest);
 /* live.c: places of blocks, each in the body of a loop (NEST_NONE: the kernel's), and the items
  * from..to-1 during which something lives in it. Of a nest whose values are placed. */
 typedef struct NestPlaceLife {
-    uint32_t home, from, to;
+    uint32_t alloc_loop, from, to;
     int64_t bytes; /* of the largest block in it, for typical extents */
 } NestPlaceLife;
 typedef struct NestPlaces {
     VEC(NestPlaceLife) list;
-    const uint32_t *of;           /* [nodes]: 1 + the place of its block, or 0 */
-    const uint32_t *homes_before; /* [items + 1]: places whose home is a loop before the item */
+    const uint32_t *of; /* [nodes]: 1 + the place of its block, or 0 */
+    const uint32_t *
+        allocs_before; /* [items + 1]: places whose allocation loop is a loop before the item */
 } NestPlaces;
 void nest_places(Arena *arena, const Nest *nest, NestPlaces *out);
 /* The most bytes of blocks of loop `loop` and of loops inside that live at once. */
@@ -84,8 +85,8 @@ double nest_peak(Arena *scratch, const Nest *nest, const NestPlaces *places, uin
 /* [nodes]: the most bytes that live at any time while its block does, of blocks of up to `most`
  * bytes. */
 int64_t *nest_beside(Arena *arena, const Nest *nest, const NestPlaces *places, double most);
-/* The item of the body of loop `home` that is item `at` or has it inside. */
-uint32_t nest_item_in(const Nest *nest, uint32_t home, uint32_t at);
+/* The item of the body of loop `alloc_loop` that is item `at` or has it inside. */
+uint32_t nest_item_in(const Nest *nest, uint32_t alloc_loop, uint32_t at);
 
 /* axes.c: the axes that all of `nodes` (ascending) have in common and could be looped over
  * together. Returns their number, written to *axes (from `arena`). `online`: those too that one of
@@ -112,7 +113,7 @@ typedef struct Draft {
     bool parallel, online;
     uint32_t from; /* loop: 0, or 1 + the depth of the loop at whose tile it begins */
     NodeRef node;  /* leaf */
-    bool again, both;
+    bool recompute, mirror;
     Span span; /* of the line that was read */
 } Draft;
 

@@ -111,7 +111,8 @@ static void place_blocks(Placer *p)
             continue;
         }
         NodeRef old = find_place(p, n);
-        if (v->residence == RESIDE_TILE && v->home == NEST_NONE && !fits_on_chip(p, n, old)) {
+        if (v->residence == RESIDE_TILE && v->alloc_loop == NEST_NONE &&
+            !fits_on_chip(p, n, old)) {
             v->residence = RESIDE_WORKSPACE;
             old = find_place(p, n);
         }

@@ -173,7 +173,7 @@ static void find_viewed_bytes(const LeafPrice *l, const Access *a, uint32_t p, T
     for (uint32_t d = of->rank; d-- > 0;) {
         double part = view_positions(g, view, d, of_label);
         double whole = v->residence == RESIDE_TILE
-                           ? (double)nest_block_extent(l->nest, t->value, v->home, d)
+                           ? (double)nest_block_extent(l->nest, t->value, v->alloc_loop, d)
                            : typical(g, of->shape[d]);
         part = part < whole ? part : whole;
         run *= contiguous ? part : 1.0;
@@ -185,7 +185,7 @@ static void find_viewed_bytes(const LeafPrice *l, const Access *a, uint32_t p, T
 }
 
 /* What one iteration of the outermost p loops touches. A block is dense: its rows are as long as
- * the tiles around its home. */
+ * the tiles around its allocation loop. */
 static void find_bytes(const LeafPrice *l, const Access *a, uint32_t p, Touch *t)
 {
     const NestValue *v = &l->nest->values[t->node];
@@ -204,7 +204,7 @@ static void find_bytes(const LeafPrice *l, const Access *a, uint32_t p, Touch *t
                       : is_piece_label(label) ? typical(l->nest->graph, n->shape[d])
                                               : positions(l, label, p);
         double whole = v->residence == RESIDE_TILE && label >= 0
-                           ? positions(l, label, t->home)
+                           ? positions(l, label, t->alloc_loop)
                            : typical(l->nest->graph, n->shape[d]);
         run *= contiguous ? part : 1.0;
         runs *= contiguous ? 1.0 : part;
@@ -245,7 +245,7 @@ static void add_touch(LeafPrice *l, NodeRef of, const Access *a, bool written)
         t->sums = (double)dtype_bytes(made->acc) / (double)dtype_bytes(made->dtype);
     }
     bool block = v->residence == RESIDE_TILE;
-    t->home = block ? depth_of(l->nest, v->home) : 0;
+    t->alloc_loop = block ? depth_of(l->nest, v->alloc_loop) : 0;
     t->block = block ? (double)v->bytes : (double)nest_node_bytes(l->nest->graph, node);
     for (uint32_t p = 0; p <= l->depth; p++) {
         find_bytes(l, a, p, t);
@@ -445,7 +445,7 @@ static double mirror_seconds(const LeafPrice *l)
     const Nest *nest = l->nest;
     const Node *n = graph_node(nest->graph, l->node);
     double seconds = 0.0;
-    for (uint32_t p = 0; nest->items[l->item].both && p < l->depth; p++) {
+    for (uint32_t p = 0; nest->items[l->item].mirror && p < l->depth; p++) {
         const NestItem *item = &nest->items[l->loop[p]];
         double extent = typical(nest->graph, nest->axes[item->axis].extent), count = 1.0;
         const MachineTimes *t = &l->p->machine->time;
@@ -468,7 +468,8 @@ static bool is_block_inside(const Nest *nest, NodeRef n, uint32_t loop)
 {
     const NestValue *v = &nest->values[n];
     return loop != NEST_NONE && v->item != NEST_NONE && v->residence == RESIDE_TILE &&
-           v->home != NEST_NONE && loop <= v->home && v->home < nest->items[loop].end;
+           v->alloc_loop != NEST_NONE && loop <= v->alloc_loop &&
+           v->alloc_loop < nest->items[loop].end;
 }
 
 /* Adds what the leaf touches in one iteration of its outermost `p` loops, each value once, no

@@ -14,12 +14,12 @@ typedef struct Touch {
     NodeRef node;
     NodeRef value; /* of a view of a block: the block's */
     const Access *access;
-    bool written, adds; /* to what is there */
-    uint32_t home;      /* depth of its home: loops around it */
-    double block;       /* bytes of its block */
-    double sums;        /* times its bytes while loops add it up */
-    double times;       /* how often a statement that does not fit reads it, */
-    double part, lines; /* and what one position of labels that run one by one touches, and
+    bool written, adds;  /* to what is there */
+    uint32_t alloc_loop; /* depth of its allocation loop: loops around it */
+    double block;        /* bytes of its block */
+    double sums;         /* times its bytes while loops add it up */
+    double times;        /* how often a statement that does not fit reads it, */
+    double part, lines;  /* and what one position of labels that run one by one touches, and
                            how often each line is when that does not fit */
     double bytes[NEST_DEPTH + 1]; /* F(X, p) */
     double runs[NEST_DEPTH + 1];  /* of contiguous ones among them, as they are touched */

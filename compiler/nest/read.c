@@ -230,7 +230,7 @@ static bool read_leaf(Reader *r, const DumpLine *line, uint32_t depth)
     bool again = cursor_take(&c, TERM_NAME, "again"), both = cursor_take(&c, TERM_NAME, "both");
     const Node *node = graph_node(r->g, n);
     tree_leaf(r->arena, &r->tree, depth, n, again);
-    r->tree.list.at[r->tree.list.n - 1].both = both;
+    r->tree.list.at[r->tree.list.n - 1].mirror = both;
     r->tree.list.at[r->tree.list.n - 1].span = line->span;
     return schedule_read(&c, r->arena, label_named, &node, &value->schedule) &&
            cursor_expect_end(&c);

@@ -68,8 +68,8 @@ static bool is_unit_view(const Graph *g, const Node *view, const Access *access,
 }
 
 /* Do elements of the value side by side along `label` stand side by side where it is kept, in the
- * body of loop `home`, when it is read or written at `access`? */
-static bool is_unit(const Product *p, NodeRef value, uint32_t home, bool block,
+ * body of loop `alloc_loop`, when it is read or written at `access`? */
+static bool is_unit(const Product *p, NodeRef value, uint32_t alloc_loop, bool block,
                     const Access *access, uint32_t label)
 {
     const Node *n = graph_node(p->f->g, value);
@@ -78,7 +78,7 @@ static bool is_unit(const Product *p, NodeRef value, uint32_t home, bool block,
     }
     bool found = false, last = true;
     for (uint32_t d = access->rank; d-- > 0;) {
-        uint32_t loop = block ? nest_loop_of(p->nest, home, value, n->out[d]) : NEST_NONE;
+        uint32_t loop = block ? nest_loop_of(p->nest, alloc_loop, value, n->out[d]) : NEST_NONE;
         if (loop != NEST_NONE && nest_loop_span(p->nest, loop, value) == 1) {
             continue;
         }
@@ -95,7 +95,7 @@ static bool is_unit(const Product *p, NodeRef value, uint32_t home, bool block,
 bool operand_is_unit(const Product *p, const Use *u, uint32_t label)
 {
     const NestValue *v = &p->nest->values[u->node];
-    return is_unit(p, u->node, v->home, v->residence == RESIDE_TILE, &u->access, label);
+    return is_unit(p, u->node, v->alloc_loop, v->residence == RESIDE_TILE, &u->access, label);
 }
 
 /* In the result, or where it is folded when that has another type. */
@@ -111,8 +111,8 @@ bool result_is_unit(const Product *p, uint32_t label)
         index[d] = (Index){p->node->out[d], 0};
     }
     Access out = {p->node->rank, index};
-    return is_unit(p, n, apart ? around : place->home, apart || place->residence == RESIDE_TILE,
-                   &out, label);
+    return is_unit(p, n, apart ? around : place->alloc_loop,
+                   apart || place->residence == RESIDE_TILE, &out, label);
 }
 
 /* ---- roles ---- */

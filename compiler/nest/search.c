@@ -91,7 +91,7 @@ static bool has_open_dims(const Graph *g)
 /* Is the value read at shifted positions in its loop? Then its tiles may be short at little cost, and the block near. */
 static bool has_halo(const Nest *nest, NodeRef n)
 {
-    uint32_t loop = nest->values[n].home;
+    uint32_t loop = nest->values[n].alloc_loop;
     while (loop != NEST_NONE && nest_halo(nest, loop, n).count == 0) {
         loop = nest->items[loop].parent;
     }

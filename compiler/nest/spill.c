@@ -156,7 +156,7 @@ bool nest_trace(Arena *arena, const NestFacts *f, NodeRef from, uint32_t n_to,
 static uint32_t where(const Nest *nest, NodeRef n)
 {
     const NestValue *v = &nest->values[n];
-    return v->residence == RESIDE_TILE ? v->home : NEST_NONE;
+    return v->residence == RESIDE_TILE ? v->alloc_loop : NEST_NONE;
 }
 
 /* The extent of a dimension of the block when open dim `dim` has `size` positions (-1: typical). */

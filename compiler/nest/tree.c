@@ -17,7 +17,7 @@ void tree_loop(Arena *arena, Tree *t, uint32_t depth, NestAxis axis, int64_t til
 
 void tree_leaf(Arena *arena, Tree *t, uint32_t depth, NodeRef node, bool again)
 {
-    Draft d = {.depth = depth, .node = node, .again = again};
+    Draft d = {.depth = depth, .node = node, .recompute = again};
     vec_push(arena, &t->list, d);
 }
 
@@ -77,8 +77,8 @@ Nest *tree_nest(Arena *arena, const Graph *g, const Tree *t)
                               .end = k + 1,
                               .axis = NEST_NONE,
                               .node = d->node,
-                              .again = d->again,
-                              .both = d->both};
+                              .recompute = d->recompute,
+                              .mirror = d->mirror};
         if (d->is_loop) {
             CHECK(d->depth < NEST_DEPTH);
             items[k].axis = share_axis(axes, first, &nest->n_axes, &d->axis);

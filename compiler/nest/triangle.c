@@ -77,7 +77,7 @@ static bool is_inside(const Nest *nest, uint32_t at, uint32_t loop)
 static bool leaves(const Nest *nest, NodeRef n, uint32_t loop)
 {
     const NestValue *v = &nest->values[n];
-    return !is_inside(nest, v->home, loop) || v->residence != RESIDE_TILE;
+    return !is_inside(nest, v->alloc_loop, loop) || v->residence != RESIDE_TILE;
 }
 
 /* Is the value read in the outer loop, but not in the inner one? */
@@ -129,7 +129,7 @@ static bool may_mirror(const NestFacts *f, const Nest *nest, NodeRef n, uint32_t
         taken = taken || (!nest_is_loop(&nest->items[k]) && nest->values[other].in_place == n);
     }
     const Generator *mirror = nest_mirror(graph_node(nest->graph, n), a, b);
-    return mirror != NULL && !update && !taken && !nest->items[v->item].again &&
+    return mirror != NULL && !update && !taken && !nest->items[v->item].recompute &&
            !is_cut_across(nest, n, mirror, outer, inner);
 }
 
@@ -192,8 +192,9 @@ void nest_set_pairs(Arena *arena, const NestFacts *f, const Machine *machine, Ne
             items[k].from = 1 + p;
             for (uint32_t i = k + 1; i < items[k].end; i++) {
                 NodeRef n = items[i].node;
-                items[i].both = !nest_is_loop(&items[i]) && leaves(nest, n, k) &&
-                                !(items[p].tile == items[k].tile && sums_pairs(nest, n, p, k));
+                items[i].mirror =
+                    !nest_is_loop(&items[i]) && leaves(nest, n, k) &&
+                    !(items[p].tile == items[k].tile && sums_pairs(nest, n, p, k));
             }
         }
     }

@@ -239,7 +239,7 @@ static bool check_leaf(Verifier *v, uint32_t item)
     if (problem != NULL) {
         return refuse(v, n, problem);
     }
-    return lacks == v->nest->items[item].again ||
+    return lacks == v->nest->items[item].recompute ||
            refuse(v, n,
                   lacks ? "lacks the axis of a loop around it"
                         : "is said to be computed again and is not");
@@ -328,21 +328,21 @@ static bool check_use(Verifier *v, NodeRef reader, const Use *use)
 static uint32_t *find_homes(const Verifier *v, const bool *kept)
 {
     const Nest *nest = v->nest;
-    uint32_t *home = ARENA_ARRAY(v->arena, v->g->nodes.n, uint32_t);
+    uint32_t *alloc_loop = ARENA_ARRAY(v->arena, v->g->nodes.n, uint32_t);
     for (NodeRef n = 0; n < v->g->nodes.n; n++) {
         uint32_t around = v->leaf[n] == NEST_NONE ? NEST_NONE : nest->items[v->leaf[n]].parent;
-        home[n] = around;
+        alloc_loop[n] = around;
         for (uint32_t p = around; p != NEST_NONE; p = nest->items[p].parent) {
             if (is_reduced(graph_node(v->g, n), label_on(v, p, n))) {
-                home[n] = nest->items[p].parent;
+                alloc_loop[n] = nest->items[p].parent;
             }
         }
-        home[n] = kept[n] ? NEST_NONE : home[n];
+        alloc_loop[n] = kept[n] ? NEST_NONE : alloc_loop[n];
     }
     for (uint32_t k = 0; k < nest->n_items; k++) {
         NodeRef r = nest->items[k].node;
         for (uint32_t i = 0; !nest_is_loop(&nest->items[k]) && i < v->uses[r].list.n; i++) {
-            uint32_t *h = &home[v->uses[r].list.at[i].node];
+            uint32_t *h = &alloc_loop[v->uses[r].list.at[i].node];
             while (*h != NEST_NONE && !is_around(nest, *h, k)) {
                 *h = nest->items[*h].parent;
             }
@@ -351,14 +351,14 @@ static uint32_t *find_homes(const Verifier *v, const bool *kept)
     for (uint32_t k = 0; k < 2 * nest->n_items; k++) { /* to the last, and back */
         NodeRef n = nest->items[k % nest->n_items].node;
         if (!nest_is_loop(&nest->items[k % nest->n_items])) {
-            uint32_t *last = &home[nest_place_of(nest, n)];
-            bool outer =
-                *last == NEST_NONE || (home[n] != NEST_NONE && is_around(nest, *last, home[n]));
-            *last = outer ? *last : home[n];
-            home[n] = *last;
+            uint32_t *last = &alloc_loop[nest_place_of(nest, n)];
+            bool outer = *last == NEST_NONE ||
+                         (alloc_loop[n] != NEST_NONE && is_around(nest, *last, alloc_loop[n]));
+            *last = outer ? *last : alloc_loop[n];
+            alloc_loop[n] = *last;
         }
     }
-    return home;
+    return alloc_loop;
 }
 
 static bool reads_parameter(const Verifier *v, NodeRef n, uint32_t param, const Use **use)
@@ -399,7 +399,8 @@ static bool check_overwritten(Verifier *v, NodeRef n, uint32_t param)
         const Node *p = graph_node(v->g, use->node);
         bool own = p->op == OP_INPUT && p->param == param;
         bool same = (node_is_expression(node) || use->apart) &&
-                    use->access.rank == node->rank && !v->nest->items[v->leaf[writer]].again;
+                    use->access.rank == node->rank &&
+                    !v->nest->items[v->leaf[writer]].recompute;
         for (uint32_t d = 0; own && same && d < node->rank; d++) {
             same =
                 use->access.index[d].label == node->out[d] && use->access.index[d].offset == 0;
@@ -447,13 +448,13 @@ static bool check_delivered(Verifier *v, bool *kept)
 }
 
 /* Are the blocks of `n` and `p`, which live in the same body, cut alike? */
-static bool is_same_block(const Verifier *v, NodeRef n, NodeRef p, uint32_t home)
+static bool is_same_block(const Verifier *v, NodeRef n, NodeRef p, uint32_t alloc_loop)
 {
     const Node *a = graph_node(v->g, n), *b = graph_node(v->g, p);
     bool same = a->rank == b->rank && a->dtype == b->dtype;
     for (uint32_t d = 0; same && d < a->rank; d++) {
         same = dim_eq(a->shape[d], b->shape[d]);
-        for (uint32_t loop = home; same && loop != NEST_NONE;
+        for (uint32_t loop = alloc_loop; same && loop != NEST_NONE;
              loop = v->nest->items[loop].parent) {
             NestHalo x = nest_halo(v->nest, loop, n), y = nest_halo(v->nest, loop, p);
             same = (label_on(v, loop, n) == a->out[d]) == (label_on(v, loop, p) == b->out[d]) &&
@@ -490,12 +491,12 @@ static bool check_begin(Verifier *v, NodeRef n, const bool *kept)
                       into ? "is in the place of a sum, and read elsewhere"
                            : "is read at the beginning of a sum alone, and not there");
     }
-    return !into || !(nest->items[v->leaf[x]].again || nest->items[v->leaf[n]].again) ||
+    return !into || !(nest->items[v->leaf[x]].recompute || nest->items[v->leaf[n]].recompute) ||
            refuse(v, x, "is computed again, and added up");
 }
 
 /* `n` takes the place of `p`, whose last reader it is, element by element. Where loops of the
- * body of their home are around it, it does so over all of their iterations: nothing else in
+ * body of their allocation loop are around it, it does so over all of their iterations: nothing else in
  * there may touch the place. */
 static bool check_in_place(Verifier *v, NodeRef n, const bool *kept, const uint32_t *homes)
 {
@@ -634,18 +635,18 @@ static bool check_both(Verifier *v, NodeRef n, uint32_t outer, uint32_t inner)
 }
 
 /* What leaves a loop over pairs is such a sum, or says `both`; nothing else says so. */
-static bool check_pair_leaves(Verifier *v, uint32_t leaf, uint32_t home)
+static bool check_pair_leaves(Verifier *v, uint32_t leaf, uint32_t alloc_loop)
 {
     const Nest *nest = v->nest;
     NodeRef n = nest->items[leaf].node;
     bool kept = nest->values[n].residence != RESIDE_TILE, both = false;
-    for (uint32_t k = nest->items[leaf].parent; k != NEST_NONE && (kept || k != home);
+    for (uint32_t k = nest->items[leaf].parent; k != NEST_NONE && (kept || k != alloc_loop);
          k = nest->items[k].parent) {
         uint32_t outer = nest->items[k].from - 1;
         if (nest->items[k].from == 0) {
             continue;
         }
-        if (nest->items[leaf].both) {
+        if (nest->items[leaf].mirror) {
             both = true;
             if (!check_both(v, n, outer, k)) {
                 return false;
@@ -654,7 +655,7 @@ static bool check_pair_leaves(Verifier *v, uint32_t leaf, uint32_t home)
             return refuse(v, n, "leaves a loop over pairs and is no sum over these");
         }
     }
-    return both || !nest->items[leaf].both ||
+    return both || !nest->items[leaf].mirror ||
            refuse(v, n, "leaves no loop over pairs and is said to be stored twice");
 }
 
@@ -672,20 +673,20 @@ static bool check_values(Verifier *v)
         }
         NodeRef n = v->nest->items[k].node;
         const NestValue *value = &v->nest->values[n];
-        uint32_t home = homes[n];
-        if (value->item != k || value->home != home) {
+        uint32_t alloc_loop = homes[n];
+        if (value->item != k || value->alloc_loop != alloc_loop) {
             return refuse(v, n, "does not live where its readers are");
         }
-        if (!check_pair_leaves(v, k, home)) {
+        if (!check_pair_leaves(v, k, alloc_loop)) {
             return false;
         }
         if (value->fold != folded_over(v, k)) {
             return refuse(v, n, "does not begin its fold where its loops do");
         }
-        if (v->nest->items[k].again && (kept[n] || value->residence == RESIDE_RESULT)) {
+        if (v->nest->items[k].recompute && (kept[n] || value->residence == RESIDE_RESULT)) {
             return refuse(v, n, "is a result, which a loop without its axis may never compute");
         }
-        if (value->residence == RESIDE_WORKSPACE && home != NEST_NONE) {
+        if (value->residence == RESIDE_WORKSPACE && alloc_loop != NEST_NONE) {
             return refuse(v, n, "is in memory though all that reads it shares a loop with it");
         }
         if (!check_in_place(v, n, kept, homes) || !check_begin(v, n, kept)) {

@@ -89,7 +89,8 @@ static const char *problem_in(Arena *arena, const Nest *nest, const UseList *use
     } else if (halo.count > 0) {
         return "has a halo in a loop where nothing reads it";
     }
-    bool inside = v->home != NEST_NONE && loop <= v->home && v->home < nest->items[loop].end;
+    bool inside = v->alloc_loop != NEST_NONE && loop <= v->alloc_loop &&
+                  v->alloc_loop < nest->items[loop].end;
     if (halo.count > 0 && (v->residence != RESIDE_TILE || !inside || halo.from < 0)) {
         return "is computed once more by the next iteration, and needed after the loop";
     }

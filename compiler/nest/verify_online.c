@@ -50,7 +50,7 @@ static const char *reader_problem(const Checker *c, uint32_t reader, NodeRef p)
     const Nest *nest = c->nest;
     NodeRef r = nest->items[reader].node;
     const NestValue *v = &nest->values[r];
-    if (nest->items[reader].again || nest->items[c->leaf[p]].again) {
+    if (nest->items[reader].recompute || nest->items[c->leaf[p]].recompute) {
         return "depends on a fold of its loop, and one of them is computed again";
     }
     if (outermost_fold(nest, c->leaf[p]) != c->loop) {
@@ -65,8 +65,8 @@ static const char *reader_problem(const Checker *c, uint32_t reader, NodeRef p)
             rule != NULL && outermost_fold(nest, reader) == c->loop && c->label[r] == rule->t;
         return follows ? NULL : "cannot follow a fold that its loop has not completed";
     }
-    bool inside =
-        v->home == c->loop || (v->home != NEST_NONE && is_inside(nest, c->loop, v->home));
+    bool inside = v->alloc_loop == c->loop ||
+                  (v->alloc_loop != NEST_NONE && is_inside(nest, c->loop, v->alloc_loop));
     return v->residence == RESIDE_TILE && inside
                ? NULL
                : "is made of a fold that its loop has not completed, and kept";

@@ -427,8 +427,9 @@ static const char *explain_size(const Words *w)
     }
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         const NestValue *v = &w->nest->values[n];
-        used = v->residence == RESIDE_TILE && v->home == NEST_NONE ? sat_add(used, v->bytes)
-                                                                   : used;
+        used = v->residence == RESIDE_TILE && v->alloc_loop == NEST_NONE
+                   ? sat_add(used, v->bytes)
+                   : used;
     }
     Text t;
     text_init(&t, w->arena);
@@ -484,8 +485,8 @@ NestSpill nest_spill(const NestSpills *s, NodeRef n)
     }
     out.why = t.at;
     bool fits = s->nest->values[n].bytes <= machine_tile_capacity(s->machine);
-    if (out.size != NULL && nest_grows(s->nest, n) && s->nest->values[n].home == NEST_NONE &&
-        fits) {
+    if (out.size != NULL && nest_grows(s->nest, n) &&
+        s->nest->values[n].alloc_loop == NEST_NONE && fits) {
         out.avoid = "-D makes the extents known: what is small then stays on chip";
     }
     arena_release(&scratch);

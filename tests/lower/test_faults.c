@@ -462,7 +462,7 @@ static const Fault kernel_faults[] = {
 typedef struct Derived {
     const char *what, *good;
     NodeRef node;
-    uint32_t home, fold; /* UINT32_MAX - 1: as it is */
+    uint32_t alloc_loop, fold; /* UINT32_MAX - 1: as it is */
 } Derived;
 
 #define AS_IT_IS (NEST_NONE - 1)
@@ -614,7 +614,7 @@ static void what_is_derived_wrong_is_found(void **state)
         NestValue *values =
             arena_copy(&r->ctx.arena, r->nest->values, r->g->nodes.n * sizeof *r->nest->values);
         NestValue *v = &values[f->node];
-        v->home = f->home == AS_IT_IS ? v->home : f->home;
+        v->alloc_loop = f->alloc_loop == AS_IT_IS ? v->alloc_loop : f->alloc_loop;
         v->fold = f->fold == AS_IT_IS ? v->fold : f->fold;
         r->nest->values = values;
         if (nest_verify(&r->ctx, r->nest, "test")) {

@@ -27,12 +27,12 @@ static uint64_t first_seed = 1, n_seeds = GRAPHS;
 
 /* What the nests had in them: the test is of no use without. */
 typedef struct Seen {
-    uint32_t nests, shared, folded, tiles_of_tiles, again, parallel, in_place, late, blocks;
+    uint32_t nests, shared, folded, tiles_of_tiles, recompute, parallel, in_place, late, blocks;
     uint32_t places_taken, accepted, refused; /* of those changed at random */
     uint32_t over;                            /* buffers that lie over others */
     uint32_t several;                         /* nests for some sizes each */
     uint32_t pairs;                           /* loops over each pair of tiles once, */
-    uint32_t both;                            /* values stored at both places */
+    uint32_t mirror;                          /* values stored at mirror places */
     uint32_t into; /* values in the place of a sum that begins with them */
 } Seen;
 
@@ -190,10 +190,11 @@ static void count(Seen *seen, const Nest *nest)
         if (!nest_is_loop(item)) {
             const NestValue *v = &nest->values[item->node];
             const Node *n = graph_node(nest->graph, item->node);
-            seen->again += item->again;
-            seen->both += item->both;
+            seen->recompute += item->recompute;
+            seen->mirror += item->mirror;
             seen->folded += v->fold != NEST_NONE;
-            seen->blocks += v->residence == RESIDE_TILE && v->home != NEST_NONE && n->rank > 0;
+            seen->blocks +=
+                v->residence == RESIDE_TILE && v->alloc_loop != NEST_NONE && n->rank > 0;
             seen->late += v->residence == RESIDE_WORKSPACE && v->last == nest->n_items;
             seen->into += v->residence == RESIDE_INTO;
             seen->places_taken += v->in_place != NODE_NONE;
@@ -315,7 +316,7 @@ static void change_pairs(Trial *t)
         items[k].parallel = false;
     }
     for (uint32_t i = k + 1; i < items[k].end; i++) {
-        items[i].both = !nest_is_loop(&items[i]) && rng_below(&t->rng, 3) > 0;
+        items[i].mirror = !nest_is_loop(&items[i]) && rng_below(&t->rng, 3) > 0;
     }
 }
 
@@ -454,11 +455,11 @@ static void a_kernel_computes_what_its_graph_does_whatever_its_nest(void **state
     }
     if (n_seeds == GRAPHS) { /* about half of what is usual */
         assert_true(seen.nests > 4000 && seen.shared > 4000 && seen.folded > 1600);
-        assert_true(seen.tiles_of_tiles > 1000 && seen.again > 60 && seen.parallel > 1700);
+        assert_true(seen.tiles_of_tiles > 1000 && seen.recompute > 60 && seen.parallel > 1700);
         assert_true(seen.in_place > 1500 && seen.late > 900 && seen.blocks > 900);
         assert_true(seen.accepted > 1800 && seen.refused > 2000);
         assert_true(seen.over > 900 && seen.places_taken > 20);
-        assert_true(seen.several > 100 && seen.pairs > 90 && seen.both > 60);
+        assert_true(seen.several > 100 && seen.pairs > 90 && seen.mirror > 60);
         assert_true(seen.into > 240);
     }
 }

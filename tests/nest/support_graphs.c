@@ -528,7 +528,7 @@ static void compute_again(const NestFacts *f, Tree *t, uint32_t k)
     }
     t->list.at[k] = t->list.at[k + 1];
     leaf.depth++;
-    leaf.again = true;
+    leaf.recompute = true;
     t->list.at[k + 1] = leaf;
 }
 
@@ -549,7 +549,7 @@ static void cut_again(Arena *arena, Rng *rng, Tree *t, uint32_t k)
     }
     for (uint32_t i = from; i < to; i++) {
         const NestAxis *axis = &t->list.at[i].axis;
-        if (t->list.at[i].again ||
+        if (t->list.at[i].recompute ||
             (t->list.at[i].is_loop &&
              nest_axis_label(axis, loop.axis.node[0]) == loop.axis.label[0])) {
             return; /* computed again and read outside of the new loop; cut already */
@@ -644,7 +644,7 @@ static void fault_loop(Arena *arena, Rng *rng, const NestFacts *f, Tree *t)
             .axis = axis, .is_loop = true, .tile = 1 + below(rng, 4), .node = NODE_NONE};
         for (uint32_t k = from; k < to; k++) {
             Draft *d = &t->list.at[k];
-            d->again |= !d->is_loop && nest_axis_label(&axis, d->node) < 0;
+            d->recompute |= !d->is_loop && nest_axis_label(&axis, d->node) < 0;
         }
         wrap(arena, t, from, to, loop);
     }
@@ -674,7 +674,7 @@ static void fault_place(Rng *rng, Tree *t, uint32_t k)
         return;
     }
     leaf.depth = next.depth + next.is_loop;
-    leaf.again = leaf.again != (next.is_loop && chance(rng, 70));
+    leaf.recompute = leaf.recompute != (next.is_loop && chance(rng, 70));
     if (k > 0 && t->list.at[k - 1].is_loop && t->list.at[k - 1].depth + 1 == next.depth + 1) {
         return; /* the loop before would be empty */
     }
@@ -699,7 +699,7 @@ Tree random_fault(Arena *arena, Rng *rng, const NestFacts *f, const Tree *t)
         if (d->is_loop) {
             fault_label(arena, rng, f, d);
         } else {
-            d->again = !d->again;
+            d->recompute = !d->recompute;
         }
         break;
     case 3:

@@ -205,28 +205,28 @@ static bool is_in(const Nest *nest, uint32_t loop, uint32_t item)
 static bool lives(const Nest *nest, const NestFacts *f, NodeRef n, uint32_t at)
 {
     const NestValue *v = &nest->values[n];
-    uint32_t first = turn(nest, v->home, v->fold != NEST_NONE ? v->fold : v->item);
+    uint32_t first = turn(nest, v->alloc_loop, v->fold != NEST_NONE ? v->fold : v->item);
     bool needed = false;
     for (NodeRef x = node_init(graph_node(nest->graph, n));
          x != NODE_NONE && nest->values[x].residence == RESIDE_INTO;
          x = node_init(graph_node(nest->graph, x))) {
         const NestValue *b = &nest->values[x];
-        first = turn(nest, v->home, b->fold != NEST_NONE ? b->fold : b->item);
+        first = turn(nest, v->alloc_loop, b->fold != NEST_NONE ? b->fold : b->item);
     }
     for (NodeRef r = 0; r < nest->graph->nodes.n; r++) { /* up to some reader, or itself */
         for (uint32_t i = 0; i < f->uses[r].list.n; i++) {
             if (f->uses[r].list.at[i].node == n && nest->values[r].item != NEST_NONE) {
-                needed = needed ||
-                         turn(nest, v->home, at) <= turn(nest, v->home, nest->values[r].item);
+                needed = needed || turn(nest, v->alloc_loop, at) <=
+                                       turn(nest, v->alloc_loop, nest->values[r].item);
             }
         }
         needed = needed || (nest->values[r].in_place == n && lives(nest, f, r, at));
     }
-    needed = needed || turn(nest, v->home, at) == first;
+    needed = needed || turn(nest, v->alloc_loop, at) == first;
     for (uint32_t i = 0; i < f->late.list.n; i++) {
         needed = needed || f->late.list.at[i].node == n;
     }
-    return needed && first <= turn(nest, v->home, at) && is_in(nest, v->home, at);
+    return needed && first <= turn(nest, v->alloc_loop, at) && is_in(nest, v->alloc_loop, at);
 }
 
 static int64_t live_bytes(const Nest *nest, const NestFacts *f, uint32_t loop, uint32_t at)
@@ -238,9 +238,11 @@ static int64_t live_bytes(const Nest *nest, const NestFacts *f, uint32_t loop, u
         if (v->item == NEST_NONE) {
             continue;
         }
-        bool inside = loop == NEST_NONE || v->home == loop || is_in(nest, loop, v->home);
+        bool inside =
+            loop == NEST_NONE || v->alloc_loop == loop || is_in(nest, loop, v->alloc_loop);
         if (v->residence == RESIDE_TILE && v->in_place == NODE_NONE &&
-            (loop == NEST_NONE || (v->home != NEST_NONE && inside)) && lives(nest, f, n, at)) {
+            (loop == NEST_NONE || (v->alloc_loop != NEST_NONE && inside)) &&
+            lives(nest, f, n, at)) {
             bytes += v->bytes;
         }
         uint32_t runs = v->fold != NEST_NONE ? v->fold : v->item;

@@ -419,7 +419,7 @@ static bool stays(const Leaf *l)
     bool reads = v->residence == RESIDE_TILE;
     double all = 1.0;
     for (uint32_t d = 0; d < l->n->rank && reads; d++) {
-        double length = (double)nest_block_extent(nest, l->ref, v->home, d);
+        double length = (double)nest_block_extent(nest, l->ref, v->alloc_loop, d);
         bool row = l->n->out[d] == (int32_t)l->is->schedule->label[ROLE_M][0];
         all *= row ? most(1.0, length / LANES) : length;
     }
@@ -525,7 +525,7 @@ static double memory_seconds(const Leaf *l, int32_t on)
     const NestValue *v = &l->nest->values[l->ref];
     double rows = v->residence != RESIDE_TILE || on < 0
                       ? LANES
-                      : (double)nest_block_extent(l->nest, l->ref, v->home, (uint32_t)on);
+                      : (double)nest_block_extent(l->nest, l->ref, v->alloc_loop, (uint32_t)on);
     rows = rows < LANES ? rows : LANES;
     bool fits =
         (double)v->bytes / rows <= SHARE * (double)l->chip->machine.systolic.packed / LANES;

@@ -260,7 +260,7 @@ static void collect_pairs(ReportKernel *r)
             int32_t l = nest_is_loop(&nest->items[x])
                             ? -1
                             : nest_axis_label(&nest->axes[loop->axis], n);
-            if (nest->items[x].both ||
+            if (nest->items[x].mirror ||
                 (l >= 0 && node_reduces(graph_node(nest->graph, n), l))) {
                 vec_push(r->c->arena, &r->pairs, n);
             }

@@ -48,7 +48,7 @@ static void homes_init(Homes *h, const ReportKernel *r)
     for (uint32_t k = r->values.n; k-- > 0;) {
         const NestValue *v = &r->nest->values[r->values.at[k].node];
         if (v->residence == RESIDE_TILE) {
-            uint32_t at = v->home == NEST_NONE ? n : v->home;
+            uint32_t at = v->alloc_loop == NEST_NONE ? n : v->alloc_loop;
             h->next[k] = h->first[at];
             h->first[at] = k + 1;
         }
@@ -126,7 +126,7 @@ static void put_leaf(const ReportKernel *r, uint32_t k, Text *out)
         html_text(out, r->items[at->fold].index);
         text_put(out, "</code>");
     }
-    text_put(out, item->again ? " computed again" : "");
+    text_put(out, item->recompute ? " computed again" : "");
     if (report_line_is_shown(r, v->line)) {
         text_printf(out, " <a href=\"#k%u-%u\">line %u</a>", r->kernel, v->line, v->line);
     }

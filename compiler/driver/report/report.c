@@ -36,7 +36,7 @@ static void report_nest(const ReportKernel *r, Text *out)
         if (!nest_is_loop(item)) {
             const ReportValue *v = &r->values.at[to->value];
             text_printf(out, "%s%s%s\n", v->name, v->indices,
-                        item->again ? ", computed again" : "");
+                        item->recompute ? ", computed again" : "");
             continue;
         }
         text_printf(out, "for %s of %s by %lld%s%s%s%s\n", to->index, to->extent,
@@ -61,8 +61,8 @@ static void report_pairs(const ReportKernel *r, Text *out)
         NodeRef n = r->pairs.at[k];
         text_printf(out, "%s%s%s", k > 0 ? ", " : "  symmetry: pairs count once in ",
                     report_value_name(r->g, n, r->c->arena),
-                    r->nest->items[r->nest->values[n].item].both ? ", half of which is copied"
-                                                                 : "");
+                    r->nest->items[r->nest->values[n].item].mirror ? ", half of which is copied"
+                                                                   : "");
     }
     if (r->pairs.n > 0) {
         text_printf(out, "; %lld multiply-adds saved\n", (long long)r->nest->cost.saved);
