@@ -100,6 +100,7 @@ DIAG_FUNCTION(bool, diag_refuse, SEVERITY_ERROR, false)
 DIAG_FUNCTION(Diagnostic *, diag_warning, SEVERITY_WARNING, r)
 DIAG_FUNCTION(Diagnostic *, diag_unsupported, SEVERITY_UNSUPPORTED, r)
 DIAG_FUNCTION(Diagnostic *, diag_limit, SEVERITY_LIMIT, r)
+DIAG_FUNCTION(bool, diag_refuse_limit, SEVERITY_LIMIT, false)
 #undef DIAG_FUNCTION
 
 void diags_tell(Diags *d, const char *format, ...)

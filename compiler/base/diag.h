@@ -85,6 +85,9 @@ Diagnostic *diag_unsupported(Diags *d, DiagCode code, Span span, const char *for
 /* A stated limit was reached (exit 4). */
 Diagnostic *diag_limit(Diags *d, DiagCode code, Span span, const char *format, ...)
     PRINTF_LIKE(4, 5);
+/* The same, and false. */
+bool diag_refuse_limit(Diags *d, DiagCode code, Span span, const char *format, ...)
+    PRINTF_LIKE(4, 5);
 /* A note of no place that is neither an error nor a warning: how something was understood. */
 void diags_tell(Diags *d, const char *format, ...) PRINTF_LIKE(2, 3);
 void diag_mark(Diagnostic *d, Span span, const char *format, ...) PRINTF_LIKE(3, 4);

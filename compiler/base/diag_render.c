@@ -6,7 +6,6 @@
 #include "base/diag.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define PAGE_WIDTH      120

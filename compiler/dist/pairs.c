@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums over two labels that are as they are when the two are exchanged, as the energies of pairs of orbitals: which classes may be dealt as
  * pairs of leaves. */
-#include <string.h>
-
 #include "dist/parts.h"
 #include "opt/opt.h"
 

@@ -3,7 +3,6 @@
 #include "driver/follow.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 void trace_begin(ToolRun *t, double start)
 {

@@ -38,9 +38,8 @@ static bool parse_shape(Ctx *ctx, Arena *arena, const char *text, DType dtype, T
                 text);
         }
         if (dims.n == RANK_LIMIT) {
-            diag_limit(&ctx->diags, E_LIMIT_SIZE, (Span){0},
-                       "'--shape': more than %d dimensions", RANK_LIMIT);
-            return false;
+            return diag_refuse_limit(&ctx->diags, E_LIMIT_SIZE, (Span){0},
+                                     "'--shape': more than %d dimensions", RANK_LIMIT);
         }
         vec_push(arena, &dims, open ? DIM_WILD(n) : dim_fixed(n));
         at = end;

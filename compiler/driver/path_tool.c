@@ -2,8 +2,6 @@
 /* See path_tool.h. */
 #include "driver/path_tool.h"
 
-#include <string.h>
-
 #include "driver/input.h"
 #include "driver/progress.h"
 #include "driver/report/path.h"

@@ -3,7 +3,6 @@
 #include "driver/plans.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/sha256.h"

@@ -351,9 +351,8 @@ bool read_type(DumpReader *r, Cursor *c, DType *dtype, uint32_t *rank, const Dim
         return dump_refuse(r->ctx, cursor_place(c), "expected a type such as f64[3,n] here");
     }
     if (*rank > RANK_LIMIT) {
-        diag_limit(&r->ctx->diags, E_LIMIT_SIZE, t->span,
-                   "a rank of %u; at most %d are possible", *rank, RANK_LIMIT);
-        return false;
+        return diag_refuse_limit(&r->ctx->diags, E_LIMIT_SIZE, t->span,
+                                 "a rank of %u; at most %d are possible", *rank, RANK_LIMIT);
     }
     Dim *dims = ARENA_ARRAY(r->arena, *rank, Dim);
     for (uint32_t d = 0; d < *rank; d++) {

@@ -3,7 +3,6 @@
  * made, so that whoever walks the tree later may recurse. */
 #include "front/ast.h"
 
-#include <string.h>
 void ast_init(Ast *a, Arena *arena)
 {
     *a = (Ast){.arena = arena};

@@ -190,9 +190,8 @@ static bool copy_values(Inline *in, Span at)
         uint64_t batch = in->is[v].batch;
         uint32_t n = bits_count(&batch, 1), d = 0;
         if (value.type.rank + n > RANK_LIMIT) {
-            diag_limit(&k->c->ctx->diags, E_LIMIT_SIZE, at,
-                       "a tensor has at most %d dimensions", RANK_LIMIT);
-            return false;
+            return diag_refuse_limit(&k->c->ctx->diags, E_LIMIT_SIZE, at,
+                                     "a tensor has at most %d dimensions", RANK_LIMIT);
         }
         Dim *dims = ARENA_ARRAY(k->c->arena, n + value.type.rank, Dim);
         for (uint32_t b = 0; b < in->n_index; b++) {
@@ -493,9 +492,9 @@ bool kernel_inline(Kern *k, const CheckedKernel *of, const Argument *argument,
     }
     k->c->inlined += of->statements.n;
     if (k->c->inlined > INLINED_LIMIT) {
-        diag_limit(&k->c->ctx->diags, E_LIMIT_SIZE, at,
-                   "calls of kernels make more than %d statements", INLINED_LIMIT);
-        return false;
+        return diag_refuse_limit(&k->c->ctx->diags, E_LIMIT_SIZE, at,
+                                 "calls of kernels make more than %d statements",
+                                 INLINED_LIMIT);
     }
     if (!spread(&in)) {
         return diag_refuse(&k->c->ctx->diags, E_ARGUMENTS, at,

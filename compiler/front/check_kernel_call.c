@@ -26,9 +26,9 @@ static bool callee_ready(const Calling *c)
         return false;
     }
     if (k->c->calls >= KERNEL_DEPTH) {
-        diag_limit(diags, E_LIMIT_NESTING, c->n.at,
-                   "kernels that call each other more than %d deep", KERNEL_DEPTH);
-        return false;
+        return diag_refuse_limit(diags, E_LIMIT_NESTING, c->n.at,
+                                 "kernels that call each other more than %d deep",
+                                 KERNEL_DEPTH);
     }
     k->c->calls++;
     kernel_check(k->c, c->head);

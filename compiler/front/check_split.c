@@ -295,9 +295,8 @@ bool positions_split(Kern *k, uint32_t value, const Span *span, uint32_t *rank,
             continue;
         }
         if (n + parts->n > RANK_LIMIT) {
-            diag_limit(&k->c->ctx->diags, E_LIMIT_SIZE, span[d],
-                       "a tensor has at most %d dimensions", RANK_LIMIT);
-            return false;
+            return diag_refuse_limit(&k->c->ctx->diags, E_LIMIT_SIZE, span[d],
+                                     "a tensor has at most %d dimensions", RANK_LIMIT);
         }
         for (uint32_t p = parts->n; p-- > 0; n++) {
             position[n] = parts->at[p];

@@ -161,9 +161,8 @@ static bool left_positions(Kern *k, Left *l)
     bool ok = true;
     l->placed = true;
     if (n > RANK_LIMIT) {
-        diag_limit(diags, E_LIMIT_SIZE, l->span, "a tensor has at most %d dimensions",
-                   RANK_LIMIT);
-        return false;
+        return diag_refuse_limit(diags, E_LIMIT_SIZE, l->span,
+                                 "a tensor has at most %d dimensions", RANK_LIMIT);
     }
     if (!l->known) {
         Diagnostic *d =
@@ -252,9 +251,8 @@ static bool left_indices(Kern *k, Left *l)
         return left_positions(k, l);
     }
     if (l->n->n - 1 > RANK_LIMIT) {
-        diag_limit(&k->c->ctx->diags, E_LIMIT_SIZE, l->span,
-                   "a tensor has at most %d dimensions", RANK_LIMIT);
-        return false;
+        return diag_refuse_limit(&k->c->ctx->diags, E_LIMIT_SIZE, l->span,
+                                 "a tensor has at most %d dimensions", RANK_LIMIT);
     }
     for (uint32_t a = 1; a < l->n->n; a++) {
         const AstNode *i = kern_node(k, l->n->child[a]);

@@ -25,9 +25,9 @@ static bool make_operands(Eq *q)
     for (uint32_t k = 0; k < q->e->n_operands; k++) {
         uint32_t rank = q->e->operand[k].rank;
         if (rank > RANK_LIMIT) {
-            diag_limit(&q->ctx->diags, E_LIMIT_SIZE, all,
-                       "operand %u has more than %d dimensions", k + 1, RANK_LIMIT);
-            return false;
+            return diag_refuse_limit(&q->ctx->diags, E_LIMIT_SIZE, all,
+                                     "operand %u has more than %d dimensions", k + 1,
+                                     RANK_LIMIT);
         }
         Dim *dims = ARENA_ARRAY(arena, rank, Dim);
         for (uint32_t d = 0; d < rank; d++) {

@@ -4,8 +4,6 @@
  * inside. Terms of a sum get a line each, what commas separate is filled into lines. */
 #include "front/format_parts.h"
 
-#include <string.h>
-
 bool piece_is(const Piece *piece, const char *text)
 {
     return str_eq_cstr(piece->text, text) &&

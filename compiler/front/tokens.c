@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tokens of a text one by one, for dumps and editors, with the comments that the parser never sees. */
-#include <string.h>
-
 #include "front/parse.h"
 
 #include "grammar/tdsl.tab.h"

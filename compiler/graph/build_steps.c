@@ -6,8 +6,6 @@
  *
  * What does not depend on them stays where it is, and is computed for all steps at once; but elementwise work is done in the step, so
  * that it is not stored. */
-#include <string.h>
-
 #include "graph/build_parts.h"
 #include "graph/recurrence.h"
 

@@ -84,10 +84,9 @@ static bool work(Interpreter *m, int64_t amount)
 {
     m->work = sat_add(m->work, amount);
     if (m->work > LOOP_WORK_LIMIT) {
-        diag_limit(&m->ctx->diags, E_LIMIT_SIZE, m->k->span,
-                   "interpreting kernel '%s' takes more than %lld steps", m->k->name->text,
-                   (long long)LOOP_WORK_LIMIT);
-        return false;
+        return diag_refuse_limit(&m->ctx->diags, E_LIMIT_SIZE, m->k->span,
+                                 "interpreting kernel '%s' takes more than %lld steps",
+                                 m->k->name->text, (long long)LOOP_WORK_LIMIT);
     }
     return true;
 }

@@ -91,9 +91,8 @@ bool reader_affine(LoopReader *r, Cursor *c, Affine *out)
             return false;
         }
         if (out->n > AFFINE_TERMS_LIMIT) {
-            diag_limit(&r->ctx->diags, E_LIMIT_SIZE, cursor_place(c),
-                       "an index of more than %d terms", AFFINE_TERMS_LIMIT);
-            return false;
+            return diag_refuse_limit(&r->ctx->diags, E_LIMIT_SIZE, cursor_place(c),
+                                     "an index of more than %d terms", AFFINE_TERMS_LIMIT);
         }
         if (cursor_take(c, TERM_PUNCT, "+")) {
             sign = 1;

@@ -10,7 +10,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/map.h"
 #include "op/affine.h"
@@ -221,10 +220,10 @@ static bool refuse_access(Verifier *v, BufRef buf, const Affine *at, uint32_t d,
                           const char *what)
 {
     if (bounds_exhausted(&v->bounds)) {
-        diag_limit(&v->ctx->diags, E_LIMIT_SIZE, v->k->span,
-                   "%s: kernel '%.60s' takes more than %llu steps to verify", v->stage,
-                   v->k->name->text, (unsigned long long)v->bounds.most);
-        return false;
+        return diag_refuse_limit(&v->ctx->diags, E_LIMIT_SIZE, v->k->span,
+                                 "%s: kernel '%.60s' takes more than %llu steps to verify",
+                                 v->stage, v->k->name->text,
+                                 (unsigned long long)v->bounds.most);
     }
     Text access;
     text_init(&access, &v->scratch);

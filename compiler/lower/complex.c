@@ -7,8 +7,6 @@
 #include "lower/complex.h"
 #include "lower/lower.h"
 
-#include <string.h>
-
 #define VALUE_LIMIT 20000 /* parts of one value, shared ones counted each time */
 
 /* ---- elementwise, and reductions of one value ---- */

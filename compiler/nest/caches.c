@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Machines with caches (kinds.h): vectors behind levels that keep what was read last, one statement after the other. */
-#include <math.h>
 #include <string.h>
 
 #include "nest/kinds.h"

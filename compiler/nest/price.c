@@ -22,8 +22,6 @@
  * al., OSDI 2023); lives in closed form because a nest has no other loops. */
 #include "nest/price.h"
 
-#include <string.h>
-
 #include "nest/contraction.h"
 #include "nest/greedy.h"
 #include "nest/kinds.h"

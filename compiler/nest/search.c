@@ -8,7 +8,6 @@
  * crosses windows is in memory. Sliced contractions have loops that no move makes: of a kernel
  * that has some no fusion and greedy fusion are priced, no more. */
 #include <math.h>
-#include <string.h>
 
 #include "base/map.h"
 #include "nest/greedy.h"

@@ -2,8 +2,6 @@
 /* The engine of rewrite.h and the moves its rules share. */
 #include "opt/rewrite.h"
 
-#include <string.h>
-
 #define ROUNDS_LIMIT                                                                           \
     100 /* rules applied to one node; far above what terminating rules need                    \
          */

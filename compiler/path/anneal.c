@@ -11,8 +11,6 @@
  * tree's cost are let drift, and those far below it are visited less often. No tensor may
  * outgrow the limit unless it did before. Populations are counted by the processor's
  * instruction where it has one; the numbers are the same. */
-#include <string.h>
-
 #include "path/search.h"
 
 #define MATTERS                                                                                \

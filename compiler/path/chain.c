@@ -6,8 +6,6 @@
  * optimum has for its two lightest: they are joined by a chord or side of some optimal
  * triangulation, and no other pair costs less. Outer products, of runs that do not touch, never
  * pay where no extent is below 2. */
-#include <string.h>
-
 #include "path/search.h"
 
 #define WEIGHT_MOST 300.0 /* log2 of an extent: products of three stay in a double */

@@ -4,8 +4,6 @@
  * becomes a vector itself, the centre all of them. So an operand costs by itself, once for each
  * direction: the optimum of a star of one tensor and few vectors, outer products of vectors
  * among them, which the exact search finds. The centre follows from the sums in one walk. */
-#include <string.h>
-
 #include "path/search.h"
 
 #define STAR_MOST   12    /* labels of an operand */

@@ -3,8 +3,6 @@
  * of the tree below it, opened at the costliest leaf until it has so many leaves; it is a network of its own with
  * fewer labels, annealed and re-optimised like any other, and put back. Pieces go from the root down to where nothing costs
  * enough to show in the whole; the next pass with other sizes moves the seams. Time and memory stay near linear. */
-#include <string.h>
-
 #include "path/search.h"
 
 #define LEGS_MOST   60000000u

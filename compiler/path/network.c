@@ -18,8 +18,8 @@ static bool complain(Ctx *ctx, Span place, const char *what, size_t at)
 
 static bool refuse(Ctx *ctx, Span place, const char *what)
 {
-    diag_limit(&ctx->diags, E_LIMIT_SIZE, place, "network: %d %s or more", LABELS_MOST, what);
-    return false;
+    return diag_refuse_limit(&ctx->diags, E_LIMIT_SIZE, place, "network: %d %s or more",
+                             LABELS_MOST, what);
 }
 
 /* Labels that are strings are numbered as they come in the inputs. */

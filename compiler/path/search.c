@@ -295,9 +295,8 @@ static bool options_valid(const PathProblem *p, const PathOptions *o, Ctx *ctx)
                            "the memory limit must be a positive number of elements");
     }
     if (p->n_operands > OPERANDS_MOST) {
-        diag_limit(&ctx->diags, E_LIMIT_SIZE, nowhere, "%u operands, the limit is %u",
-                   p->n_operands, OPERANDS_MOST);
-        return false;
+        return diag_refuse_limit(&ctx->diags, E_LIMIT_SIZE, nowhere,
+                                 "%u operands, the limit is %u", p->n_operands, OPERANDS_MOST);
     }
     return true;
 }

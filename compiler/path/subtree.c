@@ -2,8 +2,6 @@
 /* Subtree re-optimisation: a node and the part of the tree below it with at most k leaves form a small network of
  * their own; if the exact search finds a cheaper tree for it, that one takes its place. Monotone. A part that did not
  * change since it was last tried is not tried again, and parts too cheap to matter are left alone. */
-#include <string.h>
-
 #include "base/bits.h"
 #include "path/search.h"
 

@@ -4,7 +4,6 @@
  * light cut through the middle, which in a lattice lies straight across. The best first tree of long or flat
  * networks (matrix product states, strips, lattices), where greedy pairs leave fronts on both sides of what they
  * made. What each neighbour would add is kept, not looked for: time near linear. */
-#include <math.h>
 #include <string.h>
 
 #include "path/cut.h"

@@ -2,8 +2,6 @@
 /* See meaning.h. */
 #include "driver/lsp/meaning.h"
 
-#include <string.h>
-
 #include "driver/lsp/lines.h"
 #include "driver/lsp/names.h"
 #include "driver/lsp/tokens.h"

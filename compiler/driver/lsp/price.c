@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the model says of a kernel, for who looks at one of its lines: seconds of what the line computes, and where values
  * live. The report has both. */
-#include <string.h>
-
 #include "driver/decisions.h"
 #include "driver/lsp/meaning.h"
 #include "driver/report/report.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loop of the server: messages in, in their order, answers out. Requests that wait for a price are answered when that is there
  * or takes too long. Texts are looked at when no message waits, or one asks. */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
 /* Two pictures of the model's numbers: the roofline, rates of the nests over the multiply-adds that they do for each byte, under what
  * the machine has at most; and what moves between levels of memory. */
 #include <math.h>
-#include <string.h>
 
 #include "driver/report/report.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tdsl-run --describe: what a kernel takes and gives, and a command line that runs it. */
-#include <string.h>
-
 #include "driver/run/run.h"
 
 static const char *type_text(Arena *arena, const DimTable *dims, DType t, uint32_t rank,

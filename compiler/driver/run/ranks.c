@@ -479,10 +479,10 @@ static bool has_memory(CLibrary *b, Ranks *r, int64_t memory)
         count.arguments + count.workspace <= (uint64_t)memory) {
         return true;
     }
-    diag_limit(&b->ctx->diags, E_LIMIT_SIZE, (Span){0},
-               "a rank of %d needs %llu bytes, --rank-memory is %lld", (int)r->n,
-               (unsigned long long)(count.arguments + count.workspace), (long long)memory);
-    return false;
+    return diag_refuse_limit(&b->ctx->diags, E_LIMIT_SIZE, (Span){0},
+                             "a rank of %d needs %llu bytes, --rank-memory is %lld", (int)r->n,
+                             (unsigned long long)(count.arguments + count.workspace),
+                             (long long)memory);
 }
 
 /* What the ranks ended with: the one whose own failure it is says so. */

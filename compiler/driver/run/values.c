@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arguments from the command line: .npy files, words that make data, numbers; and the open dims they imply. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"

@@ -257,11 +257,11 @@ bool multi_begin(Multi *g)
     for (uint32_t t = 0; t < n; t++) {
         uint32_t k = g->m->terms[t].n_operands;
         if (k < 1 || k > MULTI_MOST || !term_tables(g, t, group_of[t])) {
-            diag_limit(&g->ctx->diags, E_LIMIT_SIZE, (Span){0, 0, 0},
-                       "term %u has %u operands; terms planned together have 1 to %d, and 64 "
-                       "labels at most",
-                       t + 1, k, MULTI_MOST);
-            return false;
+            return diag_refuse_limit(
+                &g->ctx->diags, E_LIMIT_SIZE, (Span){0, 0, 0},
+                "term %u has %u operands; terms planned together have 1 to %d, and 64 "
+                "labels at most",
+                t + 1, k, MULTI_MOST);
         }
         most = k > most ? k : most;
     }

@@ -3,8 +3,6 @@
  * found from the end, so that every sum is as large as it can be. Floats and complex numbers only. */
 #include "path/terms/sums.h"
 
-#include <string.h>
-
 typedef struct Finder {
     Arena *arena;
     const Graph *g;
