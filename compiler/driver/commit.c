@@ -72,7 +72,7 @@ bool file_is_stream(const char *path)
 
 /* ---- where outputs go ---- */
 
-static const char *last_part(const char *path)
+const char *path_last_part(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash == NULL ? path : slash + 1;
@@ -87,14 +87,14 @@ static const char *follow(Arena *arena, const char *path)
         errno = n < 0 ? errno : ENAMETOOLONG;
         return NULL;
     }
-    int folder = to[0] == '/' ? 0 : (int)(last_part(path) - path);
+    int folder = to[0] == '/' ? 0 : (int)(path_last_part(path) - path);
     return str_format(arena, "%.*s%.*s", folder, path, (int)n, to);
 }
 
 /* The folder without links, then the name. Null with errno set. */
 static const char *canonical(Arena *arena, const char *path)
 {
-    const char *name = last_part(path);
+    const char *name = path_last_part(path);
     size_t n = (size_t)(name - path);
     if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
         errno = *path == '\0' ? ENOENT : EISDIR;
@@ -236,7 +236,7 @@ bool file_write_all(int fd, Str text)
 /* A name in the folder of `file` that is not taken, different for each attempt. */
 static const char *beside(Arena *arena, const char *file, unsigned attempt)
 {
-    return str_format(arena, "%.*s.tdsl-%ld-%u", (int)(last_part(file) - file), file,
+    return str_format(arena, "%.*s.tdsl-%ld-%u", (int)(path_last_part(file) - file), file,
                       (long)getpid(), attempt);
 }
 

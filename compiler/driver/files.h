@@ -42,6 +42,8 @@ void files_add(Files *f, const char *path, Str text);
 void files_folder(Files *f, const char *path);
 void files_input(Files *f, const char *path);
 
+/* Behind its last slash. */
+const char *path_last_part(const char *path);
 /* The descriptor that `path` names, or -1: "-" is standard output. */
 int file_descriptor(const char *path);
 /* Nothing stands beside it: a descriptor, a device, a pipe. */

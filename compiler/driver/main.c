@@ -21,12 +21,6 @@
 #include "driver/watch.h"
 #include "target/machine.h"
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash == NULL ? path : slash + 1;
-}
-
 /* Where a file of the back end goes: the one output, its header beside it, or into the output
  * folder. */
 static const char *place_file(ToolRun *t, const OutputFile *file, const Request *r)
@@ -312,7 +306,7 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
     c->emit.prefix = r->prefix;
     c->emit.wrapper = r->wrapper;
     c->emit.warn_names = true;
-    c->emit.header_name = r->header == NULL ? NULL : base_name(r->header);
+    c->emit.header_name = r->header == NULL ? NULL : path_last_part(r->header);
     warn_defines(t, &in);
     if (r->last >= STAGE_NEST) {
         plans_use(t, c, &in);
@@ -505,7 +499,7 @@ static bool compile_one(ToolRun *t)
 static const char *program_name(ToolRun *t)
 {
     const Options *o = &t->options;
-    const char *path = o->positional.n > 0 ? base_name(o->positional.at[0]) : "";
+    const char *path = o->positional.n > 0 ? path_last_part(o->positional.at[0]) : "";
     size_t n = strlen(path), end = strlen(".tdsl");
     n -= n > end && strcmp(path + n - end, ".tdsl") == 0 ? end : 0;
     bool file = n > 0 && strcmp(path, "-") != 0;

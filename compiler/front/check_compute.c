@@ -129,11 +129,6 @@ static bool reads_folded(const CheckedExpr *e, const CheckedExpr *fold)
     return false;
 }
 
-static bool is_product(const CheckedExpr *e)
-{
-    return e->kind == CHECKED_CHAIN && (e->op == OP_MUL || e->op == OP_DIV);
-}
-
 static bool is_minus(const CheckedExpr *e)
 {
     return e->kind == CHECKED_MAP && e->op == OP_NEG;
@@ -142,11 +137,11 @@ static bool is_minus(const CheckedExpr *e)
 /* Do all folded indices stand in factors that are tensors? */
 static bool is_plain_product(const CheckedExpr *e, const CheckedExpr *fold)
 {
-    if (!is_product(e) && !is_minus(e)) {
+    if (!expr_is_product(e) && !is_minus(e)) {
         return e->kind == CHECKED_READ || !reads_folded(e, fold);
     }
     for (uint32_t a = 0; a < e->n; a++) {
-        bool divisor = is_product(e) && a > 0 && e->link[a] == OP_DIV;
+        bool divisor = expr_is_product(e) && a > 0 && e->link[a] == OP_DIV;
         if (divisor ? reads_folded(e->arg[a], fold) : !is_plain_product(e->arg[a], fold)) {
             return false;
         }
@@ -162,7 +157,7 @@ static void collect_factors(Kern *k, CheckedExpr *e, Factors *out)
     if (e->kind == CHECKED_READ && e->rank > 0) {
         vec_push(k->c->arena, out, e);
     }
-    for (uint32_t a = 0; (is_product(e) || is_minus(e)) && a < e->n; a++) {
+    for (uint32_t a = 0; (expr_is_product(e) || is_minus(e)) && a < e->n; a++) {
         if (a == 0 || is_minus(e) || e->link[a] != OP_DIV) {
             collect_factors(k, e->arg[a], out);
         }
@@ -211,11 +206,11 @@ static CheckedExpr *compute_product(Kern *k, CheckedExpr *e, DType t, Narrow nar
             return narrow == NARROW_READS ? e : cast_to(k, e, t);
         }
     }
-    if (!is_product(e) && !is_minus(e)) {
+    if (!expr_is_product(e) && !is_minus(e)) {
         return compute(k, e, t);
     }
     for (uint32_t a = 0; a < e->n; a++) {
-        bool divisor = is_product(e) && a > 0 && e->link[a] == OP_DIV;
+        bool divisor = expr_is_product(e) && a > 0 && e->link[a] == OP_DIV;
         e->arg[a] = compute_product(k, e->arg[a], t, divisor ? NARROW_NOT : narrow);
     }
     e->dtype = t;

@@ -140,18 +140,12 @@ static bool matrix_labels(Kern *k, const AstNode *n, const CheckedExpr *e, int32
     return label[0] != label[1] || refuse(k, n, "a matrix has two indices");
 }
 
-/* Where an index has a range somewhere in the statement, extents of its reads are looked at later. */
-static bool is_extent_known(const Kern *k, int32_t label)
-{
-    return k->labels.at[label].given || k->uses.at[label].n > 0;
-}
-
 /* A matrix has as many rows as columns; what is not known now is looked at when the graph is built. */
 static bool is_square(Kern *k, const AstNode *n, int32_t row, int32_t column)
 {
     const Label *i = &k->labels.at[row], *j = &k->labels.at[column];
-    if (dim_eq(i->extent, j->extent) || !is_extent_known(k, row) ||
-        !is_extent_known(k, column)) {
+    if (dim_eq(i->extent, j->extent) || !extent_is_known(k, (uint32_t)row) ||
+        !extent_is_known(k, (uint32_t)column)) {
         return true;
     }
     if (!k->poisoned) {
@@ -348,7 +342,7 @@ CheckedExpr *dense_inverse(Kern *k, AstId ast, const AstNode *n)
     }
     CheckedExpr *unit =
         where_equal(k, ast, n, p, own[1], weak_const(k, ast, n->span, WEAK_FLOAT, 0, 1.0));
-    if (is_extent_known(k, own[1])) { /* nothing else may have it */
+    if (extent_is_known(k, (uint32_t)own[1])) { /* nothing else may have it */
         k->labels.at[own[1]].given = true;
     }
     bool wrong = expr_is_poison(first) || expr_is_poison(unit);

@@ -241,6 +241,17 @@ static inline const AstNode *kern_node(const Kern *k, AstId id)
     return ast_node(&k->c->program->ast, id);
 }
 
+/* Where an index has a range somewhere in the statement, extents of its reads are looked at later. */
+static inline bool extent_is_known(const Kern *k, uint32_t label)
+{
+    return k->labels.at[label].given || k->uses.at[label].n > 0;
+}
+
+static inline bool expr_is_product(const CheckedExpr *e)
+{
+    return e->kind == CHECKED_CHAIN && (e->op == OP_MUL || e->op == OP_DIV);
+}
+
 /* ---- check_make.c ---- */
 CheckedExpr *expr_new(Kern *k, CheckedKind kind, AstId ast, Span span);
 CheckedExpr *expr_poison(Kern *k, AstId ast, Span span);

@@ -353,11 +353,6 @@ static uint32_t sort_steps(Kern *k, Affine x, AffineTerm *term, Affine *before)
     return fine ? n : 0;
 }
 
-static bool is_known(const Kern *k, VarRef label)
-{
-    return k->labels.at[label].given || k->uses.at[label].n > 0;
-}
-
 /* The range of an index in one position, in rows of numbers: of the slowest index what is left of the dimension, of a faster one a row,
  * where the slower ones reach the end of it. Faster ones that are known stay in their rows. */
 static bool range_in_rows(Kern *k, const LateRead *r, VarRef label, Dim *out)
@@ -374,14 +369,15 @@ static bool range_in_rows(Kern *k, const LateRead *r, VarRef label, Dim *out)
     }
     uint32_t i = n - 1;
     for (; term[i].var != label; i--) { /* there is one */
-        if (!is_known(k, term[i].var) || !dim_eq(k->labels.at[term[i].var].extent, *out)) {
+        if (!extent_is_known(k, term[i].var) ||
+            !dim_eq(k->labels.at[term[i].var].extent, *out)) {
             return false;
         }
         *out = dim_fixed(term[i].coef / term[i - 1].coef);
     }
     for (uint32_t j = 0; j < i; j++) {
         Dim row = dim_fixed(term[j + 1].coef / term[j].coef);
-        if (is_known(k, term[j].var) &&
+        if (extent_is_known(k, term[j].var) &&
             !extent_at_most(k, k->labels.at[term[j].var].extent, row)) {
             return false;
         }
@@ -393,7 +389,7 @@ bool rows_infer(Kern *k)
 {
     for (VarRef v = 0; v < k->labels.n; v++) {
         Label *l = &k->labels.at[v];
-        bool any = false, fine = !is_known(k, v);
+        bool any = false, fine = !extent_is_known(k, v);
         Dim least = l->extent;
         for (uint32_t i = 0; i < k->late.n && fine; i++) {
             Dim d;

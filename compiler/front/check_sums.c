@@ -69,11 +69,6 @@ static void scan_other(Sums *s, const CheckedExpr *e)
     }
 }
 
-static bool is_product(const CheckedExpr *e)
-{
-    return e->kind == CHECKED_CHAIN && (e->op == OP_MUL || e->op == OP_DIV);
-}
-
 static bool divides(const CheckedExpr *e)
 {
     for (uint32_t a = 1; a < e->n; a++) {
@@ -126,7 +121,7 @@ static void scan_plain(Sums *s, const CheckedExpr *e, bool top)
         scan_plain(s, e->arg[0], false);
         return;
     }
-    bool product = is_product(e) && (top || !divides(e));
+    bool product = expr_is_product(e) && (top || !divides(e));
     if (!product && !negated) {
         scan_other(s, e);
         return;
@@ -173,7 +168,7 @@ static CheckedExpr *wrap(Kern *k, CheckedExpr *e, int32_t *summed, uint32_t n)
         e->arg[0] = wrap(k, e->arg[0], summed, n);
         return e;
     }
-    if (is_product(e) && divides(e)) {
+    if (expr_is_product(e) && divides(e)) {
         CheckedExpr *outer = expr_new(k, CHECKED_CHAIN, e->ast, e->span);
         outer->op = OP_MUL;
         outer->dtype = e->dtype;

@@ -278,6 +278,16 @@ bool graph_has_symmetry(Arena *scratch, const Graph *g, NodeRef n, Generator exc
 
 /* ---- graph.c, again ---- */
 
+/* Is an extent of it open? */
+static inline bool node_is_open(const Node *n)
+{
+    bool open = false;
+    for (uint32_t d = 0; d < n->rank; d++) {
+        open |= n->shape[d].sym >= 0;
+    }
+    return open;
+}
+
 /* The operands that a CONTRACT multiplies, and what it begins with, or NODE_NONE. */
 static inline uint32_t node_factors(const Node *n)
 {

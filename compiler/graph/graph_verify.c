@@ -54,11 +54,6 @@ static bool broken(Verifier *v, const char *format, ...)
 
 /* ---- types ---- */
 
-static bool dtype_known(DType t)
-{
-    return (int)t > DTYPE_NONE && (int)t < DTYPE_COUNT;
-}
-
 static bool verify_dim(Verifier *v, Dim d)
 {
     if (d.sym < -1 || (d.sym >= 0 && ((uint32_t)d.sym >= v->g->dims.list.n || d.n != 0))) {

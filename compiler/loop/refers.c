@@ -50,11 +50,6 @@ static bool range_refers(Refers *r, const Range *x)
     return affine_refers(r, x->start) && (!x->clipped || extent_refers(r, x->limit));
 }
 
-bool dtype_known(DType t)
-{
-    return (int)t > DTYPE_NONE && (int)t < DTYPE_COUNT;
-}
-
 static bool expr_refers(Refers *r, const Expr *e, uint32_t depth)
 {
     if (depth > EXPR_DEPTH_LIMIT || r->expr_nodes++ > EXPR_SIZE_LIMIT) {

@@ -6,8 +6,6 @@
 
 #include "loop/loop.h"
 
-/* Is it an element type? */
-bool dtype_known(DType t);
 const char *dim_refers(const Kernel *k, Dim d);
 /* Of the statement itself, not of those in its body. */
 const char *stmt_refers(const Kernel *k, const Stmt *s);

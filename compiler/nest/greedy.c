@@ -32,16 +32,6 @@ static int64_t least_bytes(const Graph *g, NodeRef n, uint32_t n_axes, const Nes
     return bytes;
 }
 
-static bool has_open_dim(const Node *node)
-{
-    for (uint32_t d = 0; d < node->rank; d++) {
-        if (node->shape[d].sym >= 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The node among `nodes` whose place nodes[at] takes, or n_nodes. */
 static uint32_t place_taken(const Greedy *f, uint32_t n_nodes, const NodeRef *nodes,
                             const int64_t *bytes, const uint32_t *last, uint32_t at)
@@ -103,7 +93,7 @@ static bool fits(Greedy *f, uint32_t n_nodes, const NodeRef *nodes)
     bool internal_open = false;
     for (uint32_t k = 0; k + 1 < n_nodes; k++) {
         bytes[k] = least_bytes(f->g, nodes[k], n_axes, axes);
-        internal_open |= n_axes == 0 && has_open_dim(graph_node(f->g, nodes[k]));
+        internal_open |= n_axes == 0 && node_is_open(graph_node(f->g, nodes[k]));
     }
     int64_t capacity = machine_tile_capacity(f->machine);
     bool small = capacity == 0 || greedy_peak(f, n_nodes, nodes, bytes, more) <= capacity;

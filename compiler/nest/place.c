@@ -33,16 +33,6 @@ static bool place_result(Arena *arena, const NestFacts *f, const uint32_t *top, 
     return true;
 }
 
-static bool is_open(const Node *n)
-{
-    for (uint32_t d = 0; d < n->rank; d++) {
-        if (n->shape[d].sym >= 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 typedef struct Placer {
     const NestFacts *f;
     const Machine *machine; /* or null */
@@ -89,7 +79,7 @@ static bool take_room(Placer *p, uint32_t from, uint32_t last, int64_t bytes)
 static bool fits_on_chip(Placer *p, NodeRef n, NodeRef old)
 {
     const NestValue *v = &p->values[n];
-    if (p->machine == NULL || is_open(graph_node(p->f->g, n))) {
+    if (p->machine == NULL || node_is_open(graph_node(p->f->g, n))) {
         return false;
     }
     uint32_t from = p->top[nest_first_of(p->f, p->top, n)];

@@ -17,6 +17,11 @@ typedef enum DType {
 #include "op/types.def"
     DTYPE_COUNT
 } DType;
+/* Of a number that came from outside. */
+static inline bool dtype_known(DType t)
+{
+    return (int)t > DTYPE_NONE && (int)t < DTYPE_COUNT;
+}
 
 typedef enum DTypeIs {
     DTYPE_IS_NONE,

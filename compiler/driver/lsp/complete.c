@@ -38,12 +38,6 @@ typedef struct Before {
     bool typed; /* a type follows it */
 } Before;
 
-static bool is_letter(char c)
-{
-    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c >= '0' && c <= '9');
-}
-
 static bool word_is(const Before *b, Word w, const char *text)
 {
     return strlen(text) == w.n && memcmp(b->text + w.lo, text, w.n) == 0;
@@ -145,8 +139,8 @@ static bool read_before(Before *b, uint32_t end)
             }
             k++;
             b->last = '"';
-        } else if (is_letter(t[k])) {
-            while (k < end && is_letter(t[k])) {
+        } else if (lsp_is_letter(t[k])) {
+            while (k < end && lsp_is_letter(t[k])) {
                 k++;
             }
             if (k < end) { /* else it is what is typed */
@@ -271,7 +265,7 @@ static void offer_indices(Offer *o, const char *text, uint32_t from)
     for (uint32_t k = from; text[k] != '\0' && text[k] != ';' && text[k] != '}';) {
         uint32_t word = k;
         brackets += text[k] == '[' ? 1 : text[k] == ']' ? -1 : 0;
-        while (is_letter(text[k])) {
+        while (lsp_is_letter(text[k])) {
             k++;
         }
         bool name = k > word && (text[word] < '0' || text[word] > '9') && text[k] != '(' &&

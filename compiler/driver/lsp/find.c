@@ -177,12 +177,6 @@ LspDocument *lsp_where(LspServer *s, const json_t *params, uint32_t *byte, LspFa
 
 /* ---- by name ---- */
 
-static bool is_letter(char c)
-{
-    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c >= '0' && c <= '9');
-}
-
 uint32_t lsp_named(const LspMeaning *m, const char *name, size_t n, const char *kernel)
 {
     for (uint32_t k = 0; k < m->symbols.n; k++) {
@@ -207,10 +201,10 @@ static void kernel_before(const char *text, uint32_t byte, char *out, size_t roo
     for (uint32_t at = byte; at-- > 0;) {
         size_t length = 0;
         if (at + n > byte || memcmp(text + at, word, n) != 0 ||
-            (at > 0 && is_letter(text[at - 1]))) {
+            (at > 0 && lsp_is_letter(text[at - 1]))) {
             continue;
         }
-        while (is_letter(text[at + n + length])) {
+        while (lsp_is_letter(text[at + n + length])) {
             length++;
         }
         if (length < room) {
@@ -229,10 +223,10 @@ const LspFound *lsp_find(const LspDocument *d, uint32_t byte, bool *old)
     if (use != UINT32_MAX) {
         return &m->symbols.at[m->uses.at[use].symbol];
     }
-    while (from > 0 && is_letter(d->text[from - 1])) {
+    while (from > 0 && lsp_is_letter(d->text[from - 1])) {
         from--;
     }
-    while (is_letter(d->text[to])) {
+    while (lsp_is_letter(d->text[to])) {
         to++;
     }
     if (from == to || !m->damaged) {

@@ -29,4 +29,11 @@ uint32_t lsp_byte(LspLines *l, LspPlace place);
 /* {"start": .., "end": ..} */
 json_t *lsp_range(LspLines *l, uint32_t lo, uint32_t hi);
 
+/* Of a name. */
+static inline bool lsp_is_letter(char c)
+{
+    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9');
+}
+
 #endif

@@ -230,7 +230,7 @@ bool c_call_run(CCall *call, int64_t times, double *seconds)
                 str_format(call->library->arena, "status %d", (int)status));
 }
 
-static int compare_times(const void *x, const void *y)
+int compare_times(const void *x, const void *y)
 {
     double a = *(const double *)x, b = *(const double *)y;
     return (a > b) - (a < b);

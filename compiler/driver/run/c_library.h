@@ -74,4 +74,7 @@ void c_call_close(CCall *call);
 bool c_library_call(CLibrary *b, const Head *h, const char *symbol, const int64_t *dims,
                     Tensor *const *args, Tensor **results, CTiming *timing);
 
+/* Of doubles, for qsort. */
+int compare_times(const void *x, const void *y);
+
 #endif

@@ -533,12 +533,6 @@ static void split_time(const Ranks *r, CTiming *timing)
     }
 }
 
-static int compare_times(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 bool run_ranks(CLibrary *b, const tdsl_comm *comm, const Head *h, const char *symbol,
                const MeshWish *wish, const int64_t *dims, Tensor *const *args,
                const RankFiles *files, Tensor **results, CTiming *timing, bool *own)
