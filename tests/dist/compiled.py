@@ -9,9 +9,9 @@ import steps  # noqa: E402
 
 
 def compiled(tdslc, cc, source, *options, optimize="-O1"):
-    """The path of the library of a file, beside its C."""
+    """The path of the library of a file, beside its C, which names it without its folder: then ccache knows the text again."""
     c, made = source.with_suffix(".c"), source.with_suffix(".so")
-    steps.run("tdslc", [tdslc, "-w", source, "-o", c, *options])
+    steps.run("tdslc", [tdslc, "-w", source.name, "-o", c.name, *options], cwd=source.parent)
     steps.run("C compiler", [*cc.split(), optimize, "-shared", "-fPIC", "-o", made, c, "-lm"])
     return made
 

@@ -19,7 +19,7 @@ from compiled import compiled, dims_of
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "support"))
-from quick import share  # noqa: E402
+from quick import QUICK, share  # noqa: E402
 
 INEXACT = {"dfmp2_energy", "dfmp2_density", "attention", "attention_gqa", "ccsd_t", "mp3_pp", "mp3_ring", "lt_sos_mp2", "conv1x1_bn"}
 OWN = """
@@ -173,6 +173,7 @@ def main():
     parser.add_argument("--keep")
     a = parser.parse_args()
     a.layouts = len(share(range(a.layouts), 3, gate=2))
+    a.most = 4 if QUICK else a.most
     rng = random.Random(a.seed)
     all_kernels = list(kernels((HERE.parent / "programs/programs.tdsl").read_text())) + list(kernels(OWN)) * 2
     for k, case in enumerate(json.loads((HERE.parent / "data/einsum.json").read_text())["cases"]):

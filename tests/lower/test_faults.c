@@ -22,10 +22,6 @@ typedef enum Finder {
 static const char *const finder_names[] = {"nest_verify", "loop_verify", "loop_eval",
                                            "the numbers"};
 
-typedef struct Good {
-    const char *name, *graph, *nest;
-} Good;
-
 #define SQUARE                                                                                 \
     "  dim m ~ 8\n  dim n ~ 8\n  param in @A : i64[m,n]\n  %0 = input @A : i64[m,n]\n"         \
     "  %1 = einsum %0[a,b], %0[c,b] -> [a,c] : i64[m,m] sym(a c)\n"
@@ -48,7 +44,7 @@ typedef struct Good {
 #define CHANGED_AND_READ                                                                       \
     CHANGED "  %6 = neg %2[a,b] -> [a,b] : i64[m,m]\n  update @W = %5\n  result @S = %6\n"
 
-static const Good goods[] = {
+static const FaultGood goods[] = {
     {"terms", COPIED "  result @R = %6\n",
      "nest {\n  %4 into %5\n  %5 into %6\n  %6 result 0\n}\n"},
     {"terms of an argument", CHANGED "  update @W = %5\n",
@@ -478,7 +474,7 @@ static const Derived derived_faults[] = {
 
 typedef struct Run {
     Ctx ctx;
-    const Good *good;
+    const FaultGood *good;
     Graph *g;
     Nest *nest;
     Kernel *k;
@@ -499,19 +495,12 @@ static Run *run_new(const char *name)
 {
     Run *r = calloc(1, sizeof *r);
     ctx_init(&r->ctx);
-    for (size_t k = 0; k < sizeof goods / sizeof goods[0]; k++) {
-        r->good = strcmp(goods[k].name, name) == 0 ? &goods[k] : r->good;
-    }
-    assert_non_null(r->good);
-    const char *text = str_format(
-        &r->ctx.arena, "tdsl-dump graph 1\n\nkernel k {\n  form binary\n%s}\n", r->good->graph);
-    Module *m =
-        module_read(&r->ctx, source_add(&r->ctx.sources, "g", str_from(text), (Span){0}));
-    if (m == NULL) {
+    r->good = fault_good(goods, sizeof goods / sizeof goods[0], name);
+    r->g = fault_graph(&r->ctx, r->good->graph);
+    if (r->g == NULL) {
         show(r, name);
     }
-    assert_non_null(m);
-    r->g = m->graphs.at[0];
+    assert_non_null(r->g);
     return r;
 }
 
@@ -524,10 +513,7 @@ static void run_free(Run *r)
 /* False when the nest is refused. */
 static bool read_nest(Run *r, const char *text)
 {
-    uint32_t source = source_add(&r->ctx.sources, "n", str_from(text), (Span){0});
-    DumpTree *tree = dump_tree_read(&r->ctx, &r->ctx.arena, source);
-    assert_non_null(tree);
-    r->nest = nest_read(&r->ctx, &r->ctx.arena, r->g, tree->line[0]);
+    r->nest = fault_nest(&r->ctx, r->g, text);
     return r->nest != NULL;
 }
 
@@ -554,14 +540,13 @@ static Finder compare(Run *r, const int64_t *dims, bool *same)
 /* Who finds a fault in what the kernel is now: loop_verify, or running it. */
 static bool find(Run *r, Finder *finder)
 {
-    static const int64_t extents[][2] = {{5, 3}, {8, 8}, {9, 4}, {1, 1}};
     bool same = true;
     *finder = BY_KERNEL;
     if (!loop_verify(&r->ctx, r->k, "test")) {
         return true;
     }
-    for (size_t k = 0; same && k < sizeof extents / sizeof extents[0]; k++) {
-        *finder = compare(r, extents[k], &same);
+    for (size_t k = 0; same && k < FAULT_SETS; k++) {
+        *finder = compare(r, fault_extents[k], &same);
     }
     return !same;
 }

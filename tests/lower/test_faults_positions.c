@@ -20,11 +20,7 @@ typedef enum Finder {
 static const char *const finder_names[] = {"graph_verify", "loop_verify", "loop_eval",
                                            "the numbers"};
 
-typedef struct Good {
-    const char *name, *graph, *nest;
-} Good;
-
-static const Good goods[] = {
+static const FaultGood goods[] = {
     {"view",
      "  dim n ~ 8\n  dim w ~ 18 = sum 2 * n + 2\n  param in @x : i64[w]\n"
      "  %0 = input @x : i64[w]\n  %1 = view %0[2*a+b] -> [a,b] : i64[n,4]\n"
@@ -146,34 +142,19 @@ static const Fault kernel_faults[] = {
 
 typedef struct Run {
     Ctx ctx;
-    const Good *good;
+    const FaultGood *good;
     Graph *g;
     Kernel *k;
 } Run;
-
-static Graph *read_graph(Run *r, const char *body)
-{
-    const char *text = str_format(
-        &r->ctx.arena, "tdsl-dump graph 1\n\nkernel k {\n  form binary\n%s}\n", body);
-    uint32_t source = source_add(&r->ctx.sources, "g", str_from(text), (Span){0});
-    Module *m = module_read(&r->ctx, source);
-    return m == NULL ? NULL : m->graphs.at[0];
-}
 
 static Run *run_new(const char *name)
 {
     Run *r = calloc(1, sizeof *r);
     ctx_init(&r->ctx);
-    for (size_t k = 0; k < sizeof goods / sizeof goods[0]; k++) {
-        r->good = strcmp(goods[k].name, name) == 0 ? &goods[k] : r->good;
-    }
-    assert_non_null(r->good);
-    r->g = read_graph(r, r->good->graph);
+    r->good = fault_good(goods, sizeof goods / sizeof goods[0], name);
+    r->g = fault_graph(&r->ctx, r->good->graph);
     assert_non_null(r->g);
-    uint32_t source = source_add(&r->ctx.sources, "n", str_from(r->good->nest), (Span){0});
-    DumpTree *tree = dump_tree_read(&r->ctx, &r->ctx.arena, source);
-    assert_non_null(tree);
-    Nest *nest = nest_read(&r->ctx, &r->ctx.arena, r->g, tree->line[0]);
+    Nest *nest = fault_nest(&r->ctx, r->g, r->good->nest);
     assert_non_null(nest);
     r->k = nest_lower(&r->ctx, &r->ctx.arena, nest);
     return r;
@@ -211,14 +192,13 @@ static bool same_numbers(Run *r, const Graph *other, const int64_t *given, Finde
 /* Is a fault found, and by whom? */
 static bool find(Run *r, const Graph *other, Finder *finder)
 {
-    static const int64_t extents[][2] = {{5, 3}, {8, 8}, {9, 4}, {1, 1}};
     bool same = true;
     *finder = BY_KERNEL;
     if (other == NULL && !loop_verify(&r->ctx, r->k, "test")) {
         return true;
     }
-    for (size_t k = 0; same && k < sizeof extents / sizeof extents[0]; k++) {
-        same = same_numbers(r, other, extents[k], finder);
+    for (size_t k = 0; same && k < FAULT_SETS; k++) {
+        same = same_numbers(r, other, fault_extents[k], finder);
     }
     return !same;
 }
@@ -253,8 +233,8 @@ static void a_fault_in_a_graph_is_found(void **state)
     for (size_t k = 0; k < sizeof graph_faults / sizeof graph_faults[0]; k++) {
         const Fault *f = &graph_faults[k];
         Run *r = run_new(f->good);
-        const Graph *other = read_graph(
-            r, fault_planted(&r->ctx.arena, r->good->graph, f->what, f->from, f->to));
+        const Graph *other = fault_graph(
+            &r->ctx, fault_planted(&r->ctx.arena, r->good->graph, f->what, f->from, f->to));
         Finder finder = BY_GRAPH;
         bool found = other == NULL || find(r, other, &finder);
         expect(f, found, finder);

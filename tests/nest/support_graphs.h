@@ -25,6 +25,37 @@
     .time = {.multiply_add = 2e-11, .op = 5e-11, .scalar_op = 1e-10, .statement = 1e-10},      \
     .open_extents = true
 
+/* Of another, whose numbers all differ, with a cache of `outer` bytes around one of `inner`, and blocks of `sum` x `columns`. */
+#define UNCOMMON_MACHINE(outer_, inner_, bytes_, sum_, columns_, direct_)                      \
+    .n_levels = 3,                                                                             \
+    .level = {{.name = "memory", .bytes_per_second = 1.1e9, .granule = 8},                     \
+              {.name = "outer", .capacity = outer_, .bytes_per_second = 1.3e10, .granule = 7}, \
+              {.name = "inner", .capacity = inner_}},                                          \
+    .tile_level = 1, .reads_before_writing = true,                                             \
+    .tile = {.types = 1u << DTYPE_F32 | 1u << DTYPE_F64,                                       \
+             .line = 64,                                                                       \
+             .bytes = bytes_,                                                                  \
+             .rows = 7,                                                                        \
+             .sum = sum_,                                                                      \
+             .columns = columns_,                                                              \
+             .direct = direct_},                                                               \
+    .time = {.multiply_add = 1.9e-11,                                                          \
+             .pack = 2.3e-10,                                                                  \
+             .pack_line = 2.9e-9,                                                              \
+             .row = 3.1e-9,                                                                    \
+             .loop = 3.3e-9,                                                                   \
+             .join = 3.7e-10,                                                                  \
+             .join_edge = 4.1e-9,                                                              \
+             .op = 4.3e-11,                                                                    \
+             .scalar_op = 4.7e-10,                                                             \
+             .divide = 5.3e-10,                                                                \
+             .function = 5.9e-9,                                                               \
+             .exp = 5.9e-9,                                                                    \
+             .tile = 6.1e-9,                                                                   \
+             .statement = 6.7e-8,                                                              \
+             .product = 7.1e-8},                                                               \
+    .open_extents = true
+
 /* With at most `most` computed values, but for what updates of parameters take. */
 Graph *random_graph(Ctx *ctx, Rng *rng, uint32_t most);
 /* Adds a sum over pairs whose terms stay with both exchanged, of products of a value's lines; a result. */

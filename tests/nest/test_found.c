@@ -14,37 +14,8 @@
 #define GROUP   50   /* graphs of a row */
 #define GRAPHS  1000 /* a multiple of it */
 
-/* Small levels, and every number of a machine differs from every other. */
 static const Machine machines[] = {
-    {.n_levels = 3,
-     .level = {{.name = "memory", .bytes_per_second = 1.1e9, .granule = 8},
-               {.name = "outer", .capacity = 20000, .bytes_per_second = 1.3e10, .granule = 7},
-               {.name = "inner", .capacity = 900}},
-     .tile_level = 1,
-     .reads_before_writing = true,
-     .tile = {.types = 1u << DTYPE_F32 | 1u << DTYPE_F64,
-              .line = 64,
-              .bytes = 384,
-              .rows = 7,
-              .sum = 20,
-              .columns = 48,
-              .direct = 300},
-     .time = {.multiply_add = 1.9e-11,
-              .pack = 2.3e-10,
-              .pack_line = 2.9e-9,
-              .row = 3.1e-9,
-              .loop = 3.3e-9,
-              .join = 3.7e-10,
-              .join_edge = 4.1e-9,
-              .op = 4.3e-11,
-              .scalar_op = 4.7e-10,
-              .divide = 5.3e-10,
-              .function = 5.9e-9,
-              .exp = 5.9e-9,
-              .tile = 6.1e-9,
-              .statement = 6.7e-8,
-              .product = 7.1e-8},
-     .open_extents = true},
+    {UNCOMMON_MACHINE(20000, 900, 384, 20, 48, 300)},
     {SMALL_MACHINE, .tile_level = 1, .reads_before_writing = true}};
 
 typedef enum Kind { NONE, WALK, MORE, EFFORT_0, EFFORT_1, EFFORT_5, N_KINDS } Kind;

@@ -4,36 +4,11 @@
 #include "nest/variants.h"
 
 #include "support/golden.h"
+#include "support_graphs.h"
 
 #define FOUND "tests/nest/variants.txt"
 
-static const Machine machine = {
-    .n_levels = 3,
-    .level = {{.name = "memory", .bytes_per_second = 1.1e9, .granule = 8},
-              {.name = "outer", .capacity = 200000, .bytes_per_second = 1.3e10, .granule = 7},
-              {.name = "inner", .capacity = 9000}},
-    .tile_level = 1,
-    .reads_before_writing = true,
-    .tile = {.types = 1u << DTYPE_F32 | 1u << DTYPE_F64,
-             .line = 64,
-             .bytes = 768,
-             .rows = 7,
-             .sum = 200,
-             .columns = 96,
-             .direct = 3000},
-    .time = {.multiply_add = 1.9e-11,
-             .pack = 2.3e-10,
-             .pack_line = 2.9e-9,
-             .row = 3.1e-9,
-             .loop = 3.3e-9,
-             .join = 3.7e-10,
-             .join_edge = 4.1e-9,
-             .op = 4.3e-11,
-             .scalar_op = 4.7e-10,
-             .tile = 6.1e-9,
-             .statement = 6.7e-8,
-             .product = 7.1e-8},
-    .open_extents = true};
+static const Machine machine = {UNCOMMON_MACHINE(200000, 9000, 768, 200, 96, 3000)};
 
 /* A product of two operands. */
 typedef struct Product {

@@ -29,8 +29,8 @@ def run(tool, program, kernel, arrays, results, folder, target, dims=()):
     for name, array in arrays.items():
         np.save(f"{folder}/in_{name}.npy", array)
     words = [w for r in results for w in ("-o", f"{r}={folder}/out_{r}.npy")]
-    done = subprocess.run([tool, program, f"--kernel={kernel}", "-w", f"--target={target}", *dims, *[f"{a}={folder}/in_{a}.npy" for a in arrays], *words],
-                          capture_output=True, text=True, timeout=120)
+    done = subprocess.run([tool, program.name, f"--kernel={kernel}", "-w", f"--target={target}", *dims, *[f"{a}={folder}/in_{a}.npy" for a in arrays], *words],
+                          capture_output=True, text=True, timeout=120, cwd=program.parent)
     assert done.returncode == 0, (kernel, target, done.stderr)
     return {r: np.load(f"{folder}/out_{r}.npy") for r in results}
 

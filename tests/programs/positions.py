@@ -247,7 +247,7 @@ def check_bound(tool, folder):
             for bound in ([one], [d for d in range(len(dims)) if d != one]):
                 extents = [int(random.choice((1, 2, 3, 5))) for _ in dims]
                 more = [word for d in bound for word in ("-D", f"{dims[d]}={extents[d]}")]
-                problem = check(tool, name, "c", extents, folder, path, more=more)
+                problem = check(tool, name, "c", extents, folder, path.name, more=more)
                 if problem is not None:
                     failed += 1
                     print(f"FAILED {name} {extents} with {' '.join(more)}: {problem}")
@@ -285,7 +285,7 @@ def check(tool, name, target, extents, folder, program=PROGRAM, step=1e-13, more
     wanted = of(**arrays)
     for r in wanted:
         command += ["-o", f"{r}={folder}/out_{r}.npy"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder)
     if done.returncode != 0:
         return f"status {done.returncode}\n{done.stderr}"
     for r, want in wanted.items():

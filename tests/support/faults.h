@@ -7,7 +7,45 @@
 
 #include "graph/eval.h"
 #include "loop/loop.h"
+#include "nest/nest.h"
 #include "support/test.h"
+
+/* A graph and a nest of it, before a fault is planted. */
+typedef struct FaultGood {
+    const char *name, *graph, *nest;
+} FaultGood;
+
+/* Extents of the first two dims at which a good text and a faulty one are compared. */
+#define FAULT_SETS 4
+static const int64_t fault_extents[FAULT_SETS][2] = {{5, 3}, {8, 8}, {9, 4}, {1, 1}};
+
+static inline const FaultGood *fault_good(const FaultGood *goods, size_t n, const char *name)
+{
+    for (size_t k = 0; k < n; k++) {
+        if (strcmp(goods[k].name, name) == 0) {
+            return &goods[k];
+        }
+    }
+    fail_msg("there is no '%s'", name);
+    return NULL;
+}
+
+/* Null: it is refused. */
+static inline Graph *fault_graph(Ctx *ctx, const char *body)
+{
+    const char *text =
+        str_format(&ctx->arena, "tdsl-dump graph 1\n\nkernel k {\n  form binary\n%s}\n", body);
+    Module *m = module_read(ctx, source_add(&ctx->sources, "g", str_from(text), (Span){0}));
+    return m == NULL ? NULL : m->graphs.at[0];
+}
+
+static inline Nest *fault_nest(Ctx *ctx, Graph *g, const char *text)
+{
+    uint32_t source = source_add(&ctx->sources, "n", str_from(text), (Span){0});
+    DumpTree *tree = dump_tree_read(ctx, &ctx->arena, source);
+    assert_non_null(tree);
+    return nest_read(ctx, &ctx->arena, g, tree->line[0]);
+}
 
 /* `text` with the one `from` in it replaced. */
 static inline const char *fault_planted(Arena *arena, const char *text, const char *what,

@@ -145,7 +145,7 @@ class Tests:
         np.save(self.folder / "x.npy", array)
         for target in ("interp", "c"):
             outputs = [part for name in wanted for part in ("-o", f"{name}={self.folder / name}.npy")]
-            steps.run(f"{what}, {target}", [self.tool, str(self.folder / "k.tdsl"), f"--target={target}", "-w", f"x={self.folder / 'x.npy'}", *outputs])
+            steps.run(f"{what}, {target}", [self.tool, "k.tdsl", f"--target={target}", "-w", f"x={self.folder / 'x.npy'}", *outputs], cwd=self.folder)
             for name, (element, values) in wanted.items():
                 got = element.numbers(np.load(self.folder / f"{name}.npy"))
                 self.count += 1

@@ -172,14 +172,14 @@ def main():
         path = os.path.join(folder, "p")
         with open(path + ".tdsl", "w", encoding="utf-8") as stream:
             stream.write(PROGRAM)
-        steps_ = [([options.tdslc, "-w", "--check-each", path + ".tdsl", "-o", path + ".c"], None)]
+        steps_ = [([options.tdslc, "-w", "--check-each", "p.tdsl", "-o", "p.c"], None)]
         for cc in filter(shutil.which, ("gcc", "clang")):
             for level, trap in (("-O2", []), ("-O1", ["-fsanitize=signed-integer-overflow", "-fsanitize-undefined-trap-on-error"])):
                 library = f"{path}_{cc}{level}.so"
                 steps_.append(([cc, "-std=c11", level, *trap, "-shared", "-fPIC", "-Wall", "-Wextra", "-Wconversion", "-Werror", path + ".c", "-o", library, "-lm"],
                                library))
         for command, library in steps_:
-            made = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+            made = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=folder)
             if made.returncode != 0:
                 print(steps.report(PROGRAM, command, made), file=sys.stderr)
                 return 1

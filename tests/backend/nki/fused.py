@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+from quick import share  # noqa: E402
+
 ATTENTION = ("kernel k(Q: bf16[%s,128], K: bf16[%s,128], V: bf16[%s,128]) -> (O: bf16[%s,128]) { S[%sq,k] = Q[%sq,d] * K[%sk,d] / 11.3137; "
              "W[%sq,k] = exp(S[%sq,k] - max[l](S[%sq,l])); O[%sq,d] = W[%sq,k] * V[%sk,d] / sum[l](W[%sq,l]); }")
 CAUSAL = ("kernel k(Q: bf16[8,2048,128], K: bf16[8,2048,128], V: bf16[8,2048,128]) -> (O: bf16[8,2048,128]) { S[h,q,k] = %s; "
@@ -81,7 +84,7 @@ def main():
     parser.add_argument("--bin", required=True)
     options = parser.parse_args()
     failed = 0
-    for name, *case in CASES + [(*row, "trn1") for row in TRN1] + [(*row, "trn2", False) for row in SPELLINGS]:
+    for name, *case in share(CASES + [(*row, "trn1") for row in TRN1] + [(*row, "trn2", False) for row in SPELLINGS], 4):
         found = list(problems(options, *case))
         failed += len(found)
         print("\n".join(f"FAILED {name}: {p}" for p in found) or f"passed {name}")

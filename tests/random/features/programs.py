@@ -55,7 +55,7 @@ class Program:
     def compile(self):
         """The path of the C text; None where a kernel is refused, which then is its fault."""
         target = os.path.join(self.folder, "k.c")
-        status, text = run([self.tool("tdslc"), self.path, "-w", "-o", target, *self.flags], self.folder)
+        status, text = run([self.tool("tdslc"), os.path.basename(self.path), "-w", "-o", target, *self.flags], self.folder)
         if status == 0:
             return target
         lines = (self.head + "\n".join(kernel.text() for kernel in self.kernels)).split("\n")
