@@ -100,38 +100,6 @@ static Verdict drop_involution(Rewriter *r, NodeSpec *s, NodeRef *done)
     return become_copy_of(r, s, 0);
 }
 
-/* abs abs, relu relu: the outer one vanishes. */
-static Verdict drop_repetition(Rewriter *r, NodeSpec *s, NodeRef *done)
-{
-    (void)done;
-    return spec_operand(r, s, 0)->op == s->op ? become_copy_of(r, s, 0) : RULE_NO;
-}
-
-/* abs(-x) = abs(x), and what else does not see a sign. */
-static Verdict even_of_neg(Rewriter *r, NodeSpec *s, NodeRef *done)
-{
-    (void)done;
-    if (op_info(s->op)->sign != SIGN_EVEN || spec_operand(r, s, 0)->op != OP_NEG ||
-        dtype_is_complex(s->dtype)) {
-        return RULE_NO;
-    }
-    spec_see_through(r, s, 0);
-    return RULE_SPEC;
-}
-
-/* -x * -y = x * y, and what else is odd in both. */
-static Verdict odd_of_two_negs(Rewriter *r, NodeSpec *s, NodeRef *done)
-{
-    (void)done;
-    if (op_info(s->op)->sign != SIGN_ODD || s->n_operands != 2 || !dtype_is_float(s->dtype) ||
-        spec_operand(r, s, 0)->op != OP_NEG || spec_operand(r, s, 1)->op != OP_NEG) {
-        return RULE_NO;
-    }
-    spec_see_through(r, s, 0);
-    spec_see_through(r, s, 1);
-    return RULE_SPEC;
-}
-
 /* ---- sums and differences ---- */
 
 /* x + -0, x + 0 for integers; either side. */
@@ -365,10 +333,6 @@ static const Rule rules[] = {
     {"neg-neg", OP_NEG, drop_involution},
     {"not-not", OP_NOT, drop_involution},
     {"conj-conj", OP_CONJ, drop_involution},
-    {"abs-abs", OP_ABS, drop_repetition},
-    {"relu-relu", OP_RELU, drop_repetition},
-    {"even-neg", OP_COUNT, even_of_neg},
-    {"odd-neg-neg", OP_COUNT, odd_of_two_negs},
     {"add-zero", OP_ADD, add_zero},
     {"sub-zero", OP_SUB, sub_zero},
     {"add-neg", OP_ADD, add_of_neg},
