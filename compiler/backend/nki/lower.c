@@ -542,15 +542,68 @@ static void enter_crossing(Lower *l)
     }
 }
 
-/* A block that matmuls leave in PSUM for the statement after them has got a home, and nothing
- * goes there: it was not made. */
-static uint32_t without_unused(Stmt **body, uint32_t n, const bool *used)
+/* A statement that writes a buffer, and the next one. */
+typedef struct Writer {
+    const Stmt *stmt;
+    const struct Writer *next;
+} Writer;
+
+/* Marks the buffers that something off chip is made of. */
+static void mark_needed(const Lower *l, bool *needed)
+{
+    const Kernel *k = l->to;
+    const Writer **of = ARENA_ARRAY(l->arena, k->bufs.n + 1, const Writer *);
+    BufRef *open = ARENA_ARRAY(l->arena, k->bufs.n + 1, BufRef);
+    uint32_t n = 0;
+    StmtWalk w;
+    for (const Stmt *s = tile_first(&w, l->out.at, l->out.n); s != NULL; s = tile_next(&w)) {
+        BufRef to[2] = {s->dst, s->sums > 0 ? s->sums - 1 : s->dst};
+        for (int i = 0; i < (s->sums > 0 ? 2 : 1); i++) {
+            Writer *x = ARENA_NEW(l->arena, Writer);
+            *x = (Writer){s, of[to[i]]};
+            of[to[i]] = x;
+        }
+    }
+    for (BufRef b = 0; b < k->bufs.n; b++) {
+        needed[b] = !nki_on_chip(k, b);
+        open[n] = b;
+        n += needed[b] ? 1 : 0;
+    }
+    while (n > 0) {
+        for (const Writer *x = of[open[--n]]; x != NULL; x = x->next) {
+            BufRef dst = x->stmt->dst; /* where the sums alone are needed, too */
+            open[n] = dst;
+            n += needed[dst] ? 0 : 1;
+            needed[dst] = true;
+            ExprWalk v;
+            for (const Expr *e = expr_first(&v, x->stmt->value); e != NULL; e = expr_next(&v)) {
+                BufRef b = expr_buffer(e);
+                if (b != BUF_NONE && !needed[b]) {
+                    needed[b] = true;
+                    open[n++] = b;
+                }
+            }
+        }
+    }
+}
+
+/* Without tiles that nothing reads: a block that matmuls leave in PSUM for the statement after them, or what was loaded early for
+ * statements that found it elsewhere. */
+static uint32_t without_unused(Stmt **body, uint32_t n, const bool *needed)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
         Stmt *s = body[i];
-        s->n_body = s->kind == STMT_FOR ? without_unused(s->body, s->n_body, used) : s->n_body;
-        if (s->kind == STMT_FOR ? s->n_body > 0 : s->kind != STMT_ALLOC || used[s->buf]) {
+        bool keeps = true;
+        if (stmt_has_body(s)) {
+            s->n_body = without_unused(s->body, s->n_body, needed);
+            keeps = s->n_body > 0;
+        } else if (s->kind == STMT_ALLOC) {
+            keeps = needed[s->buf];
+        } else {
+            keeps = needed[s->dst];
+        }
+        if (keeps) {
             body[kept++] = s;
         }
     }
@@ -559,15 +612,11 @@ static uint32_t without_unused(Stmt **body, uint32_t n, const bool *used)
 
 static void drop_unused(Lower *l)
 {
-    bool *used = ARENA_ARRAY(l->arena, l->to->bufs.n, bool);
-    StmtWalk w;
-    for (const Stmt *s = tile_first(&w, l->out.at, l->out.n); s != NULL; s = tile_next(&w)) {
-        used[s->dst] = true;
-        expr_mark_loads(s->value, used);
-    }
-    l->out.n = without_unused(l->out.at, l->out.n, used);
+    bool *needed = ARENA_ARRAY(l->arena, l->to->bufs.n + 1, bool);
+    mark_needed(l, needed);
+    l->out.n = without_unused(l->out.at, l->out.n, needed);
     for (uint32_t i = 0; i < l->from->bufs.n; i++) {
-        l->home[i].made = l->home[i].made && used[l->home[i].buf];
+        l->home[i].made = l->home[i].made && needed[l->home[i].buf];
     }
 }
 
