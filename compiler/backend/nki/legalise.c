@@ -272,6 +272,7 @@ void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lo
     Forms forms = {k, *out, out, false, how};
     take_form(l, &forms, kernel_without_repeats(l->arena, k));
     take_form(l, &forms, lower_bank_copies(l, forms.kernel));
+    take_form(l, &forms, lower_joined_loads(l, forms.kernel));
     if (!forms.scheduled) {
         schedule_loops(l, forms.kernel, how, out);
     }

@@ -383,6 +383,8 @@ const Kernel *lower_masked_strips(Ctx *ctx, Arena *arena, const Kernel *k);
 Kernel *lower_interleaved(const Lower *l, const Kernel *k, NkiCost *cost);
 /* late_loads.c: the LEGAL kernel with loads before a loop where the loop first uses them; null: it begins with all. */
 Kernel *lower_late_loads(Arena *arena, const Kernel *k);
+/* joined_loads.c: loads of short rows that follow each other as loads of longer ones; null where there are none. */
+Kernel *lower_joined_loads(const Lower *l, const Kernel *k);
 /* bank_copies.c: what transposes leave in PSUM is copied a bank at a time; null where nothing is. */
 Kernel *lower_bank_copies(const Lower *l, const Kernel *k);
 

@@ -301,6 +301,8 @@ struct Kernel *nki_pair_sums(const Target *, Ctx *, Arena *, const Kernel *);
 struct Kernel *nki_gathers(const Target *, Ctx *, Arena *, const Kernel *);
 /* The same (diagonals.c). */
 struct Kernel *nki_diagonals(const Target *, Ctx *, Arena *, const Kernel *);
+/* The same (short_rows.c). */
+struct Kernel *nki_short_rows(const Target *, Ctx *, Arena *, const Kernel *);
 /* The same (linear_steps.c). */
 struct Kernel *nki_linear_steps(const Target *, Ctx *, Arena *, const Kernel *);
 /* How many parts a kernel has: 1, or as many as there are blocks in that list. */

@@ -19,6 +19,8 @@ static const TargetPass passes[] = {
      nki_diagonals, true},
     {"pairs", "what a tile of pairs adds, times its weight, goes to the sum at once", true,
      nki_pair_sums, true},
+    {"rows", "sums over short rows of arguments take neighbours on one partition", true,
+     nki_short_rows, true},
     {"legalise", "instructions of the device, and loops of what repeats", false, nki_legalise,
      false},
     {0},

@@ -18,7 +18,7 @@ ATTENTION = ("kernel k(Q: bf16[%s,128], K: bf16[%s,128], V: bf16[%s,128]) -> (O:
 CAUSAL = ("kernel k(Q: bf16[8,2048,128], K: bf16[8,2048,128], V: bf16[8,2048,128]) -> (O: bf16[8,2048,128]) { S[h,q,k] = %s; "
           "M[h,q] = %s(S[h,q,k]); W[h,q,k] = %s; O[h,q,d] = %s(W[h,q,k] * V[h,k,d]) / %s(W[h,q,k]); }")
 SCORES, EXP, BELOW = "0.088 * sum[d](Q[h,q,d] * K[h,k,d])", "exp(S[h,q,k] - M[h,q])", "index(k) <= index(q)"
-# One attention in three spellings, one of another layout, and a matrix times a vector: sums under a condition, weights that are 0, and scores that are -inf. The nest counts all of them.
+# One attention in three spellings, one of another layout, a sum over short rows, and a matrix times a vector: sums under a condition, weights that are 0, and scores that are -inf. The nest counts all of them.
 SPELLINGS = [
     ("causal sums", CAUSAL % (SCORES, "max[k <= q]", EXP, "sum[k <= q]", "sum[k <= q]"), 590, 330),
     ("causal weights", CAUSAL % (SCORES, "max[k <= q]", f"select({BELOW}, {EXP}, 0)", "sum[k]", "sum[k]"), 590, 330),
@@ -26,6 +26,7 @@ SPELLINGS = [
     ("attention of heads behind positions", "kernel k(Q: bf16[4,1024,8,64], K: bf16[4,1024,8,64], V: bf16[4,1024,8,64]) -> (O: bf16[4,1024,8,64]) "
      "{ S[b,h,q,k] = Q[b,q,h,d] * K[b,k,h,d] * 0.125; W[b,h,q,k] = exp(S[b,h,q,k] - max[l](S[b,h,q,l])); "
      "O[b,q,h,d] = sum[k](W[b,h,q,k] * V[b,k,h,d]) / sum[l](W[b,h,q,l]); }", 760, 130),
+    ("sum over short rows", "kernel k(A: bf16[32768,64], B: bf16[32768,64]) -> (C: bf16[64,64]) { C[i,j] = A[k,i] * B[k,j]; }", 30, 40),
     ("matrix times vector", "kernel k(A: f32[4096,4096], x: f32[4096]) -> (y: f32[4096]) { y[i] = A[i,j] * x[j]; }", 360, 60),
 ]
 # (name, program, microseconds at most, lines at most)

@@ -121,6 +121,9 @@ CASES = [
     # Two iterations of a chain from engine to engine and back at a time, and one that is left over.
     ("interleaved", "kernel k(X: f32[1408,2048], Z: f32[1408,2048]) -> (Y: f32[1408,2048]) { W[i,j] = Z[i,j] * Z[i,j]; Y[i,j] = X[i,j] / (sqrt(W[i,j]) + 2) + exp(-X[i,j]); }",
      lambda x, z: x / (np.abs(z) + 2) + np.exp(-x), [(1408, 2048)] * 2, [], r"i in range\(5\):(\n.*){6,9}for u in range\(2\):"),
+    # Positions of a sum that are neighbours lie on one partition, whose rows are loaded together.
+    ("short rows of a sum", product("k,i", "k,j", "i,j", "16384,64", "16384,48", "64,48"), "ki,kj->ij", [(16384, 64), (16384, 48)], [],
+     r"i\w* in range\(\d+\):(\n.*){1,2}pattern=\[\[\d+, 128\], \[(64|48), \d+\], \[1, (64|48)\]\]"),
     # All tiles of a contraction: a strip of either operand is made when it is first needed, what is turned a piece before it is multiplied.
     ("panels", product("k,i", "k,j", "i,j", "1024,1024", "1024,2048", "1024,2048"), "ki,kj->ij", [(1024, 1024), (1024, 2048)], [], r"k\w* in range\(12|if \w+ == 0:"),
     ("panels turned", product("i,k", "k,j", "i,j", "2048,512", "512,2048", "2048,2048"), "ik,kj->ij", [(2048, 512), (512, 2048)], [], r"\w+ in range\(4\):\n *if"),
