@@ -24,6 +24,21 @@ def run(tool, target, kernel, arrays, results, folder, program=PROGRAM, dims=())
     return {r: np.load(f"{folder}/out_{r}.npy") for r in results}
 
 
+def dumps_of(tdslc, program, folder, stages=("checked", "graph", "path", "nest", "loop", "legal"), others=("checked",)):
+    """The dump of each stage, by its name, and how many are others when they are read back; but those of `others` may be."""
+    def dump(file, stage):
+        return subprocess.run([tdslc, "-w", str(file), f"--dump={stage}"], check=True, capture_output=True, text=True).stdout
+
+    dumps, changed = {}, 0
+    for stage in stages:
+        dumps[stage] = pathlib.Path(folder) / f"{stage}.tdsl"
+        dumps[stage].write_text(dump(program, stage))
+        if stage not in others and dump(dumps[stage], stage) != dumps[stage].read_text():
+            changed += 1
+            print(f"FAILED: the dump of stage {stage} is another one when it is read back")
+    return dumps, changed
+
+
 def reductions(n, m):
     random = np.random.default_rng(n + m)
     x = random.integers(-4, 5, (n, m)).astype(float)

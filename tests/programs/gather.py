@@ -12,7 +12,7 @@ import tempfile
 
 import numpy as np
 
-from expansions import problem, run
+from expansions import dumps_of, problem, run
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from quick import share  # noqa: E402
@@ -216,11 +216,8 @@ def main():
     tdslc, tool = sys.argv[1:3]
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        dumps = {}
-        for stage in ("checked", "graph", "nest", "loop", "legal"):
-            dumps[stage] = pathlib.Path(folder) / f"{stage}.tdsl"
-            text = subprocess.run([tdslc, "-w", str(PROGRAM), f"--dump={stage}"], check=True, capture_output=True, text=True).stdout
-            dumps[stage].write_text(text)
+        # Pass `products` finds one more in the dump of stage graph.
+        dumps, failed = dumps_of(tdslc, PROGRAM, folder, ("checked", "graph", "nest", "loop", "legal"), ("checked", "graph"))
         for extents in share(((5, 3, 2), (70, 40, 33)), 2):
             for number, (kernel, arrays, wanted) in enumerate(cases(*extents)):
                 dims = [f"-D{name}={wanted[result].shape[d]}" for name, result, d in OPEN.get(kernel, ())]

@@ -14,8 +14,9 @@ import tempfile
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "runtime"))
+sys.path[:0] = [os.path.join(HERE, "../../../runtime"), os.path.join(HERE, "../../support")]
 from nki_emulator.dtype import TYPES as DEVICE, cast, to_outside    # noqa: E402
+from quick import share                                             # noqa: E402
 
 DIMS = dict(n=130, k=300, m=70, e=64, b=4, v=300)
 OWN = {"qmm": dict(k=1000), "qmm_long": dict(k=4096), "norms": dict(k=2100), "sums": dict(k=2100), "image": dict(n=9), "attention": dict(n=140, m=260), "codebook": dict(n=12, m=20), "codebook_bytes": dict(v=500), "histogram": dict(n=20)}
@@ -158,7 +159,7 @@ def main():
     parser.add_argument("--only")
     options = parser.parse_args()
     wrong, count = [], 0
-    for name, params, results in kernels():
+    for name, params, results in share(kernels(), 1, gate=2):
         if options.only in (None, name):
             wrong += check_program(options, name, params, results)
             count += 1

@@ -17,6 +17,9 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+sys.path.insert(0, os.path.join(ROOT, "tests/support"))
+from quick import GATE  # noqa: E402
+
 FOLDERS = ("tests/backend/nki", "tests/programs", "tests/reports", "tests/data", "tests/random", "examples/**")
 OWN = os.path.join(HERE, "sweep.tdsl")
 TARGETS = [["--target=trn2"], ["--target=trn2", "--lnc=2"], ["--target=trn3", "--lnc=2", "--f64=sums"], ["--target=trn1", "--f64=f32"],
@@ -70,7 +73,7 @@ def main():
     always = [t for t in tries if t[0] == OWN]
     others = [t for t in tries if t[0] != OWN]
     if options.count:
-        others = random.Random(options.seed).sample(others, min(options.count, len(others)))
+        others = random.Random(options.seed).sample(others, min(options.count // (2 if GATE else 1), len(others)))
     failed = 0
     for file, kernel, how, words in always + others:
         why = fault([tdslc, file, "-w", f"--kernel={kernel}", "--stop-after=legal", *words], options.seconds)
