@@ -4,10 +4,13 @@
  *
  *     C[i,j] += A[k,i] * B[k,j], of k in 0..128*m   ->   .. A[m*p+c,i] * B[m*p+c,j], of p in 0..128, c in 0..m
  *
- * and neighbours are then on one partition, where joined_loads.c loads several of them as one row. */
+ * and neighbours are then on one partition, where joined_loads.c loads several of them as one row. A long sum is a loop over strips. */
 #include "backend/nki/lower.h"
 
 #include <string.h>
+
+#define WHOLE_BYTES (64 << 10) /* of a partition, of a longer row: all positions at once */
+#define STRIP_BYTES (16 << 10)
 
 typedef struct ShortRows {
     Ctx *ctx;
@@ -54,13 +57,15 @@ static bool is_short(const Kernel *k, const Stmt *s, const Expr *operand, VarRef
            nki_elements(b, (uint32_t)dim + 1) * nki_bytes(b->dtype) < NKI_SHORT_RUN;
 }
 
-/* The one index of the sum, where both operands have short rows behind it; or null. */
+/* The one index of the sum, where both operands have short rows behind it; or null. Tiles of batches lie side by side in a load, and rows
+ * apart. */
 static const TileIndex *sum_of_rows(const Kernel *k, const Stmt *s)
 {
     const Schedule *roles = s->kind == STMT_TILE ? s->schedule : NULL;
     const Expr *e = roles == NULL ? NULL : expr_uncast(s->value);
-    if (roles == NULL || roles->given || roles->n_labels[ROLE_K] != 1 || s->fold != OP_SUM ||
-        e->kind != EXPR_OP || e->op != OP_MUL) {
+    if (roles == NULL || roles->given || roles->n_labels[ROLE_K] != 1 ||
+        roles->n_labels[ROLE_BATCH] > 0 || s->fold != OP_SUM || e->kind != EXPR_OP ||
+        e->op != OP_MUL) {
         return NULL;
     }
     const TileIndex *x = &s->index[roles->label[ROLE_K][0]];
@@ -72,7 +77,7 @@ static const TileIndex *sum_of_rows(const Kernel *k, const Stmt *s)
                : NULL;
 }
 
-/* The index as m * p + c. */
+/* The index as m * p + c, behind where the loop over strips is. */
 typedef struct Split {
     const ShortRows *rows;
     VarRef var;
@@ -91,14 +96,36 @@ static void split_load(void *user, Expr *load)
     load->at = load->kind == EXPR_LOAD ? at : load->at;
 }
 
-static void split_sum(ShortRows *r, Stmt *s, const TileIndex *sum)
+/* Positions that a partition has of a strip: all, or as many as fill a part of it, since loads of one strip run beside products of
+ * another. */
+static int64_t positions_each(const Kernel *k, const Stmt *s, const TileIndex *sum)
+{
+    int64_t all = sum->range.limit.n / NKI_PARTITIONS, each = 1;
+    const Expr *product = expr_uncast(s->value);
+    int64_t row = 1;
+    for (uint32_t i = 0; i < 2; i++) {
+        const Expr *load = expr_uncast(product->arg[i]);
+        const Buffer *b = &k->bufs.at[load->buf];
+        int64_t bytes =
+            nki_elements(b, (uint32_t)row_dim(k, s, load, sum->var) + 1) * nki_bytes(b->dtype);
+        row = bytes > row ? bytes : row;
+    }
+    for (int64_t n = 2; n <= all && n * row <= STRIP_BYTES; n++) {
+        each = all % n == 0 ? n : each;
+    }
+    return all * row <= WHOLE_BYTES ? all : each;
+}
+
+/* The statement, in a loop over strips of the sum where that is long. */
+static void split_sum(ShortRows *r, Stmt *s, const TileIndex *sum, Stmts *out)
 {
     Arena *a = r->arena;
     Kernel *k = r->to;
     uint32_t place = (uint32_t)(sum - s->index);
-    int64_t each = sum->range.limit.n / NKI_PARTITIONS;
+    int64_t all = sum->range.limit.n, each = positions_each(k, s, sum);
+    const char *name = k->vars.at[sum->var].name->text;
     VarRef p = kernel_var(k, &r->ctx->syms, "p", false),
-           c = kernel_var(k, &r->ctx->syms, k->vars.at[sum->var].name->text, false);
+           c = kernel_var(k, &r->ctx->syms, name, false);
     Split split = {r, sum->var, affine_add(a, affine_var(a, c), each, affine_var(a, p))};
     TileIndex *index = ARENA_ARRAY(a, s->n_index + 1, TileIndex);
     memcpy(index, s->index, s->n_index * sizeof *index);
@@ -107,32 +134,60 @@ static void split_sum(ShortRows *r, Stmt *s, const TileIndex *sum)
     index[s->n_index] = index[place];
     index[s->n_index].var = c;
     index[s->n_index].range = range_whole(dim_fixed(each));
+    bool strips = each * NKI_PARTITIONS < all;
+    Stmt *loop = NULL, *fill = strips && s->begins ? stmt_neutral(a, k, s) : NULL;
     Schedule *roles = arena_copy(a, s->schedule, sizeof *roles);
     uint32_t label[2] = {place, s->n_index++};
     roles->label[ROLE_K] = arena_copy(a, label, sizeof label);
     roles->n_labels[ROLE_K] = 2;
+    if (strips) {
+        loop = ARENA_NEW(a, Stmt);
+        *loop = (Stmt){.kind = STMT_FOR, .span = s->span};
+        loop->var = kernel_var(k, &r->ctx->syms, name, true);
+        loop->range = range_whole(dim_fixed(all));
+        loop->step = each * NKI_PARTITIONS;
+        loop->body = arena_copy(a, &s, sizeof s);
+        loop->n_body = 1;
+        split.as = affine_add(a, split.as, 1, affine_var(a, loop->var));
+        s->begins = false;
+    }
     s->value = expr_with_places(a, s->value, split_load, &split);
     s->index = index;
     s->schedule = roles;
     r->any = true;
+    if (fill != NULL) {
+        vec_push(a, &out->list, fill);
+    }
+    s = loop == NULL ? s : loop;
+    vec_push(a, &out->list, s);
 }
 
-static void split_all(ShortRows *r, Stmt *const *body, uint32_t n)
+static Stmts split_all(ShortRows *r, Stmt *const *body, uint32_t n)
 {
+    Stmts out = {0};
     for (uint32_t i = 0; i < n; i++) {
-        const TileIndex *sum = sum_of_rows(r->to, body[i]);
-        if (sum != NULL) {
-            split_sum(r, body[i], sum);
-        } else if (stmt_has_body(body[i])) {
-            split_all(r, body[i]->body, body[i]->n_body);
+        Stmt *s = body[i];
+        const TileIndex *sum = sum_of_rows(r->to, s);
+        if (sum != NULL && positions_each(r->to, s, sum) > 1) {
+            split_sum(r, s, sum, &out);
+            continue;
         }
+        if (stmt_has_body(s)) {
+            Stmts in = split_all(r, s->body, s->n_body);
+            s->body = in.list.at;
+            s->n_body = in.list.n;
+        }
+        vec_push(r->arena, &out.list, s);
     }
+    return out;
 }
 
 Kernel *nki_short_rows(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
     (void)target;
     ShortRows r = {ctx, arena, kernel_changeable(arena, k), false};
-    split_all(&r, r.to->body, r.to->n_body);
+    Stmts body = split_all(&r, r.to->body, r.to->n_body);
+    r.to->body = body.list.at;
+    r.to->n_body = body.list.n;
     return r.any ? kernel_numbered(arena, r.to) : (Kernel *)(uintptr_t)k;
 }

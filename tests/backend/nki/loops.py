@@ -124,6 +124,7 @@ CASES = [
     # Positions of a sum that are neighbours lie on one partition, whose rows are loaded together.
     ("short rows of a sum", product("k,i", "k,j", "i,j", "16384,64", "16384,48", "64,48"), "ki,kj->ij", [(16384, 64), (16384, 48)], [],
      r"i\w* in range\(\d+\):(\n.*){1,2}pattern=\[\[\d+, 128\], \[(64|48), \d+\], \[1, (64|48)\]\]"),
+    ("long sum of short rows", product("k,i", "k,j", "i,j", "131072,64", "131072,8", "64,8"), "ki,kj->ij", [(131072, 64), (131072, 8)], [], r"k\w* in range\(16\):"),
     # All tiles of a contraction: a strip of either operand is made when it is first needed, what is turned a piece before it is multiplied.
     ("panels", product("k,i", "k,j", "i,j", "1024,1024", "1024,2048", "1024,2048"), "ki,kj->ij", [(1024, 1024), (1024, 2048)], [], r"k\w* in range\(12|if \w+ == 0:"),
     ("panels turned", product("i,k", "k,j", "i,j", "2048,512", "512,2048", "2048,2048"), "ik,kj->ij", [(2048, 512), (512, 2048)], [], r"\w+ in range\(4\):\n *if"),
