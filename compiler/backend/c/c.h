@@ -15,6 +15,7 @@ Kernel *c_packs(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
 Kernel *c_share(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
 Kernel *c_stream(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
 Kernel *c_share_loops(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
+Kernel *c_exact(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
 Kernel *c_specialise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
 Kernel *c_prefetch(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
 bool c_verify(const Target *target, Ctx *ctx, const Kernel *k);

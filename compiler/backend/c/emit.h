@@ -154,9 +154,8 @@ typedef struct Emitter {
     bool streams, part_streams;
     VEC(Ahead) aheads;
     VEC(Temp) count_names; /* that counts were given, and what was wished for: emit_counts.c */
-    const char *last_origin; /* the statement, or value, of the last comment */
-    Map quoted;              /* those said in full, by address */
-    uint32_t n_tiles;        /* register tiles of the kernel */
+    Map quoted;            /* statements of the program that comments have said, by address */
+    uint32_t n_tiles;      /* register tiles of the kernel */
     /* register tiles */
     bool in_tile;            /* a register tile is being printed, */
     const Isa *isa;          /* for this instruction set; null: for all, as a macro, */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of a register tile that fits registers, as a macro: so many vectors of a line of columns, for any number of
- * rows. Vectors, their width and rows are its parameters, so that one text does for every instruction set and most tiles;
- * what it becomes has every vector of sums as a variable of its own: arrays and loops would be left to the compiler's
- * vectoriser, which cannot be trusted with them. A macro of rows (TDSL_ROWS_6) names another one for each row.
+ * rows. Vectors, their width and rows are its parameters, so that one text does for every instruction set and most tiles.
+ * Sums are arrays over rows, which stand in registers once compilers have unrolled the loops over them (TDSL_EACH).
  *
  * A tile of complex numbers adds up vectors of parts, in the order in which they stand in memory: x of the real part of a
  * row's element times the columns, w of its imaginary part times the columns. So operands are read as they lie, packed or
@@ -195,53 +194,13 @@ const char *block_arguments(Printer *p, const Parts *x, bool in_macro)
 
 /* ---- rows ---- */
 
-/* "TDSL_ROWS_": its macros give another one each row's number and element, or both parts of it; those of rows side by side
- * in their operand are others. */
-static const char *rows_name(const Printer *p)
-{
-    return p->s->side ? p->w ? "TDSL_SIDE_PAIRS_" : "TDSL_SIDE_ROWS_"
-           : p->w     ? "TDSL_ROW_PAIRS_"
-                      : "TDSL_ROWS_";
-}
-
 /* A row's element at this k: pointers every three rows, since no machine has as many address registers as rows. */
-static const char *row_text(Printer *p, int64_t r, bool imaginary)
+static const char *row_text(const Printer *p, bool imaginary)
 {
-    Arena *a = p->tiles->arena;
     if (p->s->side) {
-        return str_format(a, "p0[%lld]", (long long)(p->w ? 2 * r + imaginary : r));
+        return !p->w ? "p0[r]" : imaginary ? "p0[2 * r + 1]" : "p0[2 * r]";
     }
-    static const char *const step[2][3] = {{"0", "rs_a", "2 * rs_a"},
-                                           {"1", "rs_a + 1", "2 * rs_a + 1"}};
-    return str_format(a, "p%lld[%s]", (long long)(r / 3 * 3), step[imaginary][r % 3]);
-}
-
-static void rows_macro(Printer *p, int64_t rows)
-{
-    Arena *a = p->tiles->arena;
-    Text t, all;
-    text_init(&t, a);
-    text_init(&all, a);
-    t.indent_width = 4;
-    t.indent = 1;
-    const char *name = str_format(a, "%s%lld", rows_name(p), (long long)rows);
-    for (int64_t r = 0; r < rows; r++) {
-        const char *im = p->w ? str_format(a, ", %s", row_text(p, r, true)) : "";
-        text_put(&t, r % 3 > 0 ? " " : r > 0 ? "\n" : "");
-        text_printf(&t, "X(%lld, %s%s, __VA_ARGS__)", (long long)r, row_text(p, r, false), im);
-    }
-    macro_put(&all, str_format(a, "%s(X, ...)", name), t.at);
-    (void)macro_use(p->macros, name, all.at);
-    if (!p->s->side) {
-        Text third;
-        text_init(&third, a);
-        text_printf(&third, "#define TDSL_THIRDS_%lld(X, ...)", (long long)rows);
-        for (int64_t r = 0; r < rows; r += 3) {
-            text_printf(&third, " X(%lld, __VA_ARGS__)", (long long)r);
-        }
-        text_put(&third, "\n");
-        (void)macro_use(p->macros, "TDSL_THIRDS", third.at);
-    }
+    return imaginary ? "p[r / 3][r % 3 * rs_a + 1]" : "p[r / 3][r % 3 * rs_a]";
 }
 
 /* ---- for each row ---- */
@@ -254,25 +213,37 @@ static uint32_t sums_of(const Printer *p)
 
 static const char *sum_start(Printer *p, const Parts *x, uint32_t v)
 {
-    if (p->s->term.fold == OP_SUM) {
-        return x->lanes[v] > 1 ? "{0}" : "0";
-    }
-    const char *start = term_start(p, p->s->term.fold);
-    return x->lanes[v] == 1
-               ? start
-               : str_format(p->tiles->arena, "(%s){0} + %s", type_of_part(p, x, v), start);
+    bool sum = p->s->term.fold == OP_SUM, vector = x->lanes[v] > 1;
+    const char *start = sum ? "0" : term_start(p, p->s->term.fold);
+    return !vector ? start
+                   : str_format(p->tiles->arena, sum ? "(%s){0}" : "(%s){0} + %s",
+                                type_of_part(p, x, v), start);
 }
 
-static void sum_lines(Printer *p, const Parts *x)
+/* The sums of all rows: an array for each part of a line. */
+static void sums_declare(Printer *p, const Parts *x)
 {
     for (uint32_t i = 0; i < sums_of(p); i++) {
         Text t;
         text_init(&t, p->tiles->arena);
         for (uint32_t v = 0; v < x->n; v++) {
-            text_printf(&t, "%s%s %c##r##_%u = %s;", v > 0 ? " " : "", type_of_part(p, x, v),
-                        "xw"[i], v, sum_start(p, x, v));
+            bool same = v > 0 && x->lanes[v] == x->lanes[v - 1];
+            text_printf(&t, "%s%s %c%u[R]",
+                        v == 0 ? ""
+                        : same ? ","
+                               : "; ",
+                        same ? "" : type_of_part(p, x, v), "xw"[i], v);
         }
-        line_put(p->out, t.at);
+        micro_put(p, "%s;", t.at);
+    }
+}
+
+static void sum_lines(Printer *p, const Parts *x)
+{
+    for (uint32_t i = 0; i < sums_of(p); i++) {
+        for (uint32_t v = 0; v < x->n; v++) {
+            micro_put(p, "TDSL_EACH(r, R, 1) %c%u[r] = %s;", "xw"[i], v, sum_start(p, x, v));
+        }
     }
 }
 
@@ -281,10 +252,9 @@ static const char *term_lines(Printer *p, const Parts *x, uint32_t v)
     Arena *a = p->tiles->arena;
     const char *type = x->lanes[v] > 1 ? type_of_part(p, x, v) : NULL;
     if (p->s->dot.group != 0) {
-        return dot_step(p, type, "z##r", str_format(a, "y%u", v),
-                        str_format(a, "x##r##_%u", v));
+        return dot_step(p, type, "z", str_format(a, "y%u", v), str_format(a, "x%u[r]", v));
     }
-    return term_step(p, type, "z##r", str_format(a, "y%u", v), str_format(a, "x##r##_%u", v));
+    return term_step(p, type, "z", str_format(a, "y%u", v), str_format(a, "x%u[r]", v));
 }
 
 static void step_lines(Printer *p, const Parts *x)
@@ -293,16 +263,16 @@ static void step_lines(Printer *p, const Parts *x)
         Text t;
         char z = i == 0 ? 'z' : 'u';
         text_init(&t, p->tiles->arena);
-        const char *element = i == 0 ? "A" : "A_im";
-        text_printf(&t,
-                    p->s->dot.group != 0 ? "const %s %c##r = tdsl_word(&%s%s);"
-                                         : "const %s %c##r = %s%s;",
-                    number_type(p), z, p->s->dot.group == 0 && is_int(p) ? "(U)" : "", element);
+        micro_put(
+            p, p->s->dot.group != 0 ? "const %s %c = tdsl_word(&%s%s);" : "const %s %c = %s%s;",
+            number_type(p), z, p->s->dot.group == 0 && is_int(p) ? "(U)" : "",
+            row_text(p, i == 1));
         for (uint32_t v = 0; v < x->n; v++) {
+            text_put(&t, v > 0 ? " " : "");
             if (p->s->term.n > 0 || p->s->dot.group != 0) {
-                text_printf(&t, " %s", term_lines(p, x, v));
+                text_put(&t, term_lines(p, x, v));
             } else {
-                text_printf(&t, " %c##r##_%u += %c##r * y%u;", "xw"[i], v, z, v);
+                text_printf(&t, "%c%u[r] += %c * y%u;", "xw"[i], v, z, v);
             }
         }
         line_put(p->out, t.at);
@@ -335,7 +305,7 @@ static const char *store_text(Printer *p, const Parts *x, uint32_t i, bool both,
     Arena *a = p->tiles->arena;
     uint32_t v = both ? i / 2 : i;
     const char *place = target_place(p, x, i, both), *type = type_of_part(p, x, v);
-    const char *value = str_format(a, "%s%c##r##_%u",
+    const char *value = str_format(a, "%s%c%u[r]",
                                    !p->s->by   ? ""
                                    : is_int(p) ? "(U)by * "
                                                : "by * ",
@@ -371,55 +341,29 @@ static void store_lines(Printer *p, const Parts *x, Stores how)
     line_put(p->out, "if (r + 1 < R) { d += rs_c; }");
 }
 
-typedef enum ForRow { ROW_SUM, ROW_STEP, ROW_FINISH, ROW_ADD, ROW_SET, ROW_STREAM } ForRow;
-static const char *const row_names[] = {"SUM", "STEP", "FINISH", "ADD", "SET", "STREAM"};
-
-/* The macros for a row, before the one that names them. */
-static void row_macro(Printer *p, const Parts *x, ForRow which, Text *all)
+/* "for each row": the loop that compilers unroll. */
+static void rows_open(Printer *p)
 {
-    Arena *a = p->tiles->arena;
-    Text t, *out = p->out;
-    text_init(&t, a);
-    t.indent_width = 4;
-    t.indent = 1;
-    p->out = &t;
-    switch (which) {
-    case ROW_SUM:
-        sum_lines(p, x);
-        break;
-    case ROW_STEP:
-        step_lines(p, x);
-        break;
-    case ROW_FINISH:
-        if (p->whole) {
-            for (uint32_t v = 0; v < x->n; v++) {
-                micro_put(p, "x##r##_%u -= s[r];", v);
-            }
-        } else {
-            pairs_finish(p, x);
-        }
-        break;
-    case ROW_ADD:
-        store_lines(p, x, STORE_ADDS);
-        break;
-    case ROW_SET:
-        store_lines(p, x, STORE_PLAIN);
-        break;
-    case ROW_STREAM:
-        store_lines(p, x, STORE_STREAMS);
-        break;
-    }
-    p->out = out;
-    macro_put(all,
-              str_format(a, "@_%s(r, A%s, R, %s)", row_names[which], p->w ? ", A_im" : "",
-                         block_arguments(p, x, true)),
-              t.at);
+    micro_open(p, "TDSL_EACH(r, R, 1) {");
 }
 
-static void for_rows(Printer *p, const Parts *x, ForRow which)
+static void finish_rows(Printer *p, const Parts *x)
 {
-    micro_put(p, "%s##R(@_%s, R, %s)", rows_name(p), row_names[which],
-              block_arguments(p, x, true));
+    rows_open(p);
+    for (uint32_t v = 0; p->whole && v < x->n; v++) {
+        micro_put(p, "x%u[r] -= s[r];", v);
+    }
+    if (!p->whole) {
+        pairs_finish(p, x);
+    }
+    micro_close(p);
+}
+
+static void store_rows(Printer *p, const Parts *x, Stores how)
+{
+    rows_open(p);
+    store_lines(p, x, how);
+    micro_close(p);
 }
 
 /* ---- the block ---- */
@@ -428,17 +372,17 @@ static void for_rows(Printer *p, const Parts *x, ForRow which)
  * of columns after this one are prefetched meanwhile. */
 #define FAR_BYTES 2048
 
-static void far_emit(Printer *p, const Parts *x)
+static void far_emit(Printer *p, const Parts *x, const char *columns)
 {
     Text t;
     text_init(&t, p->tiles->arena);
     micro_open(p, "if (far) {");
-    line_put(p->out, "__builtin_prefetch(q + C);");
+    micro_put(p, "__builtin_prefetch(q + %s);", columns);
     for (uint32_t i = 1; i < x->n; i++) {
         uint32_t bytes = i * LINE_BYTES;
         micro_open(p, str_format(p->tiles->arena, "if (%s * sizeof(T) > %u) {", width_of(p, x),
                                  bytes));
-        micro_put(p, "__builtin_prefetch(q + C + %u / sizeof(T));", bytes);
+        micro_put(p, "__builtin_prefetch(q + %s + %u / sizeof(T));", columns, bytes);
         micro_close(p);
     }
     micro_close(p);
@@ -471,7 +415,7 @@ static void columns_emit(Printer *p, int64_t rows, const Parts *x)
     }
 }
 
-static void steps_emit(Printer *p, int64_t rows, const Parts *x)
+static void steps_emit(Printer *p, int64_t rows, const Parts *x, const char *columns)
 {
     bool far = p->s->sum == 0;
     if (far) {
@@ -479,7 +423,7 @@ static void steps_emit(Printer *p, int64_t rows, const Parts *x)
     }
     micro_open(p, "for (int64_t k = 0; k < n; ++k) {");
     if (far) {
-        far_emit(p, x);
+        far_emit(p, x, columns);
     }
     if (p->s->ahead) {
         ahead_emit(p);
@@ -488,8 +432,10 @@ static void steps_emit(Printer *p, int64_t rows, const Parts *x)
     if (dot_is_flipped(p)) {
         dot_sums_step(p, rows);
     }
-    for_rows(p, x, ROW_STEP);
-    line_put(p->out, p->s->side ? "p0 += cs_a;" : "TDSL_THIRDS_##R(TDSL_NEXT, T)");
+    rows_open(p);
+    step_lines(p, x);
+    micro_close(p);
+    line_put(p->out, p->s->side ? "p0 += cs_a;" : "TDSL_EACH(r, (R + 2) / 3, 1) p[r] += cs_a;");
     line_put(p->out, "q += rs_b;");
     micro_close(p);
 }
@@ -517,32 +463,38 @@ static void stores_emit(Printer *p, const Parts *x)
 {
     /* does it add to what is there? */
     micro_open(p, p->whole && !p->s->streams ? "if (add) {" : "if ((add & 1) != 0) {");
-    for_rows(p, x, ROW_ADD);
+    store_rows(p, x, STORE_ADDS);
     p->out->indent--;
     if (p->streams) {
         micro_open(p, "} else if (streams) {");
-        for_rows(p, x, ROW_STREAM);
+        store_rows(p, x, STORE_STREAMS);
         p->out->indent--;
     }
     micro_open(p, "} else {");
-    for_rows(p, x, ROW_SET);
+    store_rows(p, x, STORE_PLAIN);
     micro_close(p);
 }
 
-static void block_emit_lines(Printer *p, int64_t rows, const Parts *x)
+void block_lines(Printer *p, int64_t rows, const Parts *x, const char *from, const char *to,
+                 const char *columns)
 {
     const char *j = p->w && !p->s->parts[1] ? "2 * j" : "j"; /* of the result */
-    micro_open(p, "for (int64_t i = FROM; i < TO; i += R) {");
+    micro_open(p,
+               str_format(p->tiles->arena, "for (int64_t i = %s; i < %s; i += R) {", from, to));
     prefetch_result(p, x, j);
-    line_put(p->out, !p->s->side ? "TDSL_THIRDS_##R(TDSL_FIRST, T)"
-                     : p->w      ? "const T *p0 = a + i * 2;"
-                                 : "const T *p0 = a + i;");
+    if (p->s->side) {
+        line_put(p->out, p->w ? "const T *p0 = a + i * 2;" : "const T *p0 = a + i;");
+    } else {
+        line_put(p->out, "const T *p[(R + 2) / 3];");
+        line_put(p->out, "TDSL_EACH(r, (R + 2) / 3, 1) p[r] = a + (i + 3 * r) * rs_a;");
+    }
     line_put(p->out, "const T *q = b + j;");
-    for_rows(p, x, ROW_SUM);
+    sums_declare(p, x);
+    sum_lines(p, x);
     if (dot_is_flipped(p)) {
         dot_sums_begin(p, rows);
     }
-    steps_emit(p, rows, x);
+    steps_emit(p, rows, x, columns);
     if (!p->whole) {
         pairs_factors(p, x);
     }
@@ -550,15 +502,12 @@ static void block_emit_lines(Printer *p, int64_t rows, const Parts *x)
         dot_sums_end(p, rows);
     }
     if (!p->whole || dot_is_flipped(p)) {
-        for_rows(p, x, ROW_FINISH);
+        finish_rows(p, x);
     }
     micro_put(p, "T *d = c + i * rs_c + %s;", j);
     stores_emit(p, x);
     micro_close(p);
 }
-
-static const char third_text[] = "#define @(r, T) const T *p##r = a + (i + r) * rs_a;\n"
-                                 "#define TDSL_NEXT(r, T) p##r += cs_a;\n";
 
 const char *block_macro(Printer *p, int64_t rows, const Parts *x)
 {
@@ -566,21 +515,12 @@ const char *block_macro(Printer *p, int64_t rows, const Parts *x)
     Text all, t, *out = p->out;
     text_init(&all, a);
     text_init(&t, a);
-    rows_macro(p, rows);
-    if (!p->s->side) {
-        (void)macro_use(p->macros, "TDSL_FIRST", third_text);
-    }
     text_printf(&all, "\n/* %u %s of columns, R rows%s. */\n", x->n,
                 x->n == 1 ? "vector" : "vectors", p->s->side ? ", side by side in A" : "");
-    for (ForRow r = ROW_SUM; r <= ROW_STREAM; r++) {
-        if (r == ROW_FINISH ? !p->whole || dot_is_flipped(p) : r != ROW_STREAM || p->streams) {
-            row_macro(p, x, r, &all);
-        }
-    }
     t.indent_width = 4;
     t.indent = 1;
     p->out = &t;
-    block_emit_lines(p, rows, x);
+    block_lines(p, rows, x, "FROM", "TO", "C");
     p->out = out;
     const char *head = str_format(a, "@(FROM, TO, R, %s%s%s)", block_arguments(p, x, true),
                                   p->s->sum == 0 ? ", C" : "", p->s->ahead ? ", P" : "");

@@ -63,15 +63,15 @@ static void finish_columns(Printer *p, const Parts *parts, uint32_t v)
     const char *sign = vector ? str_format(p->tiles->arena, "s%u", first) : "cb";
     bool imaginary = !vector && offset_of(parts, v) % 2 != 0;
     if (has_sign(p, TILE_CONJ_COL) && (vector || imaginary)) {
-        micro_put(p, "x##r##_%u = x##r##_%u * %s + (T)0;", v, v, sign);
+        micro_put(p, "x%u[r] = x%u[r] * %s + (T)0;", v, v, sign);
     }
     if (p->w && vector) {
-        micro_put(p, "x##r##_%u += TDSL_SWAP_tdsl_##%s(w##r##_%u) * t%u;", v,
+        micro_put(p, "x%u[r] += TDSL_SWAP_tdsl_##%s(w%u[r]) * t%u;", v,
                   micro_vector(p, parts, v), v, first);
     } else if (p->w && imaginary) {
-        micro_put(p, "x##r##_%u += ca * w##r##_%u;", v, v - 1);
+        micro_put(p, "x%u[r] += ca * w%u[r];", v, v - 1);
     } else if (p->w) {
-        micro_put(p, "x##r##_%u -= ca * cb * w##r##_%u;", v, v + 1);
+        micro_put(p, "x%u[r] -= ca * cb * w%u[r];", v, v + 1);
     }
 }
 
@@ -79,15 +79,15 @@ static void finish_columns(Printer *p, const Parts *parts, uint32_t v)
 static void finish_rows(Printer *p, const Parts *parts, uint32_t v)
 {
     if (has_sign(p, TILE_CONJ_ROW)) {
-        micro_put(p, "w##r##_%u = w##r##_%u * ca + (T)0;", v, v);
+        micro_put(p, "w%u[r] = w%u[r] * ca + (T)0;", v, v);
     }
     if (parts->lanes[v] > 1) {
         const char *type = micro_vector(p, parts, v);
         pair_use(p->tiles, p->part, parts->lanes[v]);
-        micro_put(p, "const tdsl_##%s e##r##_%u = TDSL_LOW_tdsl_##%s(x##r##_%u, w##r##_%u);",
-                  type, v, type, v, v);
-        micro_put(p, "w##r##_%u = TDSL_HIGH_tdsl_##%s(x##r##_%u, w##r##_%u);", v, type, v, v);
-        micro_put(p, "x##r##_%u = e##r##_%u;", v, v);
+        micro_put(p, "const tdsl_##%s e%u = TDSL_LOW_tdsl_##%s(x%u[r], w%u[r]);", type, v, type,
+                  v, v);
+        micro_put(p, "w%u[r] = TDSL_HIGH_tdsl_##%s(x%u[r], w%u[r]);", v, type, v, v);
+        micro_put(p, "x%u[r] = e%u;", v, v);
     }
 }
 

@@ -339,7 +339,6 @@ static void body_emit(Emitter *e, const Stmt *s)
     e->w.out->indent = 1;
     e->in_part = true;
     e->cut = s;
-    e->last_origin = NULL;
     e->w.counts = (Counts){0}; /* those around have no names in the function */
     counts_bind(e, whole, 1, true, 0);
     iterations_begin(e, s);
@@ -353,7 +352,6 @@ static void body_emit(Emitter *e, const Stmt *s)
     scope_end(&e->w);
     e->w.counts = counts;
     e->in_part = false;
-    e->last_origin = NULL;
     e->w.out = outer;
 }
 

@@ -95,33 +95,22 @@ static bool is_one_origin(const Kernel *k, Stmt *const *body, uint32_t n, const 
     return true;
 }
 
-/* Is the statement to be said in full? Once in the functions of a kernel; elsewhere its target is enough. */
-static bool is_quoted_here(Emitter *e, const char *origin)
-{
-    uint64_t key = (uint64_t)(uintptr_t)origin;
-    if (map_get(&e->quoted, key, &(uint32_t){0})) {
-        return false;
-    }
-    if (!e->in_tile) {
-        map_put(&e->quoted, key, 1);
-    }
-    return !e->in_tile;
-}
-
-/* Over what computes it. */
+/* Over what computes it, once in the functions of a kernel: elsewhere a name alone would say nothing. */
 static void origin_comment(Emitter *e, Stmt *const *body, uint32_t n)
 {
     const char *origin = NULL;
-    if (!is_one_origin(e->w.k, body, n, &origin) || origin == NULL ||
-        origin == e->last_origin) {
+    if (e->in_tile || !is_one_origin(e->w.k, body, n, &origin) || origin == NULL) {
         return;
     }
+    uint64_t key = (uint64_t)(uintptr_t)origin;
+    if (map_get(&e->quoted, key, &(uint32_t){0})) {
+        return;
+    }
+    map_put(&e->quoted, key, 1);
     Text t;
     text_init(&t, e->w.arena);
-    text_comment(
-        &t, (Str){origin, is_quoted_here(e, origin) ? strlen(origin) : strcspn(origin, " [:")});
+    text_comment(&t, str_from(origin));
     comment_put(e->w.out, t.at);
-    e->last_origin = origin;
 }
 
 /* A fold that meets each element once: it assigns where it begins. */

@@ -139,7 +139,7 @@ static const char about_tiles[] =
     "#define TDSL_CONTRACT _Pragma(TDSL_TEXT(clang fp contract(TDSL_FP_CONTRACT)))\n"
     "#elif defined(__GNUC__)\n"
     "#define TDSL_TILE \\\n"
-    "    __attribute__((aligned(64), optimize(TDSL_TEXT(fp-contract=TDSL_FP_CONTRACT), "
+    "    __attribute__((aligned(64), optimize(\"O2\", TDSL_TEXT(fp-contract=TDSL_FP_CONTRACT), "
     "\"no-tree-loop-vectorize\")))\n"
     "#define TDSL_CONTRACT\n#else\n#define TDSL_TILE\n#define TDSL_CONTRACT\n#endif\n";
 
@@ -237,7 +237,7 @@ void isa_names_emit(const Tiles *t, Text *out, const char *functions)
         text_put(out, about_tiles);
     }
     text_put(out, strstr(functions, "TDSL_EACH(") != NULL ? about_each : "");
-    vector_types_emit(t->help, out, strstr(functions, "TDSL_EACH(") != NULL);
+    vector_types_emit(t->help, out, strstr(functions, "TDSL_V") != NULL);
     pairs_emit(t, out);
 }
 

@@ -265,7 +265,11 @@ static void vectors_emit(Printer *p, const Cut *c)
                       (long long)to, (long long)x.width);
         }
         p->out->indent++;
-        rows_emit(p, c->cover.rows, &x, c->equal);
+        if (c->equal && p->s->rows % c->cover.rows == 0) {
+            block_lines(p, c->cover.rows, &x, "0", "ROWS", "COLUMNS");
+        } else {
+            rows_emit(p, c->cover.rows, &x, c->equal);
+        }
         micro_close(p);
         from = to;
     }

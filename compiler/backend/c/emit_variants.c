@@ -183,7 +183,6 @@ static const char *body_text(Emitter *e, const Isa *isa, bool plain, Stmt *const
     e->in_tile = false;
     e->plain = false;
     e->isa = NULL;
-    e->last_origin = NULL;
     e->w.out = outer;
     return t.at;
 }

@@ -45,6 +45,9 @@ typedef struct Printer {
 
 /* The macro for so many rows of these columns. */
 const char *block_macro(Printer *p, int64_t rows, const Parts *x);
+/* Its lines, for these rows of a tile of so many columns. */
+void block_lines(Printer *p, int64_t rows, const Parts *x, const char *from, const char *to,
+                 const char *columns);
 /* What it gets beside its rows; in a macro that has the same parameters, or as they are. */
 const char *block_arguments(Printer *p, const Parts *x, bool in_macro);
 /* Are all its parts vectors of one type? */

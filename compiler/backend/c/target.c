@@ -77,6 +77,8 @@ static const TargetPass passes[] = {
     {"specialise", "products of short sums run in functions made for their extents", true,
      c_specialise, false},
     {"prefetch", "tiles prefetch what is packed next", true, c_prefetch, false},
+    {"exact", "ranges that end before their limit lose it, remainders that are empty go", true,
+     c_exact, false},
     {0},
 };
 
