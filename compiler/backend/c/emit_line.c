@@ -77,7 +77,7 @@ void lines_emit(Arena *arena, Text *out, const Sources *sources, const char *nam
             back = back || mark != NULL;
             mark = n == blanks + 1 ? NULL : at + blanks + 1;
         } else {
-            bool code = n > blanks && at[blanks] != '#' && !goes_on;
+            bool begins = n > blanks && !goes_on, code = begins && at[blanks] != '#';
             goes_on = n > 0 && at[n - 1] == '\\';
             bool inside = mark != NULL && code && depth > 0;
             depth = mark != NULL && code ? depth_behind(at, n, depth) : 0;
@@ -91,7 +91,7 @@ void lines_emit(Arena *arena, Text *out, const Sources *sources, const char *nam
             if (mark != NULL && code) {
                 directive(&all, sources, mark);
                 line++;
-            } else if (mark == NULL && back && code) {
+            } else if (mark == NULL && back && begins) { /* before an #if: it may be skipped */
                 text_printf(&all, "#line %u ", line + 1);
                 text_literal(&all, name);
                 text_put(&all, "\n");

@@ -237,7 +237,8 @@ void isa_names_emit(const Tiles *t, Text *out, const char *functions)
         text_put(out, about_tiles);
     }
     text_put(out, strstr(functions, "TDSL_EACH(") != NULL ? about_each : "");
-    vector_types_emit(t->help, out, strstr(functions, "TDSL_V") != NULL);
+    bool apart = t->fold.n > 0 && t->fold.at[0].macro == NULL; /* functions, no macros */
+    vector_types_emit(t->help, out, apart || strstr(functions, "TDSL_V") != NULL);
     pairs_emit(t, out);
 }
 

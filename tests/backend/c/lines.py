@@ -50,7 +50,9 @@ def main():
             steps.run("tdslc", [tdslc, f"{name}.tdsl", "-w", "--emit=c-lines", "-o", f"{name}.c"], cwd=folder)
             lined = (folder / f"{name}.c").read_text(encoding="utf-8")
             without = "".join(line for line in lined.splitlines(True) if not line.startswith("#line"))
-            expect(f"{name}: the same but for #line, and lines that are one", (without.split() == plain.split(), lined == plain), (True, False))
+            # register tiles are macros, in which no #line may stand, or functions for each instruction set: all behind the kernels
+            kernels = [text[: text.index("/* Functions of register tiles")].split() for text in (without, plain)]
+            expect(f"{name}: kernels are the same but for #line, and lines that are one", (kernels[0] == kernels[1], lined == plain), (True, False))
             own = re.findall(rf'^#line (\d+) "{name}.c"$', lined, re.M)
             places = [number for number, line in enumerate(lined.splitlines(), 1) if line.startswith("#line") and line.endswith(f'"{name}.c"')]
             expect(f"{name}: lines of the C count on", [int(n) for n in own], [n + 1 for n in places])
