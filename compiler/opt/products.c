@@ -750,7 +750,8 @@ static NodeRef rewrite(Products *p, NodeRef at)
     return sums ? rewrite_sum(p, at) : rewrite_contraction(p, at);
 }
 
-Graph *opt_products(Ctx *ctx, Arena *arena, const Graph *g, bool masks)
+/* Once over all nodes; *any: something was rewritten. */
+static Graph *rewrite_all(Ctx *ctx, Arena *arena, const Graph *g, bool masks, bool *any)
 {
     Arena work;
     arena_init(&work, &ctx->budget);
@@ -758,9 +759,11 @@ Graph *opt_products(Ctx *ctx, Arena *arena, const Graph *g, bool masks)
     arena_init(&p.scratch, &ctx->budget);
     p.readers = graph_readers(&work, g);
     p.map = ARENA_ARRAY(&work, g->nodes.n, NodeRef);
+    *any = false;
     for (NodeRef k = 0; k < g->nodes.n; k++) {
         ArenaMark mark = arena_mark(&p.scratch);
         p.map[k] = rewrite(&p, k);
+        *any |= p.map[k] != NODE_NONE;
         if (p.map[k] == NODE_NONE) {
             p.map[k] = graph_clone_node(p.to, g, k, p.map);
         }
@@ -771,4 +774,16 @@ Graph *opt_products(Ctx *ctx, Arena *arena, const Graph *g, bool masks)
     arena_release(&p.scratch);
     arena_release(&work);
     return pruned;
+}
+
+#define ROUNDS 8
+
+Graph *opt_products(Ctx *ctx, Arena *arena, const Graph *g, bool masks)
+{
+    bool any = true; /* what is left of a sum may be a product again */
+    Graph *out = rewrite_all(ctx, arena, g, masks, &any);
+    for (uint32_t i = 1; i < ROUNDS && any; i++) {
+        out = rewrite_all(ctx, arena, out, masks, &any);
+    }
+    return out;
 }

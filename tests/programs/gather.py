@@ -216,8 +216,7 @@ def main():
     tdslc, tool = sys.argv[1:3]
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        # Pass `products` finds one more in the dump of stage graph.
-        dumps, failed = dumps_of(tdslc, PROGRAM, folder, ("checked", "graph", "nest", "loop", "legal"), ("checked", "graph"))
+        dumps, failed = dumps_of(tdslc, PROGRAM, folder, ("checked", "graph", "nest", "loop", "legal"))
         for extents in share(((5, 3, 2), (70, 40, 33)), 2):
             for number, (kernel, arrays, wanted) in enumerate(cases(*extents)):
                 dims = [f"-D{name}={wanted[result].shape[d]}" for name, result, d in OPEN.get(kernel, ())]
