@@ -9,8 +9,9 @@
 
 #include <string.h>
 
-#define WHOLE_BYTES (64 << 10) /* of a partition, of a longer row: all positions at once */
-#define STRIP_BYTES (16 << 10)
+#define WHOLE_BYTES  (64 << 10) /* of a partition, of a longer row: all positions at once */
+#define STRIP_BYTES  (16 << 10)
+#define JOINED_BYTES 128 /* of joined rows, that are worth a loop over batches */
 
 typedef struct ShortRows {
     Ctx *ctx;
@@ -19,27 +20,41 @@ typedef struct ShortRows {
     bool any;
 } ShortRows;
 
+/* Is the position that of a variable alone? */
+static bool is_var(Affine at)
+{
+    return at.n == 1 && at.base == 0 && at.term[0].coef == 1;
+}
+
+/* Does the statement read all positions of a dimension, at each one of an index, or the only one? */
+static bool is_read_whole(const Stmt *s, Affine at, Dim extent)
+{
+    if (at.n == 0) {
+        return extent.sym < 0 && extent.n == 1;
+    }
+    bool whole = false;
+    for (uint32_t i = 0; i < s->n_index && is_var(at); i++) {
+        const TileIndex *x = &s->index[i];
+        whole |= x->var == at.term[0].var && range_is_whole(&x->range) &&
+                 dim_eq(x->range.limit, extent);
+    }
+    return whole;
+}
+
 /* The dimension in which alone the index is the position, with all of the dimensions behind it read whole; or -1. */
 static int32_t row_dim(const Kernel *k, const Stmt *s, const Expr *load, VarRef var)
 {
     const Buffer *b = &k->bufs.at[load->buf];
     int32_t dim = -1;
     for (uint32_t d = 0; d < b->rank; d++) {
-        bool own = affine_uses(load->at[d], var), plain = load->at[d].n == 1;
-        if (own) {
-            plain &= dim < 0 && load->at[d].base == 0 && load->at[d].term[0].coef == 1;
-            dim = (int32_t)d;
-        } else if (dim >= 0) {
-            plain &= load->at[d].base == 0 && load->at[d].term[0].coef == 1;
-            for (uint32_t i = 0; i < s->n_index && plain; i++) {
-                bool this = s->index[i].var == load->at[d].term[0].var;
-                plain = !this || (range_is_whole(&s->index[i].range) &&
-                                  dim_eq(s->index[i].range.limit, b->extent[d]));
-            }
-        }
-        if ((own || dim >= 0) && !plain) {
+        bool own = affine_uses(load->at[d], var);
+        if (own && (dim >= 0 || !is_var(load->at[d]))) {
             return -1;
         }
+        if (!own && dim >= 0 && !is_read_whole(s, load->at[d], b->extent[d])) {
+            return -1;
+        }
+        dim = own ? (int32_t)d : dim;
     }
     return dim;
 }
@@ -57,15 +72,13 @@ static bool is_short(const Kernel *k, const Stmt *s, const Expr *operand, VarRef
            nki_elements(b, (uint32_t)dim + 1) * nki_bytes(b->dtype) < NKI_SHORT_RUN;
 }
 
-/* The one index of the sum, where both operands have short rows behind it; or null. Tiles of batches lie side by side in a load, and rows
- * apart. */
+/* The one index of the sum, where both operands have short rows behind it; or null. */
 static const TileIndex *sum_of_rows(const Kernel *k, const Stmt *s)
 {
     const Schedule *roles = s->kind == STMT_TILE ? s->schedule : NULL;
     const Expr *e = roles == NULL ? NULL : expr_uncast(s->value);
-    if (roles == NULL || roles->given || roles->n_labels[ROLE_K] != 1 ||
-        roles->n_labels[ROLE_BATCH] > 0 || s->fold != OP_SUM || e->kind != EXPR_OP ||
-        e->op != OP_MUL) {
+    if (roles == NULL || roles->given || roles->n_labels[ROLE_K] != 1 || s->fold != OP_SUM ||
+        e->kind != EXPR_OP || e->op != OP_MUL) {
         return NULL;
     }
     const TileIndex *x = &s->index[roles->label[ROLE_K][0]];
@@ -96,11 +109,9 @@ static void split_load(void *user, Expr *load)
     load->at = load->kind == EXPR_LOAD ? at : load->at;
 }
 
-/* Positions that a partition has of a strip: all, or as many as fill a part of it, since loads of one strip run beside products of
- * another. */
-static int64_t positions_each(const Kernel *k, const Stmt *s, const TileIndex *sum)
+/* Bytes of the longer row behind a position of the sum. */
+static int64_t row_bytes(const Kernel *k, const Stmt *s, const TileIndex *sum)
 {
-    int64_t all = sum->range.limit.n / NKI_PARTITIONS, each = 1;
     const Expr *product = expr_uncast(s->value);
     int64_t row = 1;
     for (uint32_t i = 0; i < 2; i++) {
@@ -110,6 +121,15 @@ static int64_t positions_each(const Kernel *k, const Stmt *s, const TileIndex *s
             nki_elements(b, (uint32_t)row_dim(k, s, load, sum->var) + 1) * nki_bytes(b->dtype);
         row = bytes > row ? bytes : row;
     }
+    return row;
+}
+
+/* Positions that a partition has of a strip: all, or as many as fill a part of it, since loads of one strip run beside products of
+ * another. */
+static int64_t positions_each(const Kernel *k, const Stmt *s, const TileIndex *sum)
+{
+    int64_t all = sum->range.limit.n / NKI_PARTITIONS, each = 1;
+    int64_t row = row_bytes(k, s, sum);
     for (int64_t n = 2; n <= all && n * row <= STRIP_BYTES; n++) {
         each = all % n == 0 ? n : each;
     }
@@ -162,14 +182,97 @@ static void split_sum(ShortRows *r, Stmt *s, const TileIndex *sum, Stmts *out)
     vec_push(a, &out->list, s);
 }
 
+/* The statement without the index at that place, whose variable is a loop's. */
+static void take_index(ShortRows *r, Stmt *s, uint32_t place, VarRef loop)
+{
+    Arena *a = r->arena;
+    Split split = {r, s->index[place].var, affine_var(a, loop)};
+    uint32_t rank = r->to->bufs.at[s->dst].rank;
+    Affine *at = arena_copy(a, s->at, rank * sizeof *at);
+    for (uint32_t d = 0; d < rank; d++) {
+        at[d] = affine_subst(a, at[d], split.var, split.as);
+    }
+    TileIndex *index = arena_copy(a, s->index, s->n_index * sizeof *index);
+    memmove(index + place, index + place + 1, (s->n_index - place - 1) * sizeof *index);
+    Schedule *roles = arena_copy(a, s->schedule, sizeof *roles);
+    for (uint32_t role = 0; role < ROLE_COUNT; role++) {
+        uint32_t *label = ARENA_ARRAY(a, roles->n_labels[role] + 1, uint32_t), n = 0;
+        for (uint32_t i = 0; i < roles->n_labels[role]; i++) {
+            uint32_t old = roles->label[role][i];
+            label[n] = old > place ? old - 1 : old;
+            n += old != place;
+        }
+        roles->label[role] = label;
+        roles->n_labels[role] = n;
+    }
+    s->value = expr_with_places(a, s->value, split_load, &split);
+    s->at = at;
+    s->index = index;
+    s->n_index--;
+    s->schedule = roles;
+}
+
+/* Batches are loops around it: tiles of several lie side by side in a load, and rows apart. */
+static void split_batches(ShortRows *r, Stmt *s, Stmts *out)
+{
+    Arena *a = r->arena;
+    if (s->schedule->n_labels[ROLE_BATCH] == 0) {
+        split_sum(r, s, sum_of_rows(r->to, s), out);
+        return;
+    }
+    uint32_t place = s->schedule->label[ROLE_BATCH][0];
+    const TileIndex *batch = &s->index[place];
+    Stmt *loop = ARENA_NEW(a, Stmt);
+    *loop = (Stmt){.kind = STMT_FOR, .span = s->span, .range = batch->range, .step = 1};
+    loop->var = kernel_var(r->to, &r->ctx->syms, r->to->vars.at[batch->var].name->text, true);
+    take_index(r, s, place, loop->var);
+    Stmts in = {0};
+    split_batches(r, s, &in);
+    loop->body = in.list.at;
+    loop->n_body = in.list.n;
+    vec_push(a, &out->list, loop);
+}
+
+/* Do batches lie outside of the sum in both operands, so that rows behind it stay whole in a loop over them? */
+static bool batches_outside(const Kernel *k, const Stmt *s, const TileIndex *sum)
+{
+    const Expr *product = expr_uncast(s->value);
+    bool outside = true;
+    for (uint32_t i = 0; i < 2; i++) {
+        const Expr *load = expr_uncast(product->arg[i]);
+        uint32_t rank = k->bufs.at[load->buf].rank;
+        for (uint32_t d = (uint32_t)row_dim(k, s, load, sum->var) + 1; d < rank; d++) {
+            for (uint32_t b = 0; b < s->schedule->n_labels[ROLE_BATCH]; b++) {
+                VarRef batch = s->index[s->schedule->label[ROLE_BATCH][b]].var;
+                outside &= !affine_uses(load->at[d], batch);
+            }
+        }
+    }
+    return outside;
+}
+
+/* Is it worth it: are rows joined, and long where there is a loop over batches? */
+static bool is_worth(const Kernel *k, const Stmt *s, const TileIndex *sum)
+{
+    const Schedule *roles = s->schedule;
+    bool whole = batches_outside(k, s, sum);
+    for (uint32_t i = 0; i < roles->n_labels[ROLE_BATCH]; i++) {
+        const TileIndex *x = &s->index[roles->label[ROLE_BATCH][i]];
+        whole &= range_is_whole(&x->range) && x->window == NULL;
+    }
+    int64_t each = positions_each(k, s, sum);
+    return whole && each > 1 &&
+           (roles->n_labels[ROLE_BATCH] == 0 || each * row_bytes(k, s, sum) >= JOINED_BYTES);
+}
+
 static Stmts split_all(ShortRows *r, Stmt *const *body, uint32_t n)
 {
     Stmts out = {0};
     for (uint32_t i = 0; i < n; i++) {
         Stmt *s = body[i];
         const TileIndex *sum = sum_of_rows(r->to, s);
-        if (sum != NULL && positions_each(r->to, s, sum) > 1) {
-            split_sum(r, s, sum, &out);
+        if (sum != NULL && is_worth(r->to, s, sum)) {
+            split_batches(r, s, &out);
             continue;
         }
         if (stmt_has_body(s)) {

@@ -27,6 +27,7 @@ SPELLINGS = [
      "{ S[b,h,q,k] = Q[b,q,h,d] * K[b,k,h,d] * 0.125; W[b,h,q,k] = exp(S[b,h,q,k] - max[l](S[b,h,q,l])); "
      "O[b,q,h,d] = sum[k](W[b,h,q,k] * V[b,k,h,d]) / sum[l](W[b,h,q,l]); }", 760, 130),
     ("sum over short rows", "kernel k(A: bf16[32768,64], B: bf16[32768,64]) -> (C: bf16[64,64]) { C[i,j] = A[k,i] * B[k,j]; }", 30, 40),
+    ("states of linear attention", "kernel k(K: bf16[32,1024,64], V: bf16[32,1024,64]) -> (S: f32[32,64,64]) { S[n,i,j] = K[n,t,i] * V[n,t,j]; }", 31, 40),
     ("matrix times vector", "kernel k(A: f32[4096,4096], x: f32[4096]) -> (y: f32[4096]) { y[i] = A[i,j] * x[j]; }", 360, 60),
 ]
 # (name, program, microseconds at most, lines at most)

@@ -124,6 +124,9 @@ CASES = [
     # Positions of a sum that are neighbours lie on one partition, whose rows are loaded together.
     ("short rows of a sum", product("k,i", "k,j", "i,j", "16384,64", "16384,48", "64,48"), "ki,kj->ij", [(16384, 64), (16384, 48)], [],
      r"i\w* in range\(\d+\):(\n.*){1,2}pattern=\[\[\d+, 128\], \[(64|48), \d+\], \[1, (64|48)\]\]"),
+    ("short rows in batches", product("b,k,i", "b,k,j", "b,i,j", "6,2048,32", "6,2048,24", "6,32,24"), "bki,bkj->bij", [(6, 2048, 32), (6, 2048, 24)], [], r"b\w* in range\(6\):"),
+    ("short rows behind batches", product("k,b,i", "k,b,j", "b,i,j", "896,2,22", "896,2,11", "2,22,11"), "kbi,kbj->bij", [(896, 2, 22), (896, 2, 11)], [], r"i\w* in range\("),
+    ("short rows behind one", product("k,b,i", "k,b,j", "b,i,j", "512,1,31", "512,1,76", "1,31,76"), "kbi,kbj->bij", [(512, 1, 31), (512, 1, 76)], [], r"i\w* in range\("),
     ("long sum of short rows", product("k,i", "k,j", "i,j", "131072,64", "131072,8", "64,8"), "ki,kj->ij", [(131072, 64), (131072, 8)], [], r"k\w* in range\(16\):"),
     # All tiles of a contraction: a strip of either operand is made when it is first needed, what is turned a piece before it is multiplied.
     ("panels", product("k,i", "k,j", "i,j", "1024,1024", "1024,2048", "1024,2048"), "ki,kj->ij", [(1024, 1024), (1024, 2048)], [], r"k\w* in range\(12|if \w+ == 0:"),
