@@ -564,8 +564,8 @@ static void mark_needed(const Lower *l, bool *needed)
             of[to[i]] = x;
         }
     }
-    for (BufRef b = 0; b < k->bufs.n; b++) {
-        needed[b] = !nki_on_chip(k, b);
+    for (BufRef b = 0; b < k->bufs.n; b++) { /* what nothing is written to need not be there */
+        needed[b] = !nki_on_chip(k, b) && of[b] != NULL;
         open[n] = b;
         n += needed[b] ? 1 : 0;
     }
