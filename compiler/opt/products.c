@@ -781,9 +781,15 @@ static Graph *rewrite_all(Ctx *ctx, Arena *arena, const Graph *g, bool masks, bo
 Graph *opt_products(Ctx *ctx, Arena *arena, const Graph *g, bool masks)
 {
     bool any = true; /* what is left of a sum may be a product again */
-    Graph *out = rewrite_all(ctx, arena, g, masks, &any);
-    for (uint32_t i = 1; i < ROUNDS && any; i++) {
-        out = rewrite_all(ctx, arena, out, masks, &any);
+    Arena round[ROUNDS];
+    uint32_t n = 0;
+    while (n < ROUNDS && any) {
+        arena_init(&round[n], &ctx->budget);
+        g = rewrite_all(ctx, &round[n++], g, masks, &any);
+    }
+    Graph *out = graph_prune(arena, g);
+    while (n-- > 0) {
+        arena_release(&round[n]);
     }
     return out;
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hostile input: about 1 MiB of one kind at a time, as program, dump, equation, network and .npy file. Each run must end with
 status 0 to 5, with a message unless it succeeds, within 2 s of user time (the least of three runs: the machine may be
-busy) and 704 MiB, and leave no output when it fails.
+busy) and 736 MiB, and leave no output when it fails.
 
     hostile.py --tdslc PATH --tdsl-run PATH [--only TEXT] [--all]
 
@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 MIB = 1 << 20
-SECONDS, MEMORY = 3.0, 704
+SECONDS, MEMORY = 3.0, 736
 HEAD = "kernel k(A: f64[4], B: f64[4]) -> (R: f64[4]) {\n"
 
 

@@ -11,25 +11,24 @@
 #include "op/affine.h"
 
 typedef struct Exact {
-    Arena *arena;
+    Arena *arena, work,
+        looked_at; /* of the kernel; of bounds; of ranges until they are known */
     Bounds bounds;
-    bool any;
 } Exact;
 
-/* start + span <= limit */
-static void exact_range(Exact *x, Range *r)
+/* start + span <= limit: the limit goes. */
+static bool exact_range(Exact *x, Range *r)
 {
     Affine end = {0}, room = {0};
     if (!r->clipped || r->span == 0 || r->limit.sym >= 0) {
-        return;
+        return false;
     }
-    if (affine_try_add(x->arena, r->start, 1, affine_const(r->span), &end) &&
-        affine_try_add(x->arena, affine_const(r->limit.n), -1, end, &room) &&
-        bounds_at_least_zero(&x->bounds, room)) {
-        r->clipped = false;
-        r->limit = dim_fixed(0);
-        x->any = true;
-    }
+    bool exact = affine_try_add(&x->looked_at, r->start, 1, affine_const(r->span), &end) &&
+                 affine_try_add(&x->looked_at, affine_const(r->limit.n), -1, end, &room) &&
+                 bounds_at_least_zero(&x->bounds, room);
+    r->clipped = !exact;
+    r->limit = exact ? dim_fixed(0) : r->limit;
+    return exact;
 }
 
 /* Is it the remainder of a length that the step divides? */
@@ -42,56 +41,93 @@ static bool is_nothing(const Stmt *s)
            length % s->step == 0;
 }
 
-static void exact_tile(Exact *x, Stmt *s)
+/* The statement, or a copy of it whose ranges are exact. */
+static Stmt *exact_tile(Exact *x, Stmt *s)
 {
-    TileIndex *index = arena_copy(x->arena, s->index, s->n_index * sizeof *index);
+    ArenaMark before = arena_mark(&x->looked_at);
+    TileIndex *index = arena_copy(&x->looked_at, s->index, s->n_index * sizeof *index);
+    bool any = false;
     for (uint32_t i = 0; i < s->n_index; i++) {
-        exact_range(x, &index[i].range);
+        any |= exact_range(x, &index[i].range);
         bounds_push(&x->bounds, index[i].var, &index[i].range, 1, FOR_ALL);
     }
     for (uint32_t i = 0; i < s->n_index; i++) {
         bounds_pop(&x->bounds);
     }
-    s->index = index;
+    Stmt *out = s;
+    if (any) {
+        out = arena_copy(x->arena, s, sizeof *s);
+        out->index = arena_copy(x->arena, index, s->n_index * sizeof *index);
+    }
+    arena_reset(&x->looked_at, before);
+    return out;
 }
 
-/* As deep as loops are. Returns how many statements are left. */
-static uint32_t exact_block(Exact *x, Stmt **body, uint32_t n)
+static Stmt **exact_body(Exact *x, Stmt **body, uint32_t n, uint32_t *left);
+
+/* The same of a loop or block, with what is in it; null: it never runs. */
+static Stmt *exact_loop(Exact *x, Stmt *s)
 {
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        Stmt *s = body[i];
-        if (s->kind == STMT_TILE && s->places == 0) {
-            exact_tile(x, s);
-        } else if (s->kind == STMT_BLOCK) {
-            s->n_body = exact_block(x, s->body, s->n_body);
-        } else if (s->kind == STMT_FOR) {
-            if (s->threads == NULL) {
-                exact_range(x, &s->range);
-            }
-            if (is_nothing(s)) {
-                x->any = true;
-                continue;
-            }
-            if (s->threads == NULL ||
-                s->threads->cut == 0) { /* else threads clip what is inside */
-                bounds_push(&x->bounds, s->var, &s->range, s->step, s->part);
-                s->n_body = exact_block(x, s->body, s->n_body);
-                bounds_pop(&x->bounds);
-            }
-        }
-        body[left++] = s;
+    Stmt to = *s;
+    bool is_loop = s->kind == STMT_FOR;
+    bool any = is_loop && s->threads == NULL && exact_range(x, &to.range);
+    if (is_loop && is_nothing(&to)) {
+        return NULL;
     }
-    return left;
+    if (is_loop && s->threads != NULL && s->threads->cut != 0) {
+        return s; /* threads clip what is inside */
+    }
+    if (is_loop) {
+        bounds_push(&x->bounds, to.var, &to.range, to.step, to.part);
+    }
+    to.body = exact_body(x, s->body, s->n_body, &to.n_body);
+    if (is_loop) {
+        bounds_pop(&x->bounds);
+    }
+    return any || to.body != s->body ? arena_copy(x->arena, &to, sizeof to) : s;
+}
+
+/* As deep as loops are. The statements themselves where all of them stay as they are. */
+static Stmt **exact_body(Exact *x, Stmt **body, uint32_t n, uint32_t *left)
+{
+    Stmt **out = body;
+    *left = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        Stmt *s = body[i], *to = s;
+        if (stmt_has_body(s)) {
+            to = exact_loop(x, s);
+        } else if (s->kind == STMT_TILE && s->places == 0) {
+            to = exact_tile(x, s);
+        }
+        if (to != s && out == body) {
+            out = arena_copy(x->arena, body, n * sizeof *body);
+        }
+        if (to != NULL) {
+            if (out != body) {
+                out[*left] = to;
+            }
+            ++*left;
+        }
+    }
+    return out;
 }
 
 Kernel *c_exact(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
     (void)target;
-    (void)ctx;
-    Kernel *out = kernel_changeable(arena, k);
     Exact x = {.arena = arena};
-    bounds_init(&x.bounds, arena, out);
-    out->n_body = exact_block(&x, out->body, out->n_body);
-    return x.any ? out : (Kernel *)(uintptr_t)k;
+    arena_init(&x.work, &ctx->budget);
+    arena_init(&x.looked_at, &ctx->budget);
+    bounds_init(&x.bounds, &x.work, k);
+    uint32_t n = 0;
+    Stmt **body = exact_body(&x, k->body, k->n_body, &n);
+    arena_release(&x.looked_at);
+    arena_release(&x.work);
+    if (body == k->body) {
+        return (Kernel *)(uintptr_t)k;
+    }
+    Kernel *out = kernel_like(arena, k);
+    out->body = body;
+    out->n_body = n;
+    return out;
 }
