@@ -11,20 +11,21 @@
 #include "op/affine.h"
 
 typedef struct Exact {
-    Arena *arena, work,
-        looked_at; /* of the kernel; of bounds; of ranges until they are known */
+    Arena *arena;  /* holds the new kernel */
+    Arena proofs;  /* holds `bounds` */
+    Arena scratch; /* holds the ranges of the statement at hand */
     Bounds bounds;
 } Exact;
 
-/* start + span <= limit: the limit goes. */
+/* Removes the limit of a range that is proved to end before it: start + span <= limit. False: it stays. */
 static bool exact_range(Exact *x, Range *r)
 {
     Affine end = {0}, room = {0};
     if (!r->clipped || r->span == 0 || r->limit.sym >= 0) {
         return false;
     }
-    bool exact = affine_try_add(&x->looked_at, r->start, 1, affine_const(r->span), &end) &&
-                 affine_try_add(&x->looked_at, affine_const(r->limit.n), -1, end, &room) &&
+    bool exact = affine_try_add(&x->scratch, r->start, 1, affine_const(r->span), &end) &&
+                 affine_try_add(&x->scratch, affine_const(r->limit.n), -1, end, &room) &&
                  bounds_at_least_zero(&x->bounds, room);
     r->clipped = !exact;
     r->limit = exact ? dim_fixed(0) : r->limit;
@@ -44,8 +45,8 @@ static bool is_nothing(const Stmt *s)
 /* The statement, or a copy of it whose ranges are exact. */
 static Stmt *exact_tile(Exact *x, Stmt *s)
 {
-    ArenaMark before = arena_mark(&x->looked_at);
-    TileIndex *index = arena_copy(&x->looked_at, s->index, s->n_index * sizeof *index);
+    ArenaMark before = arena_mark(&x->scratch);
+    TileIndex *index = arena_copy(&x->scratch, s->index, s->n_index * sizeof *index);
     bool any = false;
     for (uint32_t i = 0; i < s->n_index; i++) {
         any |= exact_range(x, &index[i].range);
@@ -59,13 +60,13 @@ static Stmt *exact_tile(Exact *x, Stmt *s)
         out = arena_copy(x->arena, s, sizeof *s);
         out->index = arena_copy(x->arena, index, s->n_index * sizeof *index);
     }
-    arena_reset(&x->looked_at, before);
+    arena_reset(&x->scratch, before);
     return out;
 }
 
 static Stmt **exact_body(Exact *x, Stmt **body, uint32_t n, uint32_t *left);
 
-/* The same of a loop or block, with what is in it; null: it never runs. */
+/* The loop or block, or a copy of it with exact ranges, its body included; null for a loop that never runs. */
 static Stmt *exact_loop(Exact *x, Stmt *s)
 {
     Stmt to = *s;
@@ -87,7 +88,7 @@ static Stmt *exact_loop(Exact *x, Stmt *s)
     return any || to.body != s->body ? arena_copy(x->arena, &to, sizeof to) : s;
 }
 
-/* As deep as loops are. The statements themselves where all of them stay as they are. */
+/* The statements that are left, `*left` of them: `body` itself where none changes. Recursion as deep as loops are nested. */
 static Stmt **exact_body(Exact *x, Stmt **body, uint32_t n, uint32_t *left)
 {
     Stmt **out = body;
@@ -116,13 +117,13 @@ Kernel *c_exact(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
     (void)target;
     Exact x = {.arena = arena};
-    arena_init(&x.work, &ctx->budget);
-    arena_init(&x.looked_at, &ctx->budget);
-    bounds_init(&x.bounds, &x.work, k);
+    arena_init(&x.proofs, &ctx->budget);
+    arena_init(&x.scratch, &ctx->budget);
+    bounds_init(&x.bounds, &x.proofs, k);
     uint32_t n = 0;
     Stmt **body = exact_body(&x, k->body, k->n_body, &n);
-    arena_release(&x.looked_at);
-    arena_release(&x.work);
+    arena_release(&x.scratch);
+    arena_release(&x.proofs);
     if (body == k->body) {
         return (Kernel *)(uintptr_t)k;
     }

@@ -128,9 +128,9 @@ typedef struct Interleaving {
     int64_t times;
     uint32_t group[PIECES], n_groups;
     int64_t *part; /* [bufs] columns from an iteration's part to the next; 0: a tile of one */
-    VarRef inner;  /* the variable of the group's loop, */
-    VarRef var;    /* and that of the loop around, which is to become: */
-    Affine now;
+    VarRef inner;  /* variable of the loop of the group at hand */
+    VarRef var;    /* variable of the original loop, which statements have ... */
+    Affine now;    /* ... and the position that replaces it */
 } Interleaving;
 
 static Affine moved_position(const Interleaving *x, Affine at)

@@ -221,15 +221,16 @@ static bool far_behind(const Lowered *w, const Lowered *other)
     return lower_price(w) > NEAR * lower_price(other);
 }
 
-/* Forms of one kernel, each of which holds tiles longer than those before it. `plain` is the best one as it was made, `out` the same with
- * its loops in stages, once another form has come near it. */
+/* The best form of a kernel so far, of several with the same results, each of which holds tiles longer than those before it. */
 typedef struct Forms {
     Kernel *kernel;
-    Lowered plain, *out;
-    bool scheduled;
+    Lowered plain;  /* its cost before its loops are in stages */
+    Lowered *out;   /* its cost and text: those of `plain` until `scheduled` */
+    bool scheduled; /* its loops are in stages, since another form came near it */
     Staging how;
 } Forms;
 
+/* Takes the other form, if there is one, where that takes no longer. */
 static void take_form(const Lower *l, Forms *forms, Kernel *other)
 {
     if (other == NULL) {
@@ -250,7 +251,7 @@ static void take_form(const Lower *l, Forms *forms, Kernel *other)
         forms->scheduled = true;
         better = fits_chip(l, &staged) && lower_price(&staged) <= lower_price(forms->out);
     } else {
-        forms->scheduled = false;
+        forms->scheduled = false; /* the new best form as it was made */
     }
     if (better) {
         forms->kernel = other;

@@ -564,14 +564,14 @@ static void mark_needed(const Lower *l, bool *needed)
             of[to[i]] = x;
         }
     }
-    for (BufRef b = 0; b < k->bufs.n; b++) { /* what nothing is written to need not be there */
+    for (BufRef b = 0; b < k->bufs.n; b++) { /* memory without a writer need not be there */
         needed[b] = !nki_on_chip(k, b) && of[b] != NULL;
         open[n] = b;
         n += needed[b] ? 1 : 0;
     }
     while (n > 0) {
         for (const Writer *x = of[open[--n]]; x != NULL; x = x->next) {
-            BufRef dst = x->stmt->dst; /* where the sums alone are needed, too */
+            BufRef dst = x->stmt->dst; /* even where only the row sums are needed */
             open[n] = dst;
             n += needed[dst] ? 0 : 1;
             needed[dst] = true;
