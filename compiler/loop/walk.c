@@ -383,6 +383,40 @@ const Expr *expr_with_places(Arena *a, const Expr *value, PlaceChange *change, v
     return out;
 }
 
+const Affine *access_subst(Arena *a, uint32_t rank, const Affine *at, const Subst *s,
+                           uint32_t n)
+{
+    Affine *out = ARENA_ARRAY(a, (size_t)rank + 1, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        out[d] = at[d];
+        for (uint32_t i = 0; i < n; i++) {
+            out[d] = affine_subst(a, out[d], s[i].var, s[i].by);
+        }
+    }
+    return out;
+}
+
+/* The substitutions in one value. */
+typedef struct SubstAll {
+    Arena *arena;
+    const Kernel *k;
+    const Subst *s;
+    uint32_t n;
+} SubstAll;
+
+static void place_subst(void *user, Expr *e)
+{
+    const SubstAll *all = user;
+    uint32_t rank = e->kind == EXPR_INDEX ? 1 : all->k->bufs.at[e->buf].rank;
+    e->at = access_subst(all->arena, rank, e->at, all->s, all->n);
+}
+
+const Expr *expr_subst(Arena *a, const Kernel *k, const Expr *value, const Subst *s, uint32_t n)
+{
+    SubstAll all = {a, k, s, n};
+    return expr_with_places(a, value, place_subst, &all);
+}
+
 /* ---- statements ---- */
 
 static void enter_block(StmtWalk *w, Stmt *const *body, uint32_t n)

@@ -75,6 +75,16 @@ void tile_mark_uses(const Stmt *s, uint32_t n_bufs, bool *marked);
 typedef void PlaceChange(void *user, Expr *place);
 const Expr *expr_with_places(Arena *a, const Expr *value, PlaceChange *change, void *user);
 
+/* A variable, and the position that replaces it: of several, one after the other. */
+typedef struct Subst {
+    VarRef var;
+    Affine by;
+} Subst;
+const Affine *access_subst(Arena *a, uint32_t rank, const Affine *at, const Subst *s,
+                           uint32_t n);
+const Expr *expr_subst(Arena *a, const Kernel *k, const Expr *value, const Subst *s,
+                       uint32_t n);
+
 /* ---- statements ---- */
 
 typedef struct StmtWalk {

@@ -110,15 +110,6 @@ Affine affine_minus(Legaliser *l, Affine x, Affine y);
 Affine var_minus(Legaliser *l, VarRef v, Affine base);
 Expr *load_at(Legaliser *l, BufRef buf, uint32_t rank, const Affine *at);
 
-/* The statement's accesses with variables replaced, one after the other. */
-typedef struct Subst {
-    VarRef var;
-    Affine by;
-} Subst;
-const Affine *access_subst(Legaliser *l, uint32_t rank, const Affine *at, const Subst *s,
-                           uint32_t n);
-const Expr *expr_subst(Legaliser *l, const Expr *x, const Subst *s, uint32_t n);
-
 /* ---- legalise_access.c ---- */
 /* How many elements further it is for the next value of v; false: an open extent says it. */
 bool stride_known(const Kernel *k, BufRef buf, const Affine *at, VarRef v, int64_t *out);

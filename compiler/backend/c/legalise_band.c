@@ -129,8 +129,8 @@ bool legalise_band(Legaliser *l, const Stmt *s)
     Subst by = {s->index[band.row].var, row};
     inner->n_index = n;
     inner->index = index;
-    inner->value = expr_subst(l, band.value, &by, 1);
-    inner->at = access_subst(l, l->k->bufs.at[s->dst].rank, s->at, &by, 1);
+    inner->value = expr_subst(l->arena, l->k, band.value, &by, 1);
+    inner->at = access_subst(l->arena, l->k->bufs.at[s->dst].rank, s->at, &by, 1);
     tile_legalise(l, inner);
     loop_close(l);
     return true;

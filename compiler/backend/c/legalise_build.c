@@ -227,36 +227,3 @@ Expr *load_at(Legaliser *l, BufRef buf, uint32_t rank, const Affine *at)
     CHECK(l->k->bufs.at[buf].rank == rank);
     return expr_load(l->arena, l->k, buf, at);
 }
-
-const Affine *access_subst(Legaliser *l, uint32_t rank, const Affine *at, const Subst *s,
-                           uint32_t n)
-{
-    Affine *out = ARENA_ARRAY(l->arena, (size_t)rank + 1, Affine);
-    for (uint32_t d = 0; d < rank; d++) {
-        out[d] = at[d];
-        for (uint32_t i = 0; i < n; i++) {
-            out[d] = affine_subst(l->arena, out[d], s[i].var, s[i].by);
-        }
-    }
-    return out;
-}
-
-/* What to put into one value. */
-typedef struct SubstAll {
-    Legaliser *l;
-    const Subst *s;
-    uint32_t n;
-} SubstAll;
-
-static void place_subst(void *user, Expr *e)
-{
-    const SubstAll *all = user;
-    uint32_t rank = e->kind == EXPR_INDEX ? 1 : all->l->k->bufs.at[e->buf].rank;
-    e->at = access_subst(all->l, rank, e->at, all->s, all->n);
-}
-
-const Expr *expr_subst(Legaliser *l, const Expr *x, const Subst *s, uint32_t n)
-{
-    SubstAll all = {l, s, n};
-    return expr_with_places(l->arena, x, place_subst, &all);
-}

@@ -138,7 +138,8 @@ DType matmul_panel_type(const Matmul *m, ScheduleRole side)
 
 const Expr *matmul_packed(Matmul *m, ScheduleRole side)
 {
-    const Expr *load = expr_subst(m->l, matmul_load(m, side), m->subst, m->n_subst);
+    const Expr *load =
+        expr_subst(m->l->arena, m->l->k, matmul_load(m, side), m->subst, m->n_subst);
     return expr_cast(m->l->arena, load, matmul_panel_type(m, side));
 }
 
@@ -390,7 +391,7 @@ static void direct_emit(Matmul *m)
             m->first[ROLE_M] = at[ROLE_M];
             m->first[ROLE_N] = at[ROLE_N];
             matmul_product(m, var, range, m->s->dst,
-                           access_subst(l, rank, m->s->at, m->subst, m->n_subst),
+                           access_subst(l->arena, rank, m->s->at, m->subst, m->n_subst),
                            matmul_factor(m, ROLE_M, matmul_packed(m, ROLE_M)),
                            matmul_factor(m, ROLE_N, matmul_packed(m, ROLE_N)), begins);
             while (l->block != outside) {

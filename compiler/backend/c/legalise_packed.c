@@ -447,7 +447,7 @@ static void pack(Packed *p, ScheduleRole r)
         index[1] = over_c;
     }
     const Affine number[2] = {box_number(p, sum), box_number(p, own)};
-    const Affine *at = access_subst(l, 2, number, m->subst, m->n_subst);
+    const Affine *at = access_subst(l->arena, 2, number, m->subst, m->n_subst);
     tile_add(l, across ? 3 : 2, index, side->buf, at, OP_COPY, matmul_packed(m, r));
     m->n_subst = mark;
     while (l->block != outside) {
@@ -534,7 +534,8 @@ static void tile_product(Packed *p)
     }
     uint32_t rank = l->k->bufs.at[m->s->dst].rank;
     matmul_product(m, var, range, p->gathers ? p->block : m->s->dst,
-                   p->gathers ? at : access_subst(l, rank, m->s->at, m->subst, m->n_subst),
+                   p->gathers ? at
+                              : access_subst(l->arena, rank, m->s->at, m->subst, m->n_subst),
                    x[ROLE_M], x[ROLE_N],
                    p->gathers     ? p->adds ? BEGINS_NOT : BEGINS_ALWAYS
                    : m->s->begins ? BEGINS_FIRST
@@ -627,8 +628,8 @@ static void gather_join(Packed *p)
     }
     Affine at[2] = {box_number(p, &p->box[ROLE_M]), box_number(p, &p->box[ROLE_N])};
     const Expr *times[2] = {m->term.by, load_at(l, p->block, 2, at)};
-    tile_add(l, n, index, m->s->dst, access_subst(l, rank, m->s->at, m->subst, m->n_subst),
-             m->s->fold,
+    tile_add(l, n, index, m->s->dst,
+             access_subst(l->arena, rank, m->s->at, m->subst, m->n_subst), m->s->fold,
              m->term.by == NULL ? times[1] : expr_op(l->arena, OP_MUL, m->t, 2, times));
     if (m->s->begins) {
         matmul_begins(m);

@@ -101,7 +101,7 @@ Stmt parts_open(Legaliser *l, const Stmt *s, uint32_t *vec, int64_t width, uint3
         index[part.n_index++] = x;
     }
     part.index = index;
-    part.value = expr_subst(l, s->value, subst, n_subst);
+    part.value = expr_subst(l->arena, l->k, s->value, subst, n_subst);
     return part;
 }
 

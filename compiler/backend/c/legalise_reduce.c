@@ -214,12 +214,13 @@ static void close_indices(Reduce *r, uint32_t n)
 
 static const Affine *dst_at(Reduce *r)
 {
-    return access_subst(r->l, r->l->k->bufs.at[r->s->dst].rank, r->s->at, r->subst, r->n_subst);
+    return access_subst(r->l->arena, r->l->k->bufs.at[r->s->dst].rank, r->s->at, r->subst,
+                        r->n_subst);
 }
 
 static const Expr *value_at(Reduce *r)
 {
-    return expr_subst(r->l, r->s->value, r->subst, r->n_subst);
+    return expr_subst(r->l->arena, r->l->k, r->s->value, r->subst, r->n_subst);
 }
 
 static const Expr *neutral(Reduce *r)
@@ -434,7 +435,7 @@ static void block_emit(Reduce *r, const ReducePlan *p)
     n += kept ? open_indices(r, false, NONE) : 0;
     Affine at[1] = {var_minus(l, vec.var, start)};
     scope_open(l);
-    const Expr *value = expr_subst(l, block_value(r->s), r->subst, r->n_subst);
+    const Expr *value = expr_subst(l->arena, l->k, block_value(r->s), r->subst, r->n_subst);
     BufRef block = buffer_alloc(l, "e", value->dtype, SPACE_TILE, 1, &blocks.most);
     written_add(l, 1, &vec, block, at, OP_COPY, value);
     Stmt fold = *r->s;

@@ -54,9 +54,9 @@ bool legalise_rows(Legaliser *l, const Stmt *s)
         }
     }
     uint32_t rank = l->k->bufs.at[s->dst].rank;
-    const Affine *at = access_subst(l, rank, s->at, by, n);
+    const Affine *at = access_subst(l->arena, rank, s->at, by, n);
     const Expr *operand[2] = {expr_load(l->arena, l->k, s->dst, at),
-                              expr_subst(l, s->value, by, n)};
+                              expr_subst(l->arena, l->k, s->value, by, n)};
     TileIndex index = s->index[row];
     index.mode = lanes_of(t);
     tile_add(l, 1, &index, s->dst, at, OP_COPY,

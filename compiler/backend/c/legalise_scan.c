@@ -24,7 +24,7 @@ static const char *hint_of(const ScanPlan *p, uint32_t index)
 static void loop_begin(ScanPlan *p, uint32_t index, Affine *at)
 {
     Range range = p->s->index[index].range;
-    range.start = *access_subst(p->l, 1, &range.start, p->subst, p->n_subst);
+    range.start = *access_subst(p->l->arena, 1, &range.start, p->subst, p->n_subst);
     *at = affine_var(p->l->arena, loop_open(p->l, hint_of(p, index), range, 1, FOR_ALL));
 }
 
@@ -64,8 +64,8 @@ static void store(ScanPlan *p, const Expr *sum, const Expr *part)
     Legaliser *l = p->l;
     const Buffer *b = &l->k->bufs.at[p->s->dst];
     const Expr *both[2] = {sum, part};
-    block_stmt(p, p->s->dst, access_subst(l, b->rank, p->s->at, p->subst, p->n_subst), OP_COPY,
-               part == NULL ? sum : expr_op(l->arena, OP_ADD, b->dtype, 2, both));
+    block_stmt(p, p->s->dst, access_subst(l->arena, b->rank, p->s->at, p->subst, p->n_subst),
+               OP_COPY, part == NULL ? sum : expr_op(l->arena, OP_ADD, b->dtype, 2, both));
 }
 
 static void scan_along(ScanPlan *p)
@@ -92,7 +92,7 @@ static void scan_along(ScanPlan *p)
         loop_begin(p, p->along, &here);
     }
     p->subst[p->n_subst++] = (Subst){s->index[p->along].var, here};
-    const Expr *value = expr_subst(l, s->value, p->subst, p->n_subst);
+    const Expr *value = expr_subst(l->arena, l->k, s->value, p->subst, p->n_subst);
     if (s->decays) {
         const Expr *both[2] = {value->arg[0], load_at(l, sum, p->n_inner, sum_at)};
         block_stmt(p, sum, sum_at, OP_COPY, expr_op(l->arena, OP_MUL, t, 2, both));

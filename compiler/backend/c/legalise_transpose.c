@@ -139,8 +139,8 @@ static void staged_put(Legaliser *l, const Stmt *s, uint32_t x, uint32_t y)
             subst[n++] = (Subst){s->index[i].var, affine_var(l->arena, v)};
         }
     }
-    inside.at = access_subst(l, l->k->bufs.at[s->dst].rank, s->at, subst, n);
-    inside.value = expr_subst(l, s->value, subst, n);
+    inside.at = access_subst(l->arena, l->k->bufs.at[s->dst].rank, s->at, subst, n);
+    inside.value = expr_subst(l->arena, l->k, s->value, subst, n);
     Staged g = {.l = l, .s = &inside, .x = s->index[x].var, .y = s->index[y].var};
     tiles_alloc(&g);
     Blocks read = blocks_of(s->index[y].range, BLOCK_READ);

@@ -104,7 +104,7 @@ void where_loop(Matmul *m, ScheduleRole role, const Range *range)
             known = of == 0 || range[r].span > 0 || of < 0;
             x = of == 0 ? x : affine_subst(a, x, v, last);
         }
-        x = *access_subst(m->l, 1, &x, m->subst, m->n_subst);
+        x = *access_subst(m->l->arena, 1, &x, m->subst, m->n_subst);
         if (known && coef > 0) {
             w.has_lo = true;
             w.lo = affine_add(a, affine_const(0), -1, x);
@@ -150,7 +150,7 @@ static Windows windows_of(Matmul *m)
             continue;
         }
         x = affine_add(a, x, -coef, own);
-        x = *access_subst(m->l, 1, &x, m->subst, m->n_subst);
+        x = *access_subst(m->l->arena, 1, &x, m->subst, m->n_subst);
         Affine least = in_tile(m, x, false), most = in_tile(m, x, true);
         if (coef < 0) { /* position <= x */
             w.all.has_hi = w.any.has_hi = true;
@@ -227,13 +227,13 @@ static void some_product(Matmul *m, const VarRef var[3], const Range range[3], B
                       affine_add(a, row, 1, affine_var(a, var[ROLE_M]))};
     by[n++] = (Subst){matmul_var(m, m->index[ROLE_N]),
                       affine_add(a, column, 1, affine_var(a, var[ROLE_N]))};
-    const Expr *condition = expr_subst(l, m->term.condition, by, n);
+    const Expr *condition = expr_subst(l->arena, l->k, m->term.condition, by, n);
     if (from != NULL) {
         const Expr *both[2] = {condition, compare(m, OP_GE, here, *from)};
         condition = expr_op(a, OP_AND, DTYPE_BOOL, 2, both);
     }
     Subst one = {var[ROLE_K], here};
-    const Expr *select[3] = {condition, expr_subst(l, product, &one, 1),
+    const Expr *select[3] = {condition, expr_subst(l->arena, l->k, product, &one, 1),
                              expr_const(a, number_real(m->t, 0))};
     const Expr *sum[2] = {expr_load(a, l->k, dst, at), expr_op(a, OP_SELECT, m->t, 3, select)};
     TileIndex index[SIDES];
@@ -266,7 +266,7 @@ static void rest_is_zero(Matmul *m, const VarRef var[3], const Range range[3], B
     Arena *a = l->arena;
     VarRef row = matmul_var(m, m->index[ROLE_M]), column = matmul_var(m, m->index[ROLE_N]);
     int64_t coef = affine_coef(x, row);
-    x = *access_subst(l, 1, &x, m->subst, m->n_subst);
+    x = *access_subst(l->arena, 1, &x, m->subst, m->n_subst);
     VarRef v = loop_open(l, "r", range[ROLE_M], 1, FOR_ALL);
     Affine shift = affine_minus(l, m->first[ROLE_M], range[ROLE_M].start);
     Affine least = in_tile(m, affine_add(a, x, -coef, affine_var(a, row)), false);
@@ -283,9 +283,9 @@ static void rest_is_zero(Matmul *m, const VarRef var[3], const Range range[3], B
         {row, affine_add(a, shift, 1, affine_var(a, v))},
         {column, affine_add(a, affine_minus(l, m->first[ROLE_N], range[ROLE_N].start), 1,
                             affine_var(a, var[ROLE_N]))}};
-    x = *access_subst(l, 1, &x, by, 2);
+    x = *access_subst(l->arena, 1, &x, by, 2);
     Subst one = {var[ROLE_M], affine_var(a, v)};
-    const Affine *place = access_subst(l, l->k->bufs.at[dst].rank, at, &one, 1);
+    const Affine *place = access_subst(l->arena, l->k->bufs.at[dst].rank, at, &one, 1);
     const Expr *select[3] = {bound_holds(m, x), expr_load(a, l->k, dst, place),
                              expr_const(a, number_real(m->t, 0))};
     TileIndex index = index_of(var[ROLE_N], range[ROLE_N], lanes_of(m->t));

@@ -45,18 +45,12 @@ static bool is_read_whole(const Stmt *s, Affine at, Dim extent)
 static int32_t row_dim(const Kernel *k, const Stmt *s, const Expr *load, VarRef var)
 {
     const Buffer *b = &k->bufs.at[load->buf];
-    int32_t dim = -1;
-    for (uint32_t d = 0; d < b->rank; d++) {
-        bool own = affine_uses(load->at[d], var);
-        if (own && (dim >= 0 || !is_var(load->at[d]))) {
-            return -1;
-        }
-        if (!own && dim >= 0 && !is_read_whole(s, load->at[d], b->extent[d])) {
-            return -1;
-        }
-        dim = own ? (int32_t)d : dim;
+    uint32_t dim = access_dim(k, load->buf, load->at, var);
+    bool whole = dim < b->rank;
+    for (uint32_t d = dim + 1; d < b->rank && whole; d++) {
+        whole = is_read_whole(s, load->at[d], b->extent[d]);
     }
-    return dim;
+    return whole ? (int32_t)dim : -1;
 }
 
 /* Are the rows of the operand behind the index short, and is it an argument? */
@@ -88,25 +82,6 @@ static const TileIndex *sum_of_rows(const Kernel *k, const Stmt *s)
     return splits && is_short(k, s, e->arg[0], x->var) && is_short(k, s, e->arg[1], x->var)
                ? x
                : NULL;
-}
-
-/* The index as m * p + c, behind where the loop over strips is. */
-typedef struct Split {
-    const ShortRows *rows;
-    VarRef var;
-    Affine as;
-} Split;
-
-static void split_load(void *user, Expr *load)
-{
-    const Split *x = user;
-    Arena *a = x->rows->arena;
-    uint32_t rank = load->kind == EXPR_LOAD ? x->rows->to->bufs.at[load->buf].rank : 0;
-    Affine *at = arena_copy(a, load->at, rank * sizeof *at);
-    for (uint32_t d = 0; d < rank; d++) {
-        at[d] = affine_subst(a, at[d], x->var, x->as);
-    }
-    load->at = load->kind == EXPR_LOAD ? at : load->at;
 }
 
 /* Bytes of the longer row behind a position of the sum. */
@@ -146,7 +121,7 @@ static void split_sum(ShortRows *r, Stmt *s, const TileIndex *sum, Stmts *out)
     const char *name = k->vars.at[sum->var].name->text;
     VarRef p = kernel_var(k, &r->ctx->syms, "p", false),
            c = kernel_var(k, &r->ctx->syms, name, false);
-    Split split = {r, sum->var, affine_add(a, affine_var(a, c), each, affine_var(a, p))};
+    Subst as = {sum->var, affine_add(a, affine_var(a, c), each, affine_var(a, p))};
     TileIndex *index = ARENA_ARRAY(a, s->n_index + 1, TileIndex);
     memcpy(index, s->index, s->n_index * sizeof *index);
     index[place].var = p;
@@ -168,10 +143,10 @@ static void split_sum(ShortRows *r, Stmt *s, const TileIndex *sum, Stmts *out)
         loop->step = each * NKI_PARTITIONS;
         loop->body = arena_copy(a, &s, sizeof s);
         loop->n_body = 1;
-        split.as = affine_add(a, split.as, 1, affine_var(a, loop->var));
+        as.by = affine_add(a, as.by, 1, affine_var(a, loop->var)); /* behind the strip */
         s->begins = false;
     }
-    s->value = expr_with_places(a, s->value, split_load, &split);
+    s->value = expr_subst(a, k, s->value, &as, 1);
     s->index = index;
     s->schedule = roles;
     r->any = true;
@@ -186,12 +161,7 @@ static void split_sum(ShortRows *r, Stmt *s, const TileIndex *sum, Stmts *out)
 static void take_index(ShortRows *r, Stmt *s, uint32_t place, VarRef loop)
 {
     Arena *a = r->arena;
-    Split split = {r, s->index[place].var, affine_var(a, loop)};
-    uint32_t rank = r->to->bufs.at[s->dst].rank;
-    Affine *at = arena_copy(a, s->at, rank * sizeof *at);
-    for (uint32_t d = 0; d < rank; d++) {
-        at[d] = affine_subst(a, at[d], split.var, split.as);
-    }
+    Subst as = {s->index[place].var, affine_var(a, loop)};
     TileIndex *index = arena_copy(a, s->index, s->n_index * sizeof *index);
     memmove(index + place, index + place + 1, (s->n_index - place - 1) * sizeof *index);
     Schedule *roles = arena_copy(a, s->schedule, sizeof *roles);
@@ -205,8 +175,8 @@ static void take_index(ShortRows *r, Stmt *s, uint32_t place, VarRef loop)
         roles->label[role] = label;
         roles->n_labels[role] = n;
     }
-    s->value = expr_with_places(a, s->value, split_load, &split);
-    s->at = at;
+    s->value = expr_subst(a, r->to, s->value, &as, 1);
+    s->at = access_subst(a, r->to->bufs.at[s->dst].rank, s->at, &as, 1);
     s->index = index;
     s->n_index--;
     s->schedule = roles;
