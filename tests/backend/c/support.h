@@ -14,6 +14,7 @@
 
 typedef struct Suite Suite;
 
+/* `name` is that of no other suite of these tests: what is compiled lies in build/tests/c-NAME*, and two tests may run at once. */
 Suite *suite_new(const char *name);
 /* `body` is a kernel of form tiled without its first line; placeholders: {T} the type, {0} its zero, and $1 .. $9 in
  * `words`. The kernel is given a name of its own. Reads, legalises, verifies. */

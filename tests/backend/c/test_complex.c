@@ -53,7 +53,7 @@ static void packed_products_are_right_at_every_size(void **state)
          DIMS PRODUCT("[k,m]", "[n,k]", "[n,m]", "[c,a]", "[b,c]", "[b,a]",
                       "sum 6, rows 5 pack, columns 6 pack, columns 2")},
     };
-    Suite *s = suite_new("pairs");
+    Suite *s = suite_new("pairs-packed");
     for (int form = 0; form < FORMS; form++) {
         for (int turned = 0; turned < 2; turned++) {
             int t = (form + turned) % 2;
