@@ -412,6 +412,15 @@ DType buffer_stored(const Buffer *b)
     return b->stored == DTYPE_NONE ? b->dtype : b->stored;
 }
 
+int64_t buffer_elements(const Buffer *b, uint32_t from)
+{
+    int64_t n = 1;
+    for (uint32_t d = from; d < b->rank; d++) {
+        n = sat_mul(n, b->extent[d].n);
+    }
+    return n;
+}
+
 bool buffer_has_parts(const Kernel *k, BufRef buf)
 {
     const Buffer *b = &k->bufs.at[buf];

@@ -359,6 +359,8 @@ const Affine *pair_at(Arena *a, uint32_t rank, const Affine *at, Affine part);
 uint32_t arg_rank(const Kernel *k, const Arg *arg);
 /* Does its last dimension hold the parts of complex numbers, or the two words of an f64? */
 bool buffer_has_parts(const Kernel *k, BufRef buf);
+/* Elements of the dimensions from one on; of an open extent that is in it, none. */
+int64_t buffer_elements(const Buffer *b, uint32_t from);
 /* The type of its elements in memory. */
 DType buffer_stored(const Buffer *b);
 

@@ -698,3 +698,13 @@ Stmt *stmt_neutral(Arena *a, const Kernel *k, const Stmt *fold)
     s->value = expr_const(a, op_neutral(fold->fold, k->bufs.at[fold->dst].dtype));
     return s;
 }
+
+uint32_t kernel_readers(const Kernel *k, BufRef buf)
+{
+    StmtWalk w;
+    uint32_t count = 0;
+    for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
+        count += expr_load_of(s->value, buf) != NULL;
+    }
+    return count;
+}

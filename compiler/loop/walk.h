@@ -87,6 +87,8 @@ const Expr *expr_subst(Arena *a, const Kernel *k, const Expr *value, const Subst
 
 /* ---- statements ---- */
 
+typedef VEC(Stmt *) Stmts;
+
 typedef struct StmtWalk {
     bool entered; /* was the statement given last a loop or a block? */
     uint32_t depth;
@@ -104,6 +106,9 @@ void stmt_skip(StmtWalk *w);
 /* Tile statements alone. */
 const Stmt *tile_first(StmtWalk *w, Stmt *const *body, uint32_t n);
 const Stmt *tile_next(StmtWalk *w);
+
+/* How many statements read a buffer. */
+uint32_t kernel_readers(const Kernel *k, BufRef buf);
 
 /* What a fold that begins finds, written: its neutral element for all values of the indices that its destination has. */
 Stmt *stmt_neutral(Arena *a, const Kernel *k, const Stmt *fold);

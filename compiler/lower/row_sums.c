@@ -14,8 +14,6 @@
 
 #define FAR_MOST 8 /* statements between */
 
-typedef VEC(Stmt *) Stmts;
-
 typedef struct RowSums {
     Ctx *ctx;
     Arena *arena;

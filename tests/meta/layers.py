@@ -3,7 +3,7 @@
 import re
 import tree
 
-LEVELS = [["base"], ["op"], ["dump"], ["front"], ["graph"], ["target"], ["schedule"], ["opt", "path", "nest"], ["dist"], ["loop"], ["lower"], ["backend/ctext"], ["backend"], ["driver"]]
+LEVELS = [["base"], ["op"], ["dump"], ["front"], ["graph"], ["target"], ["schedule"], ["opt", "path", "nest"], ["dist"], ["loop"], ["lower"], ["tile"], ["backend/ctext"], ["backend"], ["driver"]]
 LEVEL = {folder: n for n, level in enumerate(LEVELS) for folder in level}
 # Rooms of a folder: each knows what stands in the folder itself, and these others; and who stands there and knows them.
 ROOMS = {"driver/report": [], "driver/lsp": ["driver/report"], "driver/run": ["driver/report"],

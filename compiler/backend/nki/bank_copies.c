@@ -72,7 +72,7 @@ static bool is_turned(const BankCopies *x, const Stmt *loop, Turned *out)
         }
     }
     out->columns = t->extent[1].n;
-    int64_t bytes = out->columns * nki_bytes(t->dtype);
+    int64_t bytes = out->columns * dtype_bytes(t->dtype);
     return affine_coef(copy->at[1], loop->var) >= out->columns &&
            bytes % 4 == 0 && /* rule G14 */
            out->n * bytes <= NKI_PSUM_BANK;

@@ -34,7 +34,7 @@ static int64_t whole_rows(const Cut *c, uint32_t label, int64_t step)
     ExprWalk w;
     for (const Expr *e = load_first(&w, c->s->value); e != NULL; e = load_next(&w)) {
         Place x = place_of(l, e->buf, e->at);
-        int64_t run = NKI_SHORT_RUN / nki_bytes(l->from->bufs.at[e->buf].dtype);
+        int64_t run = NKI_SHORT_RUN / dtype_bytes(l->from->bufs.at[e->buf].dtype);
         run /= l->pair[e->buf] ? 2 : 1;
         bool along = !l->home[e->buf].on_chip &&
                      (place_stride(l, &x, label) == 1 || pair_is_unit(l, &x, label));

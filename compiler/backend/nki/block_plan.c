@@ -25,7 +25,7 @@ static double side_bytes(const Plan *p, uint32_t side, Labels own)
         positions *= place_has(x, p->outer.at[i]) ? (double)p->gstep[i] : 1;
     }
     return (double)p->k.n * (double)labels_count(own, &p->l->now.full) * positions *
-           (double)nki_bytes(p->l->from->bufs.at[x->buf].dtype);
+           (double)dtype_bytes(p->l->from->bufs.at[x->buf].dtype);
 }
 
 /* `most`: its positions in one slab. */
@@ -34,7 +34,7 @@ static void plan_side(Plan *p, uint32_t side, const Place *x, Labels own, int64_
     Lower *l = p->l;
     Side *s = &p->side[side];
     Labels here = {0};
-    int64_t count = 1, size = nki_bytes(l->from->bufs.at[x->buf].dtype);
+    int64_t count = 1, size = dtype_bytes(l->from->bufs.at[x->buf].dtype);
     bool shortened = false; /* a piece of the contiguous label would make short rows */
     for (uint32_t i = 0; i < p->outer.n; i++) {
         uint32_t label = p->outer.at[i];
@@ -196,7 +196,7 @@ static bool has_room(const Plan *p, bool block, int64_t room)
         }
         int64_t all = labels_count(p->side[l->role].own, &p->l->now.full);
         bytes += (double)p->k.n * (double)(l->tile < all ? l->tile : all) *
-                 (double)nki_bytes(b->dtype);
+                 (double)dtype_bytes(b->dtype);
     }
     return bytes <= (double)room;
 }

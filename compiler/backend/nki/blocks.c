@@ -64,7 +64,7 @@ static int64_t slab_bytes(const Plan *p, uint32_t side, const Box *box)
 {
     Contraction *c = p->c;
     const Side *s = &p->side[side];
-    int64_t size = nki_bytes(p->l->from->bufs.at[s->place->buf].dtype), bytes = 512;
+    int64_t size = dtype_bytes(p->l->from->bufs.at[s->place->buf].dtype), bytes = 512;
     bool turns = view_turns(p->l, s->place, c->pk, s->own, &p->l->now.full);
     Labels along = turns ? c->pk : s->own;
     if (p->stays || p->passes || (p->turns && p->fits) || p->l->loops.depth > 0) {

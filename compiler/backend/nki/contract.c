@@ -561,7 +561,7 @@ bool contract_is_mirrored(const Contraction *c)
     int64_t steps = (labels_count(c->pk, full) + c->tile[ROLE_K] - 1) / c->tile[ROLE_K] *
                     labels_count(c->ok, full);
     DType t = l->from->bufs.at[a->buf].dtype;
-    int64_t bank = NKI_PSUM_BANK / nki_bytes(DTYPE_F32);
+    int64_t bank = NKI_PSUM_BANK / dtype_bytes(DTYPE_F32);
     double product = (double)steps * price_array(l->chip, t, (double)bank, false) *
                      NKI_STATIONARY / (double)bank;
     double transpose = price_array(l->chip, DTYPE_F32, NKI_STATIONARY, true);

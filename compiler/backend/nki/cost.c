@@ -13,11 +13,6 @@ const char *nki_dtype(DType t)
     return dtype_info(t)->nki;
 }
 
-int64_t nki_bytes(DType t)
-{
-    return dtype_bytes(t);
-}
-
 static int64_t at_least(int64_t n)
 {
     return n < NKI_LEAST_CYCLES ? NKI_LEAST_CYCLES : n;
@@ -289,11 +284,11 @@ double nki_dma_charge(const Kernel *k, const Instr *i, int64_t *bytes, int64_t *
 {
     const Operand *chip = i->dst.on_chip ? &i->dst : &i->a;
     int64_t count = chip->np * chip->nf;
-    int64_t size = nki_bytes(dtype_of(k, &i->dst));
+    int64_t size = dtype_bytes(dtype_of(k, &i->dst));
     int64_t a = run_of(k, &i->dst), b = run_of(k, &i->a);
     int64_t run = a < b ? a : b;
     const Buffer *memory = &k->bufs.at[i->dst.on_chip ? i->a.buf : i->dst.buf];
-    *bytes = count * nki_bytes(buffer_stored(memory));
+    *bytes = count * dtype_bytes(buffer_stored(memory));
     *descriptors = (count + run - 1) / run;
     int64_t each = run * size < NKI_SHORT_RUN ? NKI_SHORT_RUN : run * size;
     return (double)*descriptors * (double)each;
@@ -323,8 +318,8 @@ int64_t nki_bank(const Kernel *k, BufRef buf)
 {
     const Buffer *b = &k->bufs.at[buf];
     bool list = b->space == SPACE_ACC && b->rank == 2 &&
-                sat_mul(b->extent[1].n, nki_bytes(b->dtype)) > NKI_PSUM_BANK;
-    return list ? NKI_PSUM_BANK / nki_bytes(b->dtype) : 0;
+                sat_mul(b->extent[1].n, dtype_bytes(b->dtype)) > NKI_PSUM_BANK;
+    return list ? NKI_PSUM_BANK / dtype_bytes(b->dtype) : 0;
 }
 
 /* The tile that a buffer was is no longer; a new one begins. */
@@ -411,7 +406,7 @@ static void peaks(Count *c)
                 continue;
             }
             int64_t bank = nki_bank(c->k, life->buf);
-            int64_t bytes = (bank > 0 ? bank : buf->extent[1].n) * nki_bytes(buf->dtype);
+            int64_t bytes = (bank > 0 ? bank : buf->extent[1].n) * dtype_bytes(buf->dtype);
             int64_t size =
                 space == 1 ? (bytes + NKI_PSUM_BANK - 1) / NKI_PSUM_BANK : (bytes + 3) / 4 * 4;
             change[life->born] += size;
@@ -446,7 +441,7 @@ static bool count_all(const Kernel *k, const NkiChip *chip, NkiCost *out)
     peaks(&c);
     for (uint32_t i = 0; i < k->args.n; i++) {
         const Buffer *b = &k->bufs.at[k->args.at[i].buf];
-        int64_t bytes = nki_bytes(b->dtype);
+        int64_t bytes = dtype_bytes(b->dtype);
         for (uint32_t d = 0; d < b->rank; d++) {
             bytes = sat_mul(bytes, b->extent[d].n);
         }

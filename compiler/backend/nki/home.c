@@ -238,7 +238,7 @@ int64_t home_on_chip(Lower *l, BufRef buf)
     int64_t n = b->rank == 0 ? 1 : b->extent[h->pdim].n;
     h->chunks = (n + NKI_PARTITIONS - 1) / NKI_PARTITIONS;
     h->chunk_stride = flat;
-    return sat_mul(sat_mul(flat, h->chunks), nki_bytes(b->dtype));
+    return sat_mul(sat_mul(flat, h->chunks), dtype_bytes(b->dtype));
 }
 
 BufRef home_of(const Lower *l, BufRef made)

@@ -49,7 +49,7 @@ static bool visit_operand(Marks *m, const Operand *o, uint8_t *where)
     int64_t at = o->pattern ? o->offset : 0, step[NKI_DIMS], count[NKI_DIMS];
     int64_t done[NKI_DIMS] = {0};
     for (uint32_t d = 0; d < o->n; d++) {
-        int64_t unit = o->pattern ? 1 : nki_elements(b, d + 1);
+        int64_t unit = o->pattern ? 1 : buffer_elements(b, d + 1);
         at += o->pattern ? 0 : unit * o->start[d];
         step[d] = unit * o->stride[d];
         count[d] = o->count[d] == 0 ? 1 : o->count[d];
@@ -91,7 +91,7 @@ bool nki_copied(const Kernel *k, BufRef buf, bool *came_in)
     if (param < 0 || k->args.at[param].role != ARG_INOUT) {
         return false;
     }
-    int64_t size = nki_elements(&k->bufs.at[buf], 0);
+    int64_t size = buffer_elements(&k->bufs.at[buf], 0);
     if (size > MOST_MARKED) {
         return true;
     }

@@ -199,7 +199,7 @@ static Stmt *moved_stmt(const Interleaving *x, const Stmt *s)
 /* Do the statements use whole banks of the tile alone, each from where it begins? (rule G4) */
 static bool uses_banks(const Kernel *k, const Stmt *s, BufRef buf, const Affine *at)
 {
-    int64_t bank = NKI_PSUM_BANK / nki_bytes(k->bufs.at[buf].dtype);
+    int64_t bank = NKI_PSUM_BANK / dtype_bytes(k->bufs.at[buf].dtype);
     bool whole = at[0].base == 0 && at[1].base % bank == 0;
     for (uint32_t t = 0; t < at[1].n; t++) {
         bool own = false;
@@ -245,7 +245,7 @@ static bool widen_tiles(Interleaving *x)
         }
         Buffer *wide = &x->to->bufs.at[b];
         int64_t columns = wide->extent[1].n;
-        int64_t bank = NKI_PSUM_BANK / nki_bytes(wide->dtype);
+        int64_t bank = NKI_PSUM_BANK / dtype_bytes(wide->dtype);
         bool psum = wide->space == SPACE_ACC;
         if (psum && !keeps_banks(x->from, x->loop, b)) {
             return false;
@@ -276,18 +276,18 @@ static Stmt *make_group(Interleaving *x, uint32_t group, Stmts *shared)
             const Stmt *s = x->loop->body[i];
             if (s->kind == STMT_ALLOC && x->part[s->buf] > 0) {
                 Stmt *t = arena_copy(x->arena, s, sizeof *s);
-                vec_push(x->arena, &shared->list, t);
+                vec_push(x->arena, shared, t);
             } else {
                 Stmt *t = moved_stmt(x, s);
-                vec_push(x->arena, &body.list, t);
+                vec_push(x->arena, &body, t);
             }
         }
     }
     Stmt *loop = arena_copy(x->arena, x->loop, sizeof *loop);
     loop->var = x->inner;
     loop->range = range_whole(dim_fixed(x->times));
-    loop->body = body.list.at;
-    loop->n_body = body.list.n;
+    loop->body = body.at;
+    loop->n_body = body.n;
     return loop;
 }
 
@@ -296,15 +296,15 @@ static Stmt *make_loop(Interleaving *x)
     Stmts groups = {0}, body = {0};
     for (uint32_t g = 0; g < x->n_groups; g++) {
         Stmt *loop = make_group(x, g, &body);
-        vec_push(x->arena, &groups.list, loop);
+        vec_push(x->arena, &groups, loop);
     }
-    for (uint32_t g = 0; g < groups.list.n; g++) {
-        vec_push(x->arena, &body.list, groups.list.at[g]);
+    for (uint32_t g = 0; g < groups.n; g++) {
+        vec_push(x->arena, &body, groups.at[g]);
     }
     Stmt *loop = arena_copy(x->arena, x->loop, sizeof *loop);
     loop->range = range_whole(dim_fixed(x->loop->range.limit.n / x->times));
-    loop->body = body.list.at;
-    loop->n_body = body.list.n;
+    loop->body = body.at;
+    loop->n_body = body.n;
     return loop;
 }
 
@@ -332,14 +332,14 @@ static void put_rest(Interleaving *x, Stmts *out)
     int64_t n = x->loop->range.limit.n;
     rest->range.start.base = n - n % x->times;
     if (n % x->times > 1) {
-        vec_push(x->arena, &out->list, rest);
+        vec_push(x->arena, out, rest);
         return;
     }
     x->var = rest->var;
     x->now = affine_const(n - 1);
     for (uint32_t i = 0; i < rest->n_body; i++) {
         Stmt *s = moved_stmt(x, rest->body[i]);
-        vec_push(x->arena, &out->list, s);
+        vec_push(x->arena, out, s);
     }
 }
 
@@ -354,13 +354,13 @@ static Stmt **rebuild(Interleaving *x, Stmt *const *body, uint32_t n, uint32_t *
             s = arena_copy(x->arena, s, sizeof *s);
             s->body = rebuild(x, s->body, s->n_body, &s->n_body);
         }
-        vec_push(x->arena, &out.list, s);
+        vec_push(x->arena, &out, s);
         if (body[i] == x->loop && x->loop->range.limit.n % x->times > 0) {
             put_rest(x, &out);
         }
     }
-    *made = out.list.n;
-    return out.list.at;
+    *made = out.n;
+    return out.at;
 }
 
 /* Is the order of groups right: does nothing that iterations share pass from one to another? */

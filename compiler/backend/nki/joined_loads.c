@@ -67,7 +67,7 @@ static int64_t rows_of(const Kernel *k, const Stmt *loop)
         uint32_t dim = 0;
         const Stmt *s = loop->body[i];
         int64_t row = row_of(k, s, loop->var, &dim);
-        int64_t bytes = row * (row > 0 ? nki_bytes(k->bufs.at[s->value->buf].dtype) : 0);
+        int64_t bytes = row * (row > 0 ? dtype_bytes(k->bufs.at[s->value->buf].dtype) : 0);
         plain = row > 0;
         least = i == 0 || bytes < least ? bytes : least;
     }
@@ -116,30 +116,30 @@ static Stmts body_of(JoinedLoads *x, Stmt *const *body, uint32_t n)
         Stmt *s = body[i];
         int64_t rows = stmt_has_body(s) ? rows_of(x->from, s) : 1;
         if (!stmt_has_body(s)) {
-            vec_push(x->arena, &out.list, s);
+            vec_push(x->arena, &out, s);
             continue;
         }
         Stmts in = {0};
         if (rows > 1) {
             for (uint32_t j = 0; j < s->n_body; j++) {
                 Stmt *load = joined(x, s, s->body[j], rows);
-                vec_push(x->arena, &in.list, load);
+                vec_push(x->arena, &in, load);
             }
             x->any = true;
         } else {
             in = body_of(x, s->body, s->n_body);
         }
         if (rows > 1 && rows == s->range.limit.n) {
-            for (uint32_t j = 0; j < in.list.n; j++) {
-                vec_push(x->arena, &out.list, in.list.at[j]);
+            for (uint32_t j = 0; j < in.n; j++) {
+                vec_push(x->arena, &out, in.at[j]);
             }
             continue;
         }
         Stmt *t = arena_copy(x->arena, s, sizeof *s);
         t->range = rows > 1 ? range_whole(dim_fixed(s->range.limit.n / rows)) : s->range;
-        t->body = in.list.at;
-        t->n_body = in.list.n;
-        vec_push(x->arena, &out.list, t);
+        t->body = in.at;
+        t->n_body = in.n;
+        vec_push(x->arena, &out, t);
     }
     return out;
 }
@@ -149,7 +149,7 @@ Kernel *lower_joined_loads(const Lower *l, const Kernel *k)
     JoinedLoads x = {
         .arena = l->arena, .ctx = l->ctx, .from = k, .to = kernel_like(l->arena, k)};
     Stmts body = body_of(&x, k->body, k->n_body);
-    x.to->body = body.list.at;
-    x.to->n_body = body.list.n;
+    x.to->body = body.at;
+    x.to->n_body = body.n;
     return x.any ? kernel_numbered(l->arena, x.to) : NULL;
 }

@@ -120,14 +120,14 @@ static Stmt *with_loads(LateLoads *x, const Stmt *loop, const Late *late, uint32
                     .var = loop->var, .lo = late[l].iteration, .hi = late[l].iteration + 1};
                 Stmt **load = arena_copy(x->arena, &late[l].load, sizeof late[l].load);
                 Stmt *block = stmt_guarded(x->arena, late[l].load->span, &when, 1, load, 1);
-                vec_push(x->arena, &body.list, block);
+                vec_push(x->arena, &body, block);
             }
         }
-        vec_push(x->arena, &body.list, loop->body[i]);
+        vec_push(x->arena, &body, loop->body[i]);
     }
     Stmt *out = arena_copy(x->arena, loop, sizeof *loop);
-    out->body = body.list.at;
-    out->n_body = body.list.n;
+    out->body = body.at;
+    out->n_body = body.n;
     return out;
 }
 
@@ -144,8 +144,8 @@ static Stmts rebuilt(LateLoads *x, Stmt *const *body, uint32_t n)
         }
         Stmts in = rebuilt(x, s->body, s->n_body);
         Stmt *copy = arena_copy(x->arena, s, sizeof *s);
-        copy->body = in.list.at;
-        copy->n_body = in.list.n;
+        copy->body = in.at;
+        copy->n_body = in.n;
         as[i] = copy;
         bool zero = s->kind == STMT_FOR && !s->parallel && s->range.start.n == 0 &&
                     s->range.start.base == 0 && s->step == 1 && s->window == NULL;
@@ -164,7 +164,7 @@ static Stmts rebuilt(LateLoads *x, Stmt *const *body, uint32_t n)
     }
     for (uint32_t i = 0; i < n; i++) {
         if (!gone[i]) {
-            vec_push(x->arena, &out.list, as[i]);
+            vec_push(x->arena, &out, as[i]);
         }
     }
     return out;
@@ -181,7 +181,7 @@ Kernel *lower_late_loads(Arena *arena, const Kernel *k)
         return NULL;
     }
     Kernel *out = kernel_like(arena, k);
-    out->body = body.list.at;
-    out->n_body = body.list.n;
+    out->body = body.at;
+    out->n_body = body.n;
     return kernel_numbered(arena, out);
 }

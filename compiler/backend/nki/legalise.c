@@ -7,10 +7,11 @@
 
 #include "loop/repeats.h"
 #include "lower/lower.h"
+#include "tile/double_word.h"
 
 static void begin(Lower *l, const Kernel *k)
 {
-    k = double_words(l->ctx, l->arena, k, &l->sums, &l->words_why, &l->words_where);
+    k = tile_double_words(l->ctx, l->arena, k, &l->sums, &l->words_why, &l->words_where);
     l->from = k;
     pair_find(l);
     l->tried.away = ARENA_ARRAY(l->arena, k->bufs.n + 1, bool);
@@ -27,7 +28,7 @@ static Kernel *lower_pieces_of(Lower *first, const Kernel *k, int64_t n, uint32_
                                bool *none)
 {
     bool *sums = NULL;
-    const Kernel *pieces = lower_pieces(first->ctx, first->arena, k, n, halvings, &sums);
+    const Kernel *pieces = tile_pieces(first->ctx, first->arena, k, n, halvings, &sums);
     *none = pieces == NULL;
     if (*none) {
         return NULL;
@@ -73,7 +74,7 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
     }
     first->sums = NULL;
     begin(first, k);
-    const Kernel *distributed = lower_distribute(first->arena, k);
+    const Kernel *distributed = tile_distribute(first->arena, k);
     made = lower_split(first, distributed == NULL);
     if (made == NULL && distributed != NULL && first->ctx->diags.n_errors == errors) {
         begin(first, distributed);
@@ -285,7 +286,7 @@ static void lower_whole(const Lower *first, const Kernel *k, Lowered *out)
     Lower start = *first;
     k = kernel_sums_apart(first->ctx, first->arena, kernel_row_sums(first->arena, k));
     const Kernel *strips =
-        first->task.strips ? k : lower_masked_folds(first->ctx, first->arena, k);
+        first->task.strips ? k : tile_masked_folds(first->ctx, first->arena, k);
     begin(&start, strips);
     out->kernel = NULL;
     out->stages = (Staging){0};
@@ -301,7 +302,7 @@ static void lower_whole(const Lower *first, const Kernel *k, Lowered *out)
 /* Each statement in loops of its own; null where that cannot be. */
 static void lower_each(const Lower *first, const Kernel *k, Lowered *out)
 {
-    const Kernel *each = lower_distribute(first->arena, k);
+    const Kernel *each = tile_distribute(first->arena, k);
     out->kernel = NULL;
     if (each != NULL) {
         lower_whole(first, each, out);
@@ -315,7 +316,7 @@ static Kernel *lower_quicker_parts(Lower *first, const Kernel *k)
     Ctx *ctx = first->ctx;
     Diags before = ctx->diags;
     Kernel *parts = lower_parts_of(first, k);
-    const Kernel *each = parts == NULL ? NULL : lower_distribute(first->arena, k);
+    const Kernel *each = parts == NULL ? NULL : tile_distribute(first->arena, k);
     if (each == NULL) {
         return parts;
     }
@@ -342,7 +343,7 @@ static Kernel *lower_several(Lower *first, const Kernel *k)
     ctx->diags = before;
     Kernel *parts = lower_quicker_parts(first, k);
     bool tries = parts == NULL || instr_places(parts) > ENDLESS;
-    const Kernel *turned = tries ? lower_transposed_operands(ctx, first->arena, k) : NULL;
+    const Kernel *turned = tries ? tile_transposed_operands(ctx, first->arena, k) : NULL;
     if (turned != NULL) { /* its programs transpose nothing */
         Diags after = ctx->diags;
         ctx->diags = before;
@@ -392,7 +393,7 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
             other.kernel != NULL && lower_price(&other) < lower_price(best) * DISTRIBUTED;
         best = better ? &other : best;
     }
-    const Kernel *strips = lower_masked_strips(ctx, arena, k);
+    const Kernel *strips = tile_masked_strips(ctx, arena, k);
     Lowered masked = {.kernel = NULL};
     if (strips != NULL) {
         first.task.strips = true;
@@ -403,7 +404,7 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
     }
     Lowered turned = {.kernel = NULL};
     const Kernel *copies =
-        instr_places(best->kernel) > ENDLESS ? lower_transposed_operands(ctx, arena, k) : NULL;
+        instr_places(best->kernel) > ENDLESS ? tile_transposed_operands(ctx, arena, k) : NULL;
     if (copies != NULL) {
         lower_whole(&first, copies, &turned);
         bool better = turned.kernel != NULL && lower_price(&turned) < lower_price(best);

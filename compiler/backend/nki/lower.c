@@ -224,7 +224,7 @@ static uint32_t row_sums(Lower *l, Livings *living, Stmt *const *body, uint32_t 
         return at;
     }
     bool narrow = copy != NULL && copy->kind == STMT_TILE && lower_narrows(l, s, copy) &&
-                  lower_readers(l->from, s->dst) == 2;
+                  kernel_readers(l->from, s->dst) == 2;
     for (uint32_t i = 0; i < living->list.n && narrow;
          i++) { /* the function's own is not made */
         Living *own = &living->list.at[i];
@@ -358,11 +358,11 @@ static bool is_scattered(const Lower *l, BufRef buf)
                 scattered |= at.term[t].coef > 1;
             }
             short_runs |= at.n > 0 && run < b->extent[b->rank - 1].n &&
-                          run * nki_bytes(b->dtype) < NKI_SHORT_RUN;
+                          run * dtype_bytes(b->dtype) < NKI_SHORT_RUN;
             maps &= s->fold == OP_COPY && at.n == 1;
         }
     }
-    bool large = nki_elements(b, 0) * nki_bytes(b->dtype) >= SCATTERED_BYTES;
+    bool large = buffer_elements(b, 0) * dtype_bytes(b->dtype) >= SCATTERED_BYTES;
     return (scattered || (short_runs && maps && large)) && l->task.crossing == NULL;
 }
 

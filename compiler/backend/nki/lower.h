@@ -6,10 +6,9 @@
 #ifndef BACKEND_NKI_LOWER_H
 #define BACKEND_NKI_LOWER_H
 
-#include "backend/nki/double_word.h"
 #include "backend/nki/nki.h"
 #include "backend/nki/stages.h"
-#include "loop/walk.h"
+#include "tile/tile.h"
 
 #define LABELS 32
 /* Most dimensions of the free axis that an engine walks (rule G9); and those of a fold. */
@@ -225,7 +224,7 @@ typedef struct Lower {
     uint64_t *batch;  /* [from->bufs]: bits of dimensions that are batches */
     const bool *pair; /* [from->bufs]: the last dimension holds parts */
     const Turn *turn; /* [from->bufs] */
-    const bool *sums; /* [from->bufs] see lower_pieces; or null */
+    const bool *sums; /* [from->bufs] see tile_pieces; or null */
     int64_t *value;   /* [from->vars] of loops entered */
     Loops loops;
     Home *home; /* [from->bufs] */
@@ -294,8 +293,6 @@ void stay_refuse(Lower *l, Affine moves);
 /* The values [lo, hi) that a statement's variable takes. */
 void lower_range(const Lower *l, const Stmt *s, VarRef v, const Range *r, int64_t *lo,
                  int64_t *hi);
-/* How many statements read a buffer. */
-uint32_t lower_readers(const Kernel *k, BufRef buf);
 /* May `s` be computed from the PSUM tiles of `matmul`, whose result is then nowhere else? */
 bool lower_is_epilogue(Lower *l, const Stmt *matmul, const Stmt *s);
 /* ---- home.c ---- */
@@ -354,30 +351,9 @@ bool batch_is_all(const Lower *l, const Stmt *s);
 /* The kernel as device programs of at most l->task.most instructions each. */
 Kernel *lower_split(const Lower *l, bool last); /* false: says nothing where it cannot */
 #define PARTS_MOST 64
-/* pieces.c: the kernel with numbers that loops add up made of so many sums, 0: one for each iteration; null: it has none.
- * `sums`, by buffer: rows of such sums, each of which a statement or block of its own makes. `halvings`: so often the largest step is halved. */
-Kernel *lower_pieces(Ctx *ctx, Arena *arena, const Kernel *k, int64_t pieces, uint32_t halvings,
-                     bool **sums);
-
-/* distribute.c: loop distribution, each statement in loops of its own; null: it has no loops, or they cannot be. */
-const Kernel *lower_distribute(Arena *arena, const Kernel *k);
-
-/* transposed_operands.c: the kernel with transposed copies of operands in memory, where contractions sum over their last dimension; null if
- * it has no such operand. */
-const Kernel *lower_transposed_operands(Ctx *ctx, Arena *arena, const Kernel *k);
-
 /* ---- vector_passes.c ---- */
 /* The LEGAL kernel with less for the Vector engine to do, where that makes it quicker, and its cost. */
 Kernel *lower_vector_passes(const Lower *l, Kernel *k, NkiCost *cost);
-
-/* masked_folds.c: folds that a mask restricts as loops with windows; the kernel itself where it has none. */
-const Kernel *lower_masked_folds(Ctx *ctx, Arena *arena, const Kernel *k);
-
-/* The positions of the index that a condition leaves, of any row of the statement, as affine sums of the variables of loops around; false:
- * all. */
-bool lower_mask_window(Arena *a, const Stmt *s, VarRef var, const Expr *condition, Window *w);
-/* masked_strips.c: loops over masked rows as loops over strips of them; null: there are none. */
-const Kernel *lower_masked_strips(Ctx *ctx, Arena *arena, const Kernel *k);
 
 /* interleave.c: the LEGAL kernel with iterations of its longest loops interleaved where that gains, and what it costs then; null: nowhere. */
 Kernel *lower_interleaved(const Lower *l, const Kernel *k, NkiCost *cost);
@@ -389,9 +365,6 @@ Kernel *lower_joined_loads(const Lower *l, const Kernel *k);
 Kernel *lower_bank_copies(const Lower *l, const Kernel *k);
 
 /* ---- instr_make.c ---- */
-typedef struct Stmts {
-    VEC(Stmt *) list;
-} Stmts;
 /* A block that is run where all its tests hold. */
 Stmt *stmt_guarded(Arena *a, Span span, const Guard *guard, uint32_t n_guards, Stmt **body,
                    uint32_t n);

@@ -8,10 +8,9 @@
 #ifndef BACKEND_NKI_NKI_H
 #define BACKEND_NKI_NKI_H
 
-#include "loop/loop.h"
-#include "target/target.h"
+#include "tile/tile.h"
 
-#define NKI_PARTITIONS 128
+#define NKI_PARTITIONS TILE_ROWS
 #define NKI_SHORT_RUN                                                                          \
     512 /* bytes: a shorter contiguous run in HBM is charged as one of this length */
 #define NKI_SLAB                                                                               \
@@ -62,7 +61,7 @@ typedef enum InstrKind {
     INSTR_SCAN /* along rows, b op what there is so far; of sums times a */
 } InstrKind;
 
-#define NKI_DIMS      36
+#define NKI_DIMS      TILE_DIMS
 #define NKI_FREE_DIMS 4 /* of an operand on chip; most engines walk three */
 
 /* Elements that an engine walks at equal steps. */
@@ -274,7 +273,6 @@ double nki_dma_charge(const Kernel *k, const Instr *i, int64_t *bytes, int64_t *
 int64_t nki_bank(const Kernel *k, BufRef buf);
 
 const char *nki_dtype(DType t);
-int64_t nki_bytes(DType t);
 /* ---- walk.c ---- */
 static inline bool nki_on_chip(const Kernel *k, BufRef b)
 {
@@ -288,23 +286,13 @@ static inline const Expr *nki_bare(const Expr *e)
     }
     return e;
 }
-/* Elements of the dimensions from one on. */
-int64_t nki_elements(const Buffer *b, uint32_t from);
 
 /* A kernel that takes more instructions than a device program may have (NKI_INSTRUCTIONS, or
  * what the user says) is a list of blocks, its parts, after the allocations of what they hand
  * to each other, which is in HBM. */
 struct Kernel *nki_legalise(const Target *, Ctx *, Arena *, const Kernel *);
-/* TILED to TILED, before that (pair_sums.c). */
-struct Kernel *nki_pair_sums(const Target *, Ctx *, Arena *, const Kernel *);
-/* The same, of all passes first (gathers.c). */
+/* TILED to TILED, before all other passes (gathers.c). */
 struct Kernel *nki_gathers(const Target *, Ctx *, Arena *, const Kernel *);
-/* The same (diagonals.c). */
-struct Kernel *nki_diagonals(const Target *, Ctx *, Arena *, const Kernel *);
-/* The same (short_rows.c). */
-struct Kernel *nki_short_rows(const Target *, Ctx *, Arena *, const Kernel *);
-/* The same (linear_steps.c). */
-struct Kernel *nki_linear_steps(const Target *, Ctx *, Arena *, const Kernel *);
 /* How many parts a kernel has: 1, or as many as there are blocks in that list. */
 uint32_t nki_parts(const Kernel *k);
 /* The same instructions in loops; null where that cannot be. */

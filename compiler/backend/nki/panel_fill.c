@@ -185,7 +185,7 @@ TileView panel_part(Panels *p, const Panel *s)
 static int64_t lines_rows(const Panels *p, const Panel *s)
 {
     const Place *x = panels_place(p, s == &p->side[ROLE_M] ? ROLE_M : ROLE_N);
-    int64_t size = nki_bytes(p->l->from->bufs.at[x->buf].dtype);
+    int64_t size = dtype_bytes(p->l->from->bufs.at[x->buf].dtype);
     int64_t parts = (s->strip + NKI_PARTITIONS - 1) / NKI_PARTITIONS, rows = s->strip / parts;
     return rows * parts == s->strip && rows * size % 4 == 0 ? rows : NKI_PARTITIONS;
 }
@@ -313,7 +313,7 @@ static void turn_step(Panels *p, ScheduleRole r)
     Lower *l = p->l;
     Panel *s = &p->side[r];
     DType t = l->from->bufs.at[panels_place(p, r)->buf].dtype;
-    int64_t bank = NKI_PSUM_BANK / nki_bytes(t), all = l->now.full.n[s->label];
+    int64_t bank = NKI_PSUM_BANK / dtype_bytes(t), all = l->now.full.n[s->label];
     int64_t rows = lines_rows(p, s), chunks = (all + rows - 1) / rows;
     int64_t parts = (chunks + bank / rows - 1) / (bank / rows);
     PanelLoop banks = panels_loop(p, s->label, (chunks + parts - 1) / parts * rows);
@@ -356,7 +356,7 @@ void panel_turn(Panels *p, ScheduleRole r)
 {
     Lower *l = p->l;
     Panel *s = &p->side[r];
-    int64_t size = nki_bytes(l->from->bufs.at[panels_place(p, r)->buf].dtype);
+    int64_t size = dtype_bytes(l->from->bufs.at[panels_place(p, r)->buf].dtype);
     bool words = s->width * size % 4 == 0; /* does each step begin with one? */
     int64_t most =
         words && s->width == l->now.full.n[s->label] ? NKI_PSUM_BANK / size / s->width : 1;

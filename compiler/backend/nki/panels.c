@@ -92,7 +92,7 @@ static bool may_view(const Panels *p, ScheduleRole r)
     Lower *l = p->l;
     const Panel *s = &p->side[r];
     const Place *x = panels_place(p, r);
-    int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype);
+    int64_t size = dtype_bytes(l->from->bufs.at[x->buf].dtype);
     if (l->home[x->buf].on_chip) {
         return !psum_has(l, x->buf);
     }
@@ -129,7 +129,7 @@ static bool fits_all(const Panels *p, ScheduleRole r)
     int64_t all = sat_mul(labels_count(r == ROLE_M ? p->c->m : p->c->n, &l->now.full),
                           labels_count(p->c->k, &l->now.full));
     return l->home[buf].on_chip ||
-           sat_mul(all, nki_bytes(l->from->bufs.at[buf].dtype)) / NKI_PARTITIONS <=
+           sat_mul(all, dtype_bytes(l->from->bufs.at[buf].dtype)) / NKI_PARTITIONS <=
                l->room.cache_limit;
 }
 
@@ -177,7 +177,7 @@ static int64_t bytes_of(const Panels *p)
     int64_t bytes = 0, steps = panels_steps(p);
     for (ScheduleRole r = 0; r < ROLE_K; r++) {
         const Panel *s = &p->side[r];
-        int64_t size = nki_bytes(p->l->from->bufs.at[panels_place(p, r)->buf].dtype);
+        int64_t size = dtype_bytes(p->l->from->bufs.at[panels_place(p, r)->buf].dtype);
         if (s->view) {
             continue; /* view.c looks for room */
         }
@@ -215,7 +215,7 @@ static void find_lifted(Panels *p)
             continue;
         }
         int64_t bytes =
-            sat_mul(all * panels_steps(p), nki_bytes(l->from->bufs.at[x->buf].dtype));
+            sat_mul(all * panels_steps(p), dtype_bytes(l->from->bufs.at[x->buf].dtype));
         for (uint32_t i = 0; i < p->c->batch.n; i++) {
             bytes = sat_mul(bytes, l->now.full.n[p->c->batch.at[i]]);
         }
@@ -237,7 +237,7 @@ static bool find_mirror(Panels *p)
     int64_t all = l->now.full.n[m->label], steps = panels_steps(p);
     int64_t block = n->tile;
     int64_t row =
-        sat_mul(steps, nki_bytes(l->from->bufs.at[panels_place(p, ROLE_M)->buf].dtype));
+        sat_mul(steps, dtype_bytes(l->from->bufs.at[panels_place(p, ROLE_M)->buf].dtype));
     p->shared = sat_mul(all, row) <= l->room.cache_limit;
     p->mirrored = !m->view && !n->view && contract_is_mirrored(p->c) &&
                   n->tile == NKI_PSUM_BANK / 4 && m->tile == NKI_PARTITIONS &&

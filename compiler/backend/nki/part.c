@@ -47,7 +47,7 @@ static void reach_operand(const Kernel *k, const Operand *o, Extent *to)
     const Buffer *b = &k->bufs.at[o->buf];
     int64_t lo = o->pattern ? o->offset : 0, hi = lo;
     for (uint32_t d = 0; d < o->n; d++) {
-        int64_t flat = o->pattern ? 1 : nki_elements(b, d + 1);
+        int64_t flat = o->pattern ? 1 : buffer_elements(b, d + 1);
         int64_t count = o->count[d] == 0 ? 1 : o->count[d];
         lo = sat_add(lo, o->pattern ? 0 : sat_mul(flat, o->start[d]));
         hi = sat_add(hi, o->pattern ? 0 : sat_mul(flat, o->start[d]));
@@ -70,7 +70,7 @@ static bool reach_instr(void *user, const Instr *i)
         reach_operand(r->k, &i->a, &r->read[i->a.buf]);
     }
     if (i->gathers) { /* any row */
-        r->read[i->a.buf] = (Extent){0, nki_elements(&r->k->bufs.at[i->a.buf], 0) - 1};
+        r->read[i->a.buf] = (Extent){0, buffer_elements(&r->k->bufs.at[i->a.buf], 0) - 1};
     }
     return true;
 }
@@ -105,7 +105,7 @@ static void take_rows(const Kernel *k, Kernel *part, BufRef buf, const Extent *w
         return;
     }
     uint32_t d = nki_row_dim(b);
-    int64_t row = nki_elements(b, d + 1);
+    int64_t row = buffer_elements(b, d + 1);
     int64_t lo = written->lo / row, hi = written->hi / row + 1;
     Dim *extent = arena_copy(part->arena, b->extent, b->rank * sizeof *b->extent);
     extent[d] = dim_fixed(hi - lo);
@@ -164,7 +164,7 @@ static bool reads_own_rows(const Kernel *k, BufRef buf, const Reach *r)
     if (read->hi < 0 || (written->hi < 0 && !is_inout(k, buf))) {
         return true;
     }
-    int64_t row = nki_elements(&k->bufs.at[buf], nki_row_dim(&k->bufs.at[buf]) + 1);
+    int64_t row = buffer_elements(&k->bufs.at[buf], nki_row_dim(&k->bufs.at[buf]) + 1);
     return written->hi >= 0 && read->lo / row >= written->lo / row &&
            read->hi / row <= written->hi / row;
 }
@@ -172,7 +172,7 @@ static bool reads_own_rows(const Kernel *k, BufRef buf, const Reach *r)
 /* The rows that a part writes of a tensor; none: hi < 0. */
 static Extent written_rows(const Kernel *k, BufRef buf, const Reach *r)
 {
-    int64_t row = nki_elements(&k->bufs.at[buf], nki_row_dim(&k->bufs.at[buf]) + 1);
+    int64_t row = buffer_elements(&k->bufs.at[buf], nki_row_dim(&k->bufs.at[buf]) + 1);
     Extent w = r->written[buf];
     return w.hi < 0 ? w : (Extent){w.lo / row, w.hi / row};
 }

@@ -140,7 +140,7 @@ int64_t stages_pass(const PieceUses *u, const Stages *s)
     int64_t bytes = 0;
     for (uint32_t b = 0; b < u->k->bufs.n; b++) {
         const Buffer *buf = &u->k->bufs.at[b];
-        bytes += crosses(u, s, b) ? sat_mul(buf->extent[1].n, nki_bytes(buf->dtype)) : 0;
+        bytes += crosses(u, s, b) ? sat_mul(buf->extent[1].n, dtype_bytes(buf->dtype)) : 0;
     }
     return bytes;
 }
@@ -230,7 +230,7 @@ static void put_alloc(Pipeline *p, Stmts *out, const Stmt *s, uint32_t parity)
     }
     t->buf = p->copy[parity][s->buf] =
         kernel_buffer(p->to, &p->ctx->syms, b->name->text, b->dtype, b->space, b->rank, extent);
-    vec_push(p->arena, &out->list, t);
+    vec_push(p->arena, out, t);
 }
 
 /* When a sum begins in that iteration: the loop is at a number, or goes on after its first iteration, or is the one that is made. */
@@ -288,11 +288,11 @@ static Stmt *moved_stmt(const Stage *g, const Stmt *s)
             put_alloc(p, &in, s->body[i], g->parity);
         } else {
             Stmt *inside = moved_stmt(g, s->body[i]);
-            vec_push(p->arena, &in.list, inside);
+            vec_push(p->arena, &in, inside);
         }
     }
-    t->body = in.list.at;
-    t->n_body = in.list.n;
+    t->body = in.at;
+    t->n_body = in.n;
     return t;
 }
 
@@ -370,7 +370,7 @@ static void put_pieces(Pipeline *p, Stmts *out, uint32_t from, uint32_t to, Affi
             const Stmt *s = p->loop->body[j];
             if (s->kind != STMT_ALLOC) {
                 Stmt *t = moved_stmt(&g, s);
-                vec_push(p->arena, &out->list, t);
+                vec_push(p->arena, out, t);
             } else if (p->in_place[s->buf] && !p->crosses[s->buf]) {
                 put_alloc(p, out, s, parity);
             }
@@ -402,12 +402,11 @@ static void put_step(Pipeline *p, Stmts *out, const Step *step)
         }
         Stmts in = {0};
         put_pieces(p, &in, i, run_end(s, i), now->at, now->parity);
-        if (in.list.n == 0) {
+        if (in.n == 0) {
             continue;
         }
-        Stmt *block =
-            stmt_guarded(p->arena, p->loop->span, &now->when, 1, in.list.at, in.list.n);
-        vec_push(p->arena, &out->list, block);
+        Stmt *block = stmt_guarded(p->arena, p->loop->span, &now->when, 1, in.at, in.n);
+        vec_push(p->arena, out, block);
     }
 }
 
@@ -416,9 +415,9 @@ static void put_loop_over(Pipeline *p, Stmts *out, const Stmts *body, int64_t tr
     Stmt *loop = arena_copy(p->arena, p->loop, sizeof *loop);
     loop->var = p->pair;
     loop->range = range_whole(dim_fixed(trips));
-    loop->body = body->list.at;
-    loop->n_body = body->list.n;
-    vec_push(p->arena, &out->list, loop);
+    loop->body = (*body).at;
+    loop->n_body = (*body).n;
+    vec_push(p->arena, out, loop);
 }
 
 static void put_wide(Pipeline *p, Stmts *out)
@@ -437,7 +436,7 @@ static void put_wide(Pipeline *p, Stmts *out)
     put_crossing(p, out, 0);
     put_step(p, &body, step);
     put_loop_over(p, out, &body, p->trips + p->latest);
-    out->list.at[out->list.n - 1]->range.start = start;
+    out->at[out->n - 1]->range.start = start;
 }
 
 static void put_pairs(Pipeline *p, Stmts *out)
@@ -475,10 +474,10 @@ static void rebuild(Pipeline *p, Stmts *out, Stmt *const *body, uint32_t n)
             Stmts inside = {0};
             rebuild(p, &inside, body[i]->body, body[i]->n_body);
             s = arena_copy(p->arena, body[i], sizeof *s);
-            s->body = inside.list.at;
-            s->n_body = inside.list.n;
+            s->body = inside.at;
+            s->n_body = inside.n;
         }
-        vec_push(p->arena, &out->list, s);
+        vec_push(p->arena, out, s);
     }
 }
 
@@ -524,7 +523,7 @@ Kernel *lower_pipelined(Ctx *ctx, Arena *arena, const PieceUses *uses, const Sta
     }
     Stmts out = {0};
     rebuild(&p, &out, k->body, k->n_body);
-    p.to->body = out.list.at;
-    p.to->n_body = out.list.n;
+    p.to->body = out.at;
+    p.to->n_body = out.n;
     return kernel_numbered(arena, p.to);
 }

@@ -217,16 +217,6 @@ bool lower_is_flat(Lower *l, const Stmt *s)
 
 /* ---- statements that belong together ---- */
 
-uint32_t lower_readers(const Kernel *k, BufRef buf)
-{
-    StmtWalk w;
-    uint32_t count = 0;
-    for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
-        count += expr_load_of(s->value, buf) != NULL;
-    }
-    return count;
-}
-
 /* The positions an affine of one statement takes in a dimension: [lo, hi), by one index or none. */
 static bool positions(const Lower *l, const Stmt *s, Affine x, int64_t *lo, int64_t *hi,
                       int32_t *by, Affine *moves)
@@ -319,5 +309,5 @@ bool lower_is_epilogue(Lower *l, const Stmt *matmul, const Stmt *s)
            l->from->bufs.at[matmul->dst].space != SPACE_ARGUMENT &&
            expr_load_of(s->value, matmul->dst) != NULL &&
            expr_load_of(matmul->value, s->dst) == NULL &&
-           lower_readers(l->from, matmul->dst) == 1 && same_loads(l, matmul, s);
+           kernel_readers(l->from, matmul->dst) == 1 && same_loads(l, matmul, s);
 }

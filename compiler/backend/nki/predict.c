@@ -151,7 +151,7 @@ static Tile new_tile(const Timing *s, const Operand *o, uint32_t slot, int64_t b
         times_clear(s->arena, &c->read);
     }
     if (o->on_chip) {
-        int64_t bytes = (bank > 0 ? bank : b->extent[1].n) * nki_bytes(b->dtype);
+        int64_t bytes = (bank > 0 ? bank : b->extent[1].n) * dtype_bytes(b->dtype);
         t.room = t.psum ? (bytes + NKI_PSUM_BANK - 1) / NKI_PSUM_BANK : (bytes + 3) / 4 * 4;
     }
     return t;
@@ -239,7 +239,7 @@ static bool record(void *user, const Instr *i)
 static void record_copy(Timing *s, BufRef buf)
 {
     const Buffer *b = &s->k->bufs.at[buf];
-    int64_t bytes = nki_bytes(b->dtype);
+    int64_t bytes = dtype_bytes(b->dtype);
     for (uint32_t d = 0; d < b->rank; d++) {
         bytes = sat_mul(bytes, b->extent[d].n);
     }

@@ -129,7 +129,7 @@ static void put_hbm(Printer *p, Role role)
         text_put(p->out, ".ap(pattern=[");
         for (uint32_t i = 0; i < o->n; i++) {
             int64_t step =
-                gathers && i == 0 ? nki_elements(&p->k->bufs.at[o->buf], 1) : o->stride[i];
+                gathers && i == 0 ? buffer_elements(&p->k->bufs.at[o->buf], 1) : o->stride[i];
             text_printf(p->out, "%s[%lld, %lld]", i == 0 ? "" : ", ", (long long)step,
                         (long long)o->count[i]);
         }

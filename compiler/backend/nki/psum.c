@@ -8,7 +8,7 @@
 
 static int64_t bank_elements(void)
 {
-    return NKI_PSUM_BANK / nki_bytes(DTYPE_F32);
+    return NKI_PSUM_BANK / dtype_bytes(DTYPE_F32);
 }
 
 /* Does the statement make all that it sets by matmuls? */

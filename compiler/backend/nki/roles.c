@@ -44,7 +44,7 @@ static Labels together(const Contraction *c, const Place *x, Labels outer, Label
 {
     const Lower *l = c->l;
     Labels here = {0};
-    int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype);
+    int64_t size = dtype_bytes(l->from->bufs.at[x->buf].dtype);
     for (uint32_t i = 0; i < outer.n; i++) {
         if (place_has(x, outer.at[i])) {
             here.at[here.n++] = outer.at[i];
@@ -134,7 +134,7 @@ double contract_price(const Contraction *c, int64_t collected)
         all.either += pieces * NKI_LEAST_CYCLES;
     }
     int64_t run = view_run(l, &c->final, result, &group),
-            size = nki_bytes(l->from->bufs.at[c->final.buf].dtype);
+            size = dtype_bytes(l->from->bufs.at[c->final.buf].dtype);
     double bytes = (double)(run * size);
     for (uint32_t i = 0; i < c->pm.n; i++) {
         if (full->n[c->pm.at[i]] > 1 && place_stride(l, &c->final, c->pm.at[i]) == 1) {
@@ -175,7 +175,7 @@ static const Schedule *schedule_of(const Contraction *c, const Labels *label)
         x.bytes[r] = l->home[place[r]->buf].on_chip
                          ? 0
                          : (double)sat_mul(boxes[ROLE_K], x.tile[ROLE_K]) * (double)count[r] *
-                               (double)nki_bytes(of->dtype);
+                               (double)dtype_bytes(of->dtype);
     }
     b->n_levels = schedule_strips(&x, level);
     return b;

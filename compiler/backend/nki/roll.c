@@ -272,7 +272,7 @@ static void match_find(Roll *r, Match *m)
 static bool fits(const Roll *r, BufRef buf, uint32_t n)
 {
     const Buffer *b = &r->k->bufs.at[buf];
-    return sat_mul(sat_mul(b->extent[1].n, n), nki_bytes(b->dtype)) <= r->merge;
+    return sat_mul(sat_mul(b->extent[1].n, n), dtype_bytes(b->dtype)) <= r->merge;
 }
 
 static bool may_join_all(Roll *r, const Match *m)

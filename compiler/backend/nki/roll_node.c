@@ -274,8 +274,6 @@ typedef struct Emit {
         slot; /* and the number after those of the last one: of a position that is a value */
 } Emit;
 
-typedef VEC(Stmt *) Stmts;
-
 static BufRef emit_buf(Emit *e, BufRef b)
 {
     if (e->buf[b] == UINT32_MAX) {

@@ -108,7 +108,7 @@ static void join_stream(Roll *r, const Stream *all, uint32_t from, uint32_t to, 
     Stream s = *all;
     s.load.n = to;
     const Buffer *b = &r->k->bufs.at[s.load.at[from]->ref[0].buf];
-    int64_t fit = most / (b->extent[1].n * nki_bytes(b->dtype));
+    int64_t fit = most / (b->extent[1].n * dtype_bytes(b->dtype));
     uint32_t n = 0, room = fit < UINT32_MAX ? (uint32_t)fit : UINT32_MAX;
     for (uint32_t at = from; at < to && fit >= 2; at += n) {
         n = to - at < room ? to - at : room;
@@ -192,7 +192,7 @@ static bool is_bank(const Roll *r, BufRef buf)
     const Buffer *b = &r->k->bufs.at[buf];
     const RollBuf *info = &r->buf.at[buf];
     return b->space == SPACE_ACC && info->sums && !info->partly && roll_is_here(r, buf) &&
-           b->extent[1].n * nki_bytes(b->dtype) == NKI_PSUM_BANK;
+           b->extent[1].n * dtype_bytes(b->dtype) == NKI_PSUM_BANK;
 }
 
 void roll_banks(Roll *r)

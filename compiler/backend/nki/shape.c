@@ -97,7 +97,7 @@ static void add_tiles(Lower *l, const Place *x, Labels partitions, Labels free, 
         add_block(l, x, &a, box, to);
         return;
     }
-    int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype);
+    int64_t size = dtype_bytes(l->from->bufs.at[x->buf].dtype);
     double row = (double)labels_count(a.f, full), rows = (double)labels_count(a.p, box);
     double spread = (double)labels_count(partitions, box) / rows; /* read for each partition */
     if (a.p.n == 0 && partitions.n > 0 &&
@@ -142,7 +142,7 @@ void shape_add_access(Lower *l, const Place *x, Labels partitions, Labels free, 
     Box full = l->now.full;
     uint32_t unit = view_unit(l, x);
     if (unit < LABELS) {
-        double row = (double)(full.n[unit] * nki_bytes(l->from->bufs.at[x->buf].dtype));
+        double row = (double)(full.n[unit] * dtype_bytes(l->from->bufs.at[x->buf].dtype));
         row = row < NKI_SHORT_RUN ? row : NKI_SHORT_RUN;
         bool forgotten = between * row > (double)l->room.cache_limit;
         l->now.full.n[unit] = forgotten ? box->n[unit] : full.n[unit];

@@ -14,7 +14,7 @@ static void warn(const Lower *l, BufRef buf, Reason r)
     if (b->space != SPACE_TILE || b->may_spill) {
         return;
     }
-    int64_t bytes = nki_bytes(b->dtype);
+    int64_t bytes = dtype_bytes(b->dtype);
     for (uint32_t d = 0; d < b->rank; d++) {
         bytes = sat_mul(bytes, b->extent[d].n);
     }

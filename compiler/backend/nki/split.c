@@ -12,10 +12,8 @@
 
 #define PLACES_MOST 200000 /* statements of the text of all programs */
 
-typedef VEC(Stmt *) SplitStmts;
-
 typedef struct Part {
-    SplitStmts body; /* of the TILED kernel */
+    Stmts body; /* of the TILED kernel */
     VEC(Limit) limits;
     uint32_t item; /* parts of one number are rows of one statement */
 } Part;
@@ -395,7 +393,7 @@ static bool find_crossing(Split *s)
     }
     for (uint32_t p = 0; p < s->parts.n; p++) {
         Part *part = &s->parts.at[p];
-        SplitStmts body = {0};
+        Stmts body = {0};
         for (uint32_t i = 0; i < k->n_body; i++) {
             Stmt *a = k->body[i];
             if (a->kind == STMT_ALLOC && t.user[a->buf] == part->item && !s->crossing[a->buf]) {
@@ -455,8 +453,8 @@ static bool plan(Split *s)
 typedef struct Whole {
     Split *s;
     Kernel *to;
-    SplitStmts shared; /* allocations of what crosses */
-    SplitStmts blocks;
+    Stmts shared; /* allocations of what crosses */
+    Stmts blocks;
 } Whole;
 
 static BufRef whole_buf(Whole *w, const Buffer *b, bool shared)
@@ -497,7 +495,7 @@ static void add_part(Whole *w, const Kernel *part)
     Arena *a = w->s->arena;
     BufRef *buf = ARENA_ARRAY(a, part->bufs.n + 1, BufRef);
     VarRef *var = ARENA_ARRAY(a, part->vars.n + 1, VarRef);
-    SplitStmts own = {0};
+    Stmts own = {0};
     for (uint32_t i = 0; i < part->n_body; i++) {
         Stmt *t = part->body[i];
         if (t->kind != STMT_ALLOC || !is_shared(w->s, &part->bufs.at[t->buf])) {

@@ -76,7 +76,7 @@ static bool plan(Stage *st, const Contraction *c)
     Lower *l = st->l;
     const Place *x = &c->final;
     const Place *other = place_has(&c->stationary, st->row) ? &c->moving : &c->stationary;
-    int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype), count = 1;
+    int64_t size = dtype_bytes(l->from->bufs.at[x->buf].dtype), count = 1;
     Labels inside = {0};
     bool row = false, end = false;
     st->run = 1;

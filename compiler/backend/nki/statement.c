@@ -442,7 +442,7 @@ static int64_t ahead(Lower *l, const Stmt *s, const Shape *shape, const int64_t 
                     l->now.memo.n = 0;
                     continue;
                 }
-                bytes += labels_count(f, &box) * nki_bytes(l->from->bufs.at[x->buf].dtype);
+                bytes += labels_count(f, &box) * dtype_bytes(l->from->bufs.at[x->buf].dtype);
                 if (what == AHEAD_TURN) {
                     (void)view_of(l, x, shape->p, f, &box);
                 }

@@ -77,7 +77,7 @@ static bool is_candidate(const Kernel *k, const Value *value, BufRef b)
 {
     const Buffer *x = &k->bufs.at[b];
     return x->space == SPACE_TILE && x->dtype == DTYPE_F32 && x->rank == 2 &&
-           x->extent[1].n * nki_bytes(DTYPE_F32) <= NKI_PSUM_BANK &&
+           x->extent[1].n * dtype_bytes(DTYPE_F32) <= NKI_PSUM_BANK &&
            x->extent[1].n > NKI_LEAST_CYCLES / 2 && value->slow && !value->other;
 }
 
@@ -138,7 +138,7 @@ static Kernel *with_product_apart(const Lower *l, const Kernel *k, uint32_t plac
                                                                                            : at;
     }
     int64_t columns = x->range.limit.n;
-    if (at == 2 || columns * nki_bytes(DTYPE_F32) > NKI_PSUM_BANK ||
+    if (at == 2 || columns * dtype_bytes(DTYPE_F32) > NKI_PSUM_BANK ||
         columns <= NKI_LEAST_CYCLES) {
         return NULL;
     }
@@ -346,7 +346,7 @@ static Kernel *loaded_copied(const Lower *l, const Kernel *k, NkiCost *cost)
     for (BufRef b = 0; b < k->bufs.n; b++) {
         const Buffer *x = &k->bufs.at[b];
         if (!n.slow[b] || n.writes[b] != 1 || n.place[b] == 0 || x->dtype != DTYPE_F32 ||
-            x->extent[1].n * nki_bytes(DTYPE_F32) > NKI_PSUM_BANK) {
+            x->extent[1].n * dtype_bytes(DTYPE_F32) > NKI_PSUM_BANK) {
             continue;
         }
         Kernel *to = with_copy_of_loaded(l, k, b, n.place[b] - 1);

@@ -181,7 +181,7 @@ static void transpose_into(Lower *l, const Place *x, Labels p, Labels f, const B
 {
     DType t = view_dtype(l, dst);
     int64_t step[LABELS], wide[LABELS];
-    int64_t bank = NKI_PSUM_BANK / nki_bytes(t);
+    int64_t bank = NKI_PSUM_BANK / dtype_bytes(t);
     box_steps(together, box, NKI_PARTITIONS, wide);
     for (uint32_t i = 0; i < f.n; i++) {
         step[i] = 1;
@@ -313,7 +313,7 @@ static TileView load_view(Lower *l, const Place *x, Labels p, Labels f, const Bo
 /* The box of a longer load that has `box` as a run of its free axis; false when there is none. */
 static bool widen(const Lower *l, const Place *x, Labels f, const Box *box, Box *out)
 {
-    int64_t bytes = nki_bytes(l->from->bufs.at[x->buf].dtype), inner = 1;
+    int64_t bytes = dtype_bytes(l->from->bufs.at[x->buf].dtype), inner = 1;
     *out = *box;
     bool wider = false, last = false;
     for (uint32_t i = f.n; i-- > 0 && !last;) {
@@ -561,7 +561,7 @@ TileView view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
     if (cache_find(l, key, n, &v) || view_of_all(l, x, p, f, box, &v)) {
         return v;
     }
-    int64_t bytes = labels_count(f, box) * nki_bytes(l->from->bufs.at[x->buf].dtype);
+    int64_t bytes = labels_count(f, box) * dtype_bytes(l->from->bufs.at[x->buf].dtype);
     Lift lift = lift_begin(l, lift_depth(l, x, bytes), bytes);
     v = make_view(l, x, p, f, box);
     bool whole = v.nf == l->to->bufs.at[v.buf].extent[1].n;

@@ -55,7 +55,7 @@ static uint32_t cache_victim(const Lower *l)
 
 void cache_put(Lower *l, const int64_t *key, uint32_t n, TileView v)
 {
-    int64_t bytes = l->to->bufs.at[v.buf].extent[1].n * nki_bytes(view_dtype(l, v));
+    int64_t bytes = l->to->bufs.at[v.buf].extent[1].n * dtype_bytes(view_dtype(l, v));
     uint32_t victim = 0;
     while (l->room.cache_bytes + bytes > l->room.cache_limit &&
            (victim = cache_victim(l)) < l->room.cache.n) {

@@ -50,7 +50,7 @@ int64_t view_run(const Lower *l, const Place *x, Labels f, const Box *box)
 
 bool view_spreads(const Lower *l, const Place *x, Labels f, const Box *box, int64_t partitions)
 {
-    int64_t size = nki_bytes(l->from->bufs.at[x->buf].dtype), n = labels_count(f, box);
+    int64_t size = dtype_bytes(l->from->bufs.at[x->buf].dtype), n = labels_count(f, box);
     double run = (double)view_run(l, x, f, box);
     double copies =
         (double)n / run *
@@ -125,7 +125,7 @@ bool view_turns_rows(Lower *l, const Place *x, Labels p, Labels f, const Box *bo
         return false;
     }
     int64_t run = best_run(l, x, p, f, box);
-    return run * nki_bytes(b->dtype) < TURNED_BYTES &&
+    return run * dtype_bytes(b->dtype) < TURNED_BYTES &&
            best_run(l, x, rows, along, box) >= TURNED_TIMES * run;
 }
 

@@ -65,7 +65,7 @@ bool view_of_all(Lower *l, const Place *x, Labels p, Labels f, const Box *box, T
         return false;
     }
     int64_t n = box->n[label], trips = o->trips, each = labels_count(all, box);
-    int64_t bytes = sat_mul(sat_mul(each, trips), nki_bytes(l->from->bufs.at[x->buf].dtype));
+    int64_t bytes = sat_mul(sat_mul(each, trips), dtype_bytes(l->from->bufs.at[x->buf].dtype));
     if (affine_coef(x->moves[at], o->var) != n || n != l->now.full.n[label]) {
         return false;
     }
@@ -77,7 +77,7 @@ bool view_of_all(Lower *l, const Place *x, Labels p, Labels f, const Box *box, T
         view_is_turned(l, x, p, f, box) && o->stmt->kind == STMT_FOR && bytes <= TURNED_AHEAD;
     int64_t positions = sat_mul(labels_count(p, &l->now.full), labels_count(f, &l->now.full));
     int64_t whole =
-        sat_mul(sat_mul(positions, trips), nki_bytes(l->from->bufs.at[x->buf].dtype));
+        sat_mul(sat_mul(positions, trips), dtype_bytes(l->from->bufs.at[x->buf].dtype));
     uint32_t depth = lift_depth(l, &y, few ? bytes : whole / NKI_PARTITIONS);
     if (depth > loop || (depth == loop && !few)) {
         return false; /* written there, or no room; or they are used once */
@@ -222,7 +222,7 @@ static bool view_of_steps(Lower *l, const Place *x, Labels p, Labels f, const Bo
     uint32_t depth = 0;
     const Buffer *b = &l->from->bufs.at[x->buf];
     if (l->home[x->buf].on_chip || l->pair[x->buf] || l->now.flat > 0 ||
-        !find_steps(l, x, labels_count(f, &l->now.full) * nki_bytes(b->dtype),
+        !find_steps(l, x, labels_count(f, &l->now.full) * dtype_bytes(b->dtype),
                     view_is_turned(l, x, p, f, box) ? block : UINT32_MAX, &s, &depth)) {
         return false;
     }
@@ -247,7 +247,7 @@ static bool view_of_steps(Lower *l, const Place *x, Labels p, Labels f, const Bo
     }
     TileView tile;
     if (!cache_find(l, key, n, &tile)) {
-        Lift lift = lift_begin(l, depth, each * nki_bytes(b->dtype));
+        Lift lift = lift_begin(l, depth, each * dtype_bytes(b->dtype));
         tile = tile_new(l, b->name->text, b->dtype, SPACE_TILE, labels_count(p, box), each);
         cache_put(l, key, n, tile);
         fill_steps(l, &y, p, f, box, &s, s.n, affine_const(0), tile);

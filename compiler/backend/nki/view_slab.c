@@ -425,7 +425,7 @@ bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Sla
         (unit < LABELS && labels_have(p, unit) && box->n[unit] > 1)) {
         return false;
     }
-    s.size = nki_bytes(l->from->bufs.at[x->buf].dtype);
+    s.size = dtype_bytes(l->from->bufs.at[x->buf].dtype);
     if (!add_box(&s)) {
         return false;
     }
@@ -467,7 +467,7 @@ uint32_t slab_dims(Labels f, const Box *box, const int64_t *step)
 
 bool slab_view(Lower *l, const Slab *s, TileView *out)
 {
-    int64_t bytes = s->elements * nki_bytes(l->from->bufs.at[s->place.buf].dtype);
+    int64_t bytes = s->elements * dtype_bytes(l->from->bufs.at[s->place.buf].dtype);
     if (s->depth < l->loops.depth && lift_depth(l, &s->place, bytes) > s->depth) {
         return false; /* written there, or no room */
     }

@@ -34,7 +34,7 @@ static int64_t store_turned(Lower *l, const Place *x, Labels p, uint32_t along, 
     TileView run = {.buf = h->buf, .moves = block_moves(l, x)};
     int64_t most = TURNED / src.np, done = 0;
     if (!view_block_run(l, x, p, box, &run) || run.step != 1 || run.nf != h->chunk_stride ||
-        run.nf != src.np || most < 2 || src.np * nki_bytes(t) % 4 != 0) {
+        run.nf != src.np || most < 2 || src.np * dtype_bytes(t) % 4 != 0) {
         return 0;
     }
     while (box->n[along] - done >= 2 * NKI_PARTITIONS && !l->tried.failed) {

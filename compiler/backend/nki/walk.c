@@ -41,15 +41,6 @@ int nki_lnc(const Kernel *k)
     return loop == NULL ? 1 : NKI_CORES;
 }
 
-int64_t nki_elements(const Buffer *b, uint32_t from)
-{
-    int64_t n = 1;
-    for (uint32_t d = from; d < b->rank; d++) {
-        n = sat_mul(n, b->extent[d].n);
-    }
-    return n;
-}
-
 static bool walk_stops(Walk *w, const Stmt *s, const char *why)
 {
     w->bad = s;

@@ -3,7 +3,7 @@
  * programs to share. Here each iteration, of all loops that stand alone in each other, makes a
  * sum of its own, an element of a row in memory, and a statement adds these up: then programs
  * can have as many iterations each as fit. */
-#include "backend/nki/lower.h"
+#include "tile/tile.h"
 #include "op/affine.h"
 
 #include <string.h>
@@ -340,8 +340,8 @@ static void put_total(Pieces *p, uint32_t at)
     vec_push(a, &p->out, total);
 }
 
-Kernel *lower_pieces(Ctx *ctx, Arena *arena, const Kernel *k, int64_t pieces, uint32_t halvings,
-                     bool **sums)
+Kernel *tile_pieces(Ctx *ctx, Arena *arena, const Kernel *k, int64_t pieces, uint32_t halvings,
+                    bool **sums)
 {
     Pieces p = {.ctx = ctx, .arena = arena, .to = kernel_like(arena, k), .wanted = pieces};
     bool any = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loop distribution: loops around several statements become loops around each, blocks on chip whole values in memory. It is what is left where the
  * iterations of such loops cannot be shared by programs, since they write parts of rows; each statement by itself has rows. */
-#include "backend/nki/lower.h"
+#include "tile/tile.h"
 
 typedef struct Distribution {
     Arena *arena;
@@ -159,7 +159,7 @@ static void order_dims(const Distribution *p, const Stmt *loop, BufRef buf, uint
     while (s != NULL && (load = expr_load_of(s->value, buf)) == NULL) {
         s = tile_next(&w);
     }
-    uint32_t rank = p->to->bufs.at[buf].rank, key[NKI_DIMS] = {0};
+    uint32_t rank = p->to->bufs.at[buf].rank, key[TILE_DIMS] = {0};
     for (uint32_t d = 0; d < rank; d++) {
         const Stmt *unused = NULL;
         const TileIndex *index = s == NULL ? NULL : index_of(p, s, load->at[d], &unused);
@@ -184,7 +184,7 @@ typedef struct Whole {
 static const Affine *whole_at(const Whole *w, BufRef buf, const Affine *at)
 {
     Distribution *p = w->p;
-    uint32_t rank = p->to->bufs.at[buf].rank, order[NKI_DIMS];
+    uint32_t rank = p->to->bufs.at[buf].rank, order[TILE_DIMS];
     if (p->alloc_depth[buf] == 0 || rank == 0) {
         return at;
     }
@@ -209,7 +209,7 @@ static void whole_load(void *user, Expr *load)
 static void enlarge(Distribution *p, const Stmt *loop, const Stmt *s)
 {
     Buffer *b = &p->to->bufs.at[s->dst];
-    uint32_t order[NKI_DIMS];
+    uint32_t order[TILE_DIMS];
     Dim *extent = ARENA_ARRAY(p->arena, b->rank + 1, Dim);
     order_dims(p, loop, s->dst, order);
     for (uint32_t d = 0; d < b->rank; d++) {
@@ -281,7 +281,7 @@ static void merge_fills(Distribution *p)
     }
 }
 
-const Kernel *lower_distribute(Arena *arena, const Kernel *k)
+const Kernel *tile_distribute(Arena *arena, const Kernel *k)
 {
     Distribution p = {.arena = arena, .to = kernel_like(arena, k)};
     p.to->bufs.at = arena_copy(arena, k->bufs.at, k->bufs.n * sizeof *k->bufs.at);

@@ -2,7 +2,7 @@
 /* Kernels with double words: buffers, arguments and statements. See double_word.h. */
 #include <math.h>
 
-#include "backend/nki/double_word.h"
+#include "tile/double_word.h"
 
 void words_refuse(Words *w, const char *why)
 {
@@ -92,7 +92,7 @@ TileIndex words_open(Words *w, TileIndex index, int64_t step)
                    .step = step,
                    .part = FOR_ALL};
     w->open[w->depth].loop = loop;
-    w->open[w->depth].list = (WordList){0};
+    w->open[w->depth].list = (Stmts){0};
     w->open[w->depth].around = w->out;
     w->out = &w->open[w->depth++].list;
     bool clipped = index.range.span == 0 || index.range.clipped;
@@ -325,7 +325,7 @@ static void body_words(Words *w, Stmt *const *body, uint32_t n);
 /* What a statement of the kernel's own body becomes stays in one device program, but for a loop over rows of a result. */
 static void together(Words *w, const Stmt *s)
 {
-    WordList list = {0}, *around = w->out;
+    Stmts list = {0}, *around = w->out;
     if (around != w->root || !w->wide[s->dst]) {
         tile_words(w, s);
         return;
@@ -344,7 +344,7 @@ static void together(Words *w, const Stmt *s)
 
 static void inside_words(Words *w, const Stmt *s)
 {
-    WordList list = {0}, *around = w->out;
+    Stmts list = {0}, *around = w->out;
     Stmt *copy = arena_copy(w->arena, s, sizeof *s);
     w->out = &list;
     body_words(w, s->body, s->n_body);
@@ -377,7 +377,7 @@ static const Stmt *find_late(const Words *w, const Stmt *fill, const Stmt *loop)
 /* The number is made behind the loop. */
 static void late_words(Words *w, const Stmt *fill, const Stmt *loop, const Stmt *late)
 {
-    WordList list = {0}, *around = w->out;
+    Stmts list = {0}, *around = w->out;
     w->out = &list;
     w->lanes.n = 0;
     w->late = late;
@@ -522,10 +522,10 @@ static const bool *sums_with_words(Words *w, const bool *sums)
     return sums == NULL ? NULL : out;
 }
 
-const Kernel *double_words(Ctx *ctx, Arena *arena, const Kernel *k, const bool **sums,
-                           const char **why, Span *where)
+const Kernel *tile_double_words(Ctx *ctx, Arena *arena, const Kernel *k, const bool **sums,
+                                const char **why, Span *where)
 {
-    WordList list = {0};
+    Stmts list = {0};
     Words w = {.ctx = ctx,
                .arena = arena,
                .from = k,

@@ -20,9 +20,7 @@
  *
  * An operation of its own in the graph would let the nest place it, and be a case in every pass; here the loop over steps is three statements.
  * The price of the nest knows that loop only. */
-#include "backend/nki/lower.h"
-
-#include "loop/walk.h"
+#include "tile/tile.h"
 
 #define STEPS_MOST  8192    /* positions of a row: tiles of 32 KiB a partition */
 #define TURNED_MOST 2097152 /* elements that stay on chip until they are turned */
@@ -32,8 +30,6 @@ typedef struct Linear {
     Arena *arena;
     Kernel *to;
 } Linear;
-
-typedef VEC(Stmt *) StmtList;
 
 /* x = factor * before + term */
 typedef struct Step {
@@ -180,7 +176,7 @@ static void make_scan_of(const Linear *x, Stmt *s, const Expr *factor, const Exp
 }
 
 /* Allocates a buffer of what the statement sets, one dimension for each of its indices, and sets that instead. What is there. */
-static const Expr *put_buffer(const Linear *x, StmtList *to, Stmt *s)
+static const Expr *put_buffer(const Linear *x, Stmts *to, Stmt *s)
 {
     Dim *extent = ARENA_ARRAY(x->arena, s->n_index, Dim);
     Affine *at = ARENA_ARRAY(x->arena, s->n_index, Affine);
@@ -258,7 +254,7 @@ static bool is_like(const Linear *x, const Expr *value, const Expr *before, cons
     return false;
 }
 
-static bool change_value(Linear *x, const Stmt *before, const Stmt *loop, StmtList *out)
+static bool change_value(Linear *x, const Stmt *before, const Stmt *loop, Stmts *out)
 {
     Step step, first;
     int64_t steps = loop->kind == STMT_FOR ? loop->range.limit.n : 0;
@@ -391,14 +387,14 @@ static uint32_t find_rows(const State *s)
 {
     for (uint32_t d = 0; d < s->rank; d++) {
         int64_t n = s->map->index[d].range.limit.n;
-        if (d != s->folded && n > NKI_PARTITIONS && n % NKI_PARTITIONS == 0) {
+        if (d != s->folded && n > TILE_ROWS && n % TILE_ROWS == 0) {
             return d;
         }
     }
     return s->rank;
 }
 
-static bool find_state(const Linear *x, const Stmt *loop, const StmtList *before, State *s)
+static bool find_state(const Linear *x, const Stmt *loop, const Stmts *before, State *s)
 {
     if (!is_loop_over_steps(loop, 0) || loop->range.span != 0 || loop->n_body != 2 ||
         loop->range.limit.n > STEPS_MOST) {
@@ -439,7 +435,7 @@ static Stmt *turned(const Linear *x, const State *s, const Positions *p, const S
     for (uint32_t i = 0; i < out->n_index && s->rows < s->rank; i++) {
         if (index[i].var == rows) {
             index[i].range.start = p->row;
-            index[i].range.span = NKI_PARTITIONS;
+            index[i].range.span = TILE_ROWS;
         }
     }
     return out;
@@ -453,7 +449,7 @@ static const Expr *turned_value(const Linear *x, const State *s, const Positions
 }
 
 /* The steps, at one position of the folded dimension: to a buffer of its own. */
-static BufRef put_steps(const Linear *x, const State *s, const Positions *p, StmtList *to)
+static BufRef put_steps(const Linear *x, const State *s, const Positions *p, Stmts *to)
 {
     const Stmt *map = s->map;
     VarRef folded = map->index[s->folded].var;
@@ -498,7 +494,7 @@ static const Expr *added_value(const Linear *x, const State *s, const Positions 
 }
 
 static Stmt *loop_of(const Linear *x, const State *s, VarRef v, uint32_t dim, int64_t step,
-                     const StmtList *body)
+                     const Stmts *body)
 {
     Stmt *out = arena_copy(x->arena, s->loop, sizeof *s->loop);
     out->var = v;
@@ -509,7 +505,7 @@ static Stmt *loop_of(const Linear *x, const State *s, VarRef v, uint32_t dim, in
     return out;
 }
 
-static bool change_state(Linear *x, const Stmt *loop, StmtList *out)
+static bool change_state(Linear *x, const Stmt *loop, Stmts *out)
 {
     State s;
     if (!find_state(x, loop, out, &s)) {
@@ -522,7 +518,7 @@ static bool change_state(Linear *x, const Stmt *loop, StmtList *out)
     VarRef each = kernel_var(x->to, &x->ctx->syms, "s", true);
     p.folded = affine_var(x->arena, each);
     VarRef folded = index_of_dim(x, &s, s.folded), rows = index_of_dim(x, &s, s.rows);
-    StmtList body = {0}, inner = {0}, *to = blocks ? &inner : out;
+    Stmts body = {0}, inner = {0}, *to = blocks ? &inner : out;
     BufRef all = put_steps(x, &s, &p, &body);
     Stmt *add = turned(x, &s, &p, s.sum, folded, rows);
     const Expr *sum_of = put_buffer(x, to, add);
@@ -542,17 +538,17 @@ static bool change_state(Linear *x, const Stmt *loop, StmtList *out)
     copy->value = sum_of;
     vec_push(x->arena, to, copy);
     if (blocks) {
-        vec_push(x->arena, out, loop_of(x, &s, block, s.rows, NKI_PARTITIONS, &inner));
+        vec_push(x->arena, out, loop_of(x, &s, block, s.rows, TILE_ROWS, &inner));
     }
     return true;
 }
 
 /* Recurrences stand in the kernel's body. */
-Kernel *nki_linear_steps(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
+Kernel *tile_linear_steps(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
     (void)target;
     Linear x = {.ctx = ctx, .arena = arena, .to = kernel_changeable(arena, k)};
-    StmtList out = {0};
+    Stmts out = {0};
     bool any = false;
     for (uint32_t i = 0; i < k->n_body; i++) {
         Stmt *s = x.to->body[i];

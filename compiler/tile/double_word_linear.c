@@ -2,7 +2,7 @@
 /* Values that are made of sums by addition, and times numbers, as double words. See double_word.h. */
 #include <math.h>
 
-#include "backend/nki/double_word.h"
+#include "tile/double_word.h"
 
 static bool is_power_of_two(double x)
 {

@@ -5,7 +5,7 @@
  *     t[q] max= select(l <= q, x, -inf) begins
  *  -> t[q] = -inf; for $l in 0..N step T within ..$q+128 { t[q] max= select(l <= q, x, -inf), of l in $l:T }
  */
-#include "backend/nki/lower.h"
+#include "tile/tile.h"
 
 #define TILE_LEAST 64
 #define TILE_MOST  512
@@ -72,7 +72,7 @@ static void narrow(Arena *a, const Stmt *s, VarRef var, const Expr *e, Window *w
     }
 }
 
-bool lower_mask_window(Arena *a, const Stmt *s, VarRef var, const Expr *condition, Window *w)
+bool tile_mask_window(Arena *a, const Stmt *s, VarRef var, const Expr *condition, Window *w)
 {
     *w = (Window){0};
     narrow(a, s, var, condition, w);
@@ -152,7 +152,7 @@ static void put_fold(Folds *f, const Stmt *s, Stmts *out)
         tile = tile_of(f, &w, n);
     }
     if (tile == 0) {
-        vec_push(a, &out->list, (Stmt *)(uintptr_t)s);
+        vec_push(a, out, (Stmt *)(uintptr_t)s);
         return;
     }
     f->any = true;
@@ -180,8 +180,8 @@ static void put_fold(Folds *f, const Stmt *s, Stmts *out)
     loop->body = body;
     loop->range = range_whole(dim_fixed(n));
     loop->window = arena_copy(a, &w, sizeof w);
-    vec_push(a, &out->list, fill);
-    vec_push(a, &out->list, loop);
+    vec_push(a, out, fill);
+    vec_push(a, out, loop);
 }
 
 /* ---- loops around windows of longer tiles ---- */
@@ -270,19 +270,19 @@ static void put_body(Folds *f, Stmt *const *body, uint32_t n, Stmts *out)
         }
         put_body(f, body[i]->body, body[i]->n_body, &inside);
         Stmt *s = arena_copy(f->arena, body[i], sizeof *s);
-        s->body = inside.list.at;
-        s->n_body = inside.list.n;
-        vec_push(f->arena, &out->list, in_strips(f, s));
+        s->body = inside.at;
+        s->n_body = inside.n;
+        vec_push(f->arena, out, in_strips(f, s));
     }
 }
 
-const Kernel *lower_masked_folds(Ctx *ctx, Arena *arena, const Kernel *k)
+const Kernel *tile_masked_folds(Ctx *ctx, Arena *arena, const Kernel *k)
 {
     Folds f = {.ctx = ctx, .arena = arena, .to = kernel_like(arena, k)};
     f.step = ARENA_ARRAY(arena, k->vars.n + 1, int64_t);
     Stmts out = {0};
     put_body(&f, k->body, k->n_body, &out);
-    f.to->body = out.list.at;
-    f.to->n_body = out.list.n;
+    f.to->body = out.at;
+    f.to->n_body = out.n;
     return f.any ? f.to : k;
 }

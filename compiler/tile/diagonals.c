@@ -5,9 +5,7 @@
  *     y[c,i] += k[c,t] * x[c,i+t]    ->    for $g: D[d,c,t] = select(d == c, k[$g+d,t], 0);  y[$g+c,i] += D[d,c,t] * x[$g+d,i+t]
  *
  * Depthwise convolutions are such sums. Rows that share a matrix meet in the sums with a factor of 0, so all must be finite. */
-#include "backend/nki/lower.h"
-
-#include "loop/walk.h"
+#include "tile/tile.h"
 
 #define ROWS_LEAST      16  /* of a matrix */
 #define POSITIONS_LEAST 512 /* of each row, for which a matrix is worth to make */
@@ -50,7 +48,7 @@ static uint32_t rank_of(const Diagonals *x, BufRef buf)
 /* The most rows of a matrix that divide all of them. */
 static int64_t rows_of_block(int64_t n)
 {
-    int64_t block = n < NKI_PARTITIONS ? n : NKI_PARTITIONS;
+    int64_t block = n < TILE_ROWS ? n : TILE_ROWS;
     while (n % block != 0) {
         block--;
     }
@@ -129,7 +127,7 @@ static void find_next(const Diagonals *x, Stmt *const *body, uint32_t n, uint32_
         bool here = body[i]->kind == STMT_ALLOC && body[i]->buf == r->s->dst;
         r->alloc = here ? i : r->alloc;
     }
-    if (load == NULL || r->alloc == n || lower_readers(x->to, r->s->dst) != 1) {
+    if (load == NULL || r->alloc == n || kernel_readers(x->to, r->s->dst) != 1) {
         return;
     }
     for (uint32_t i = 0; i < next->n_index; i++) {
@@ -185,7 +183,7 @@ static const Schedule *levels_of(const Diagonals *x, const Target *target, const
         label[role] = ARENA_ARRAY(x->arena, s->n_index + 2, uint32_t);
         b->label[role] = label[role];
     }
-    int64_t extent[NKI_DIMS], each = r->block;
+    int64_t extent[TILE_DIMS], each = r->block;
     label[ROLE_M][b->n_labels[ROLE_M]++] = r->row;
     label[ROLE_K][b->n_labels[ROLE_K]++] = s->n_index;
     for (uint32_t i = s->n_index; i-- > 0;) {
@@ -305,15 +303,13 @@ static Stmt *next_of(const Diagonals *x, const Rows *r, Affine first, BufRef fro
     return s;
 }
 
-typedef VEC(Stmt *) StmtList;
-
 /* All of it, to the end of `out`. */
-static void put_rows(Diagonals *x, const Target *target, const Rows *r, StmtList *out)
+static void put_rows(Diagonals *x, const Target *target, const Rows *r, Stmts *out)
 {
     const Stmt *s = r->s;
     Arena *a = x->arena;
     bool loops = r->block < r->n, joins = loops && r->next != NULL;
-    StmtList in = {0};
+    Stmts in = {0};
     Affine first = affine_const(0);
     Stmt *loop = ARENA_NEW(a, Stmt);
     if (loops) {
@@ -367,7 +363,7 @@ static void put_rows(Diagonals *x, const Target *target, const Rows *r, StmtList
 
 static void change_all(Diagonals *x, const Target *target, Stmt ***body, uint32_t *n)
 {
-    StmtList out = {0};
+    Stmts out = {0};
     bool any = false;
     for (uint32_t i = 0; i < *n; i++) {
         Stmt *s = (*body)[i];
@@ -400,7 +396,7 @@ static void change_all(Diagonals *x, const Target *target, Stmt ***body, uint32_
     }
 }
 
-Kernel *nki_diagonals(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
+Kernel *tile_diagonals(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
     Diagonals x = {.ctx = ctx, .arena = arena, .to = kernel_changeable(arena, k)};
     change_all(&x, target, &x.to->body, &x.to->n_body);

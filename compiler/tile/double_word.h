@@ -15,22 +15,17 @@
  *
  * Pairs as a type of the lowering, as complex numbers are (pairs.c), would touch lowering, splitter, verifier and price, and could do no more:
  * joining is rare by construction. */
-#ifndef BACKEND_NKI_DOUBLE_WORD_H
-#define BACKEND_NKI_DOUBLE_WORD_H
+#ifndef TILE_DOUBLE_WORD_H
+#define TILE_DOUBLE_WORD_H
 
 #include "loop/walk.h"
 
 /* The kernel with its f64 results, and the f64 values that they are made of, as double words; k itself where it has none, or
  * something that is no sum: then *why says what, and *where. *sums: as of a Lower, also of what is returned. */
-const Kernel *double_words(Ctx *ctx, Arena *arena, const Kernel *k, const bool **sums,
-                           const char **why, Span *where);
+const Kernel *tile_double_words(Ctx *ctx, Arena *arena, const Kernel *k, const bool **sums,
+                                const char **why, Span *where);
 
 /* ---- inside ---- */
-
-typedef struct WordList {
-    Stmt **at;
-    uint32_t n, cap;
-} WordList;
 
 /* hi and lo are read and written at the same positions. */
 typedef struct DoubleWord {
@@ -50,18 +45,18 @@ typedef struct Words {
     Ctx *ctx;
     Arena *arena;
     const Kernel *from;
-    Kernel *to;     /* buffers of `from` have the same numbers here */
-    bool *wide;     /* [from->bufs]: f64, here double words */
-    bool *narrow;   /* [from->bufs]: f64 that only terms read, here f32 */
-    bool *direct;   /* [from->bufs]: a result that one statement makes, and none reads */
-    BufRef *hi;     /* [from->bufs]: of others */
-    BufRef *lo;     /* likewise */
-    WordList *out;  /* where statements go */
-    WordList *root; /* of the kernel's body */
+    Kernel *to;   /* buffers of `from` have the same numbers here */
+    bool *wide;   /* [from->bufs]: f64, here double words */
+    bool *narrow; /* [from->bufs]: f64 that only terms read, here f32 */
+    bool *direct; /* [from->bufs]: a result that one statement makes, and none reads */
+    BufRef *hi;   /* [from->bufs]: of others */
+    BufRef *lo;   /* likewise */
+    Stmts *out;   /* where statements go */
+    Stmts *root;  /* of the kernel's body */
     uint32_t depth;
     struct {
-        WordList list;
-        WordList *around;
+        Stmts list;
+        Stmts *around;
         Stmt *loop;
     } open[LOOP_DEPTH_LIMIT];
     const Stmt *now;

@@ -5,9 +5,7 @@
  *     E[] += weight[] * part[]          ->
  *
  * Loops around then add rows to rows, each partition for itself, and the Tensor engine adds these up once, behind them. */
-#include "backend/nki/lower.h"
-
-#include "loop/walk.h"
+#include "tile/tile.h"
 
 /* Of `dst[] += weight[] * part[]`, the load of the weight; else null. */
 static const Expr *weight_of(const Kernel *k, const Stmt *s, BufRef part)
@@ -52,8 +50,8 @@ static bool put_together(Kernel *k, Stmt *const *body, uint32_t n, uint32_t at)
     }
     const Expr *weight = weight_of(k, add, s->dst), *term = expr_uncast(s->value);
     DType t = k->bufs.at[s->dst].dtype;
-    if (weight == NULL || lower_readers(k, s->dst) > 1 || term->dtype != DTYPE_F32 ||
-        (t != DTYPE_F32 && (t != DTYPE_F64 || lower_readers(k, weight->buf) > 1))) {
+    if (weight == NULL || kernel_readers(k, s->dst) > 1 || term->dtype != DTYPE_F32 ||
+        (t != DTYPE_F32 && (t != DTYPE_F64 || kernel_readers(k, weight->buf) > 1))) {
         return false;
     }
     if (t == DTYPE_F64) {
@@ -83,7 +81,7 @@ static uint32_t put_all(Kernel *k, Stmt **body, uint32_t n, bool *any)
     return kept;
 }
 
-Kernel *nki_pair_sums(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
+Kernel *tile_pair_sums(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
     (void)target;
     (void)ctx;

@@ -5,7 +5,7 @@
  *     C[i,j] += A[k,i] * B[k,j], of k in 0..128*m   ->   .. A[m*p+c,i] * B[m*p+c,j], of p in 0..128, c in 0..m
  *
  * and neighbours are then on one partition, where joined_loads.c loads several of them as one row. A long sum is a loop over strips. */
-#include "backend/nki/lower.h"
+#include "tile/tile.h"
 
 #include <string.h>
 
@@ -17,6 +17,7 @@ typedef struct ShortRows {
     Ctx *ctx;
     Arena *arena;
     Kernel *to;
+    int64_t granule; /* bytes: a shorter row takes as long as one of these */
     bool any;
 } ShortRows;
 
@@ -54,8 +55,9 @@ static int32_t row_dim(const Kernel *k, const Stmt *s, const Expr *load, VarRef 
 }
 
 /* Are the rows of the operand behind the index short, and is it an argument? */
-static bool is_short(const Kernel *k, const Stmt *s, const Expr *operand, VarRef var)
+static bool is_short(const ShortRows *r, const Stmt *s, const Expr *operand, VarRef var)
 {
+    const Kernel *k = r->to;
     const Expr *load = expr_uncast(operand);
     if (load->kind != EXPR_LOAD || k->bufs.at[load->buf].space != SPACE_ARGUMENT) {
         return false;
@@ -63,11 +65,11 @@ static bool is_short(const Kernel *k, const Stmt *s, const Expr *operand, VarRef
     const Buffer *b = &k->bufs.at[load->buf];
     int32_t dim = row_dim(k, s, load, var);
     return dim >= 0 && (uint32_t)dim + 1 < b->rank &&
-           nki_elements(b, (uint32_t)dim + 1) * nki_bytes(b->dtype) < NKI_SHORT_RUN;
+           buffer_elements(b, (uint32_t)dim + 1) * dtype_bytes(b->dtype) < r->granule;
 }
 
 /* The one index of the sum, where both operands have short rows behind it; or null. */
-static const TileIndex *sum_of_rows(const Kernel *k, const Stmt *s)
+static const TileIndex *sum_of_rows(const ShortRows *r, const Stmt *s)
 {
     const Schedule *roles = s->kind == STMT_TILE ? s->schedule : NULL;
     const Expr *e = roles == NULL ? NULL : expr_uncast(s->value);
@@ -78,8 +80,8 @@ static const TileIndex *sum_of_rows(const Kernel *k, const Stmt *s)
     const TileIndex *x = &s->index[roles->label[ROLE_K][0]];
     int64_t n = x->range.limit.n;
     bool splits = range_is_whole(&x->range) && x->window == NULL && x->range.limit.sym < 0 &&
-                  n % NKI_PARTITIONS == 0 && n > NKI_PARTITIONS;
-    return splits && is_short(k, s, e->arg[0], x->var) && is_short(k, s, e->arg[1], x->var)
+                  n % TILE_ROWS == 0 && n > TILE_ROWS;
+    return splits && is_short(r, s, e->arg[0], x->var) && is_short(r, s, e->arg[1], x->var)
                ? x
                : NULL;
 }
@@ -92,8 +94,8 @@ static int64_t row_bytes(const Kernel *k, const Stmt *s, const TileIndex *sum)
     for (uint32_t i = 0; i < 2; i++) {
         const Expr *load = expr_uncast(product->arg[i]);
         const Buffer *b = &k->bufs.at[load->buf];
-        int64_t bytes =
-            nki_elements(b, (uint32_t)row_dim(k, s, load, sum->var) + 1) * nki_bytes(b->dtype);
+        int64_t bytes = buffer_elements(b, (uint32_t)row_dim(k, s, load, sum->var) + 1) *
+                        dtype_bytes(b->dtype);
         row = bytes > row ? bytes : row;
     }
     return row;
@@ -103,7 +105,7 @@ static int64_t row_bytes(const Kernel *k, const Stmt *s, const TileIndex *sum)
  * another. */
 static int64_t positions_each(const Kernel *k, const Stmt *s, const TileIndex *sum)
 {
-    int64_t all = sum->range.limit.n / NKI_PARTITIONS, each = 1;
+    int64_t all = sum->range.limit.n / TILE_ROWS, each = 1;
     int64_t row = row_bytes(k, s, sum);
     for (int64_t n = 2; n <= all && n * row <= STRIP_BYTES; n++) {
         each = all % n == 0 ? n : each;
@@ -125,11 +127,11 @@ static void split_sum(ShortRows *r, Stmt *s, const TileIndex *sum, Stmts *out)
     TileIndex *index = ARENA_ARRAY(a, s->n_index + 1, TileIndex);
     memcpy(index, s->index, s->n_index * sizeof *index);
     index[place].var = p;
-    index[place].range = range_whole(dim_fixed(NKI_PARTITIONS));
+    index[place].range = range_whole(dim_fixed(TILE_ROWS));
     index[s->n_index] = index[place];
     index[s->n_index].var = c;
     index[s->n_index].range = range_whole(dim_fixed(each));
-    bool strips = each * NKI_PARTITIONS < all;
+    bool strips = each * TILE_ROWS < all;
     Stmt *loop = NULL, *fill = strips && s->begins ? stmt_neutral(a, k, s) : NULL;
     Schedule *roles = arena_copy(a, s->schedule, sizeof *roles);
     uint32_t label[2] = {place, s->n_index++};
@@ -140,7 +142,7 @@ static void split_sum(ShortRows *r, Stmt *s, const TileIndex *sum, Stmts *out)
         *loop = (Stmt){.kind = STMT_FOR, .span = s->span};
         loop->var = kernel_var(k, &r->ctx->syms, name, true);
         loop->range = range_whole(dim_fixed(all));
-        loop->step = each * NKI_PARTITIONS;
+        loop->step = each * TILE_ROWS;
         loop->body = arena_copy(a, &s, sizeof s);
         loop->n_body = 1;
         as.by = affine_add(a, as.by, 1, affine_var(a, loop->var)); /* behind the strip */
@@ -151,10 +153,10 @@ static void split_sum(ShortRows *r, Stmt *s, const TileIndex *sum, Stmts *out)
     s->schedule = roles;
     r->any = true;
     if (fill != NULL) {
-        vec_push(a, &out->list, fill);
+        vec_push(a, out, fill);
     }
     s = loop == NULL ? s : loop;
-    vec_push(a, &out->list, s);
+    vec_push(a, out, s);
 }
 
 /* The statement without the index at that place, whose variable is a loop's. */
@@ -187,7 +189,7 @@ static void split_batches(ShortRows *r, Stmt *s, Stmts *out)
 {
     Arena *a = r->arena;
     if (s->schedule->n_labels[ROLE_BATCH] == 0) {
-        split_sum(r, s, sum_of_rows(r->to, s), out);
+        split_sum(r, s, sum_of_rows(r, s), out);
         return;
     }
     uint32_t place = s->schedule->label[ROLE_BATCH][0];
@@ -198,9 +200,9 @@ static void split_batches(ShortRows *r, Stmt *s, Stmts *out)
     take_index(r, s, place, loop->var);
     Stmts in = {0};
     split_batches(r, s, &in);
-    loop->body = in.list.at;
-    loop->n_body = in.list.n;
-    vec_push(a, &out->list, loop);
+    loop->body = in.at;
+    loop->n_body = in.n;
+    vec_push(a, out, loop);
 }
 
 /* Do batches lie outside of the sum in both operands, so that rows behind it stay whole in a loop over them? */
@@ -240,27 +242,27 @@ static Stmts split_all(ShortRows *r, Stmt *const *body, uint32_t n)
     Stmts out = {0};
     for (uint32_t i = 0; i < n; i++) {
         Stmt *s = body[i];
-        const TileIndex *sum = sum_of_rows(r->to, s);
+        const TileIndex *sum = sum_of_rows(r, s);
         if (sum != NULL && is_worth(r->to, s, sum)) {
             split_batches(r, s, &out);
             continue;
         }
         if (stmt_has_body(s)) {
             Stmts in = split_all(r, s->body, s->n_body);
-            s->body = in.list.at;
-            s->n_body = in.list.n;
+            s->body = in.at;
+            s->n_body = in.n;
         }
-        vec_push(r->arena, &out.list, s);
+        vec_push(r->arena, &out, s);
     }
     return out;
 }
 
-Kernel *nki_short_rows(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
+Kernel *tile_short_rows(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
-    (void)target;
-    ShortRows r = {ctx, arena, kernel_changeable(arena, k), false};
+    ShortRows r = {ctx, arena, kernel_changeable(arena, k), target->machine->level[0].granule,
+                   false};
     Stmts body = split_all(&r, r.to->body, r.to->n_body);
-    r.to->body = body.list.at;
-    r.to->n_body = body.list.n;
+    r.to->body = body.at;
+    r.to->n_body = body.n;
     return r.any ? kernel_numbered(arena, r.to) : (Kernel *)(uintptr_t)k;
 }

@@ -8,7 +8,7 @@
  *       hi, lo += sum                                  without an error
  *
  * Joining takes instructions one after the other, so a group is as long as its parts have room. */
-#include "backend/nki/double_word.h"
+#include "tile/double_word.h"
 
 #define ROW     128
 #define LONG    512 /* a row that is no multiple of a shorter one */

@@ -6,7 +6,7 @@
  *  -> for $q in 0..N/4 { .., of k in 0..N/4 }  for $q in N/4..N/2 { .., of k in 0..N/2, without the mask where k < N/4 }  ..
  *
  * What the mask leaves out must change nothing: it is neutral to maxima, or 0 in what is added up. Four strips take 5/8 of the time. */
-#include "backend/nki/lower.h"
+#include "tile/tile.h"
 
 #include <math.h>
 
@@ -42,7 +42,7 @@ static bool selects(MaskedRows *p, const Stmt *s, uint32_t index, const Expr *e,
     Window w;
     e = expr_uncast(e);
     return e->kind == EXPR_OP && e->op == OP_SELECT && is_const(e->arg[2], other) &&
-           lower_mask_window(p->arena, s, s->index[index].var, e->arg[0], &w) && !w.has_lo &&
+           tile_mask_window(p->arena, s, s->index[index].var, e->arg[0], &w) && !w.has_lo &&
            w.has_hi && p->known && affine_eq(w.hi, p->hi);
 }
 
@@ -89,7 +89,7 @@ static void find_mask(MaskedRows *p, const Stmt *s, uint32_t at)
         for (uint32_t i = 0; e->kind == EXPR_OP && e->op == OP_SELECT && i < s->n_index; i++) {
             Window window;
             bool here = is_whole(p, &s->index[i]) && s->index[i].var != p->loop->var &&
-                        lower_mask_window(p->arena, s, s->index[i].var, e->arg[0], &window) &&
+                        tile_mask_window(p->arena, s, s->index[i].var, e->arg[0], &window) &&
                         window.has_hi && !window.has_lo && window.hi.n == 1 &&
                         affine_coef(window.hi, p->loop->var) == 1;
             if (here && (!p->known || affine_eq(window.hi, p->hi))) {
@@ -217,7 +217,7 @@ static const Expr *unmasked(MaskedRows *p, const Stmt *s, uint32_t index, const 
     }
     Window w;
     if (e->op == OP_SELECT && e->arg[2]->kind == EXPR_CONST &&
-        lower_mask_window(p->arena, s, s->index[index].var, e->arg[0], &w) && w.has_hi &&
+        tile_mask_window(p->arena, s, s->index[index].var, e->arg[0], &w) && w.has_hi &&
         affine_eq(w.hi, p->hi)) {
         return unmasked(p, s, index, e->arg[1]);
     }
@@ -391,10 +391,10 @@ static void put_strips(MaskedRows *p, Stmt **out, uint32_t *n_out)
     for (int64_t start = 0; start < all; start += wide) {
         Strip strip = {.start = start, .end = start + wide < all ? start + wide : all};
         int64_t last = start + (strip.end - start - 1) / step * step;
-        int64_t most = rounded(p->hi.base + last + NKI_PARTITIONS - 1, NKI_PARTITIONS);
-        most = most < NKI_PARTITIONS ? NKI_PARTITIONS : most; /* folds begin with something */
+        int64_t most = rounded(p->hi.base + last + TILE_ROWS - 1, TILE_ROWS);
+        most = most < TILE_ROWS ? TILE_ROWS : most; /* folds begin with something */
         strip.most = most < p->extent ? most : p->extent;
-        strip.within = rounded(p->hi.base + start - step, NKI_PARTITIONS);
+        strip.within = rounded(p->hi.base + start - step, TILE_ROWS);
         strip.within = strip.within < strip.most ? strip.within : strip.most;
         strip.buf = ARENA_ARRAY(p->arena, p->to->bufs.n + p->loop->n_body + 1, BufRef);
         strip.var = ARENA_ARRAY(p->arena, p->to->vars.n + 1, VarRef);
@@ -449,7 +449,7 @@ static Stmt **with_strips(Ctx *ctx, Arena *arena, Kernel *to, Stmt *const *body,
     return out;
 }
 
-const Kernel *lower_masked_strips(Ctx *ctx, Arena *arena, const Kernel *k)
+const Kernel *tile_masked_strips(Ctx *ctx, Arena *arena, const Kernel *k)
 {
     bool any = false;
     Kernel *to = kernel_like(arena, k);

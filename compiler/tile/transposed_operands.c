@@ -2,9 +2,7 @@
 /* Copies operands of contractions to memory, transposed: the indices that are summed come first. The Tensor engine needs them on
  * partitions, and each program of a long kernel would transpose the operand again; with the copy a program only loads. This is the last
  * resort: it is tried where a kernel needs several programs and none of its pieces is short enough, or the text gets very long. */
-#include "backend/nki/lower.h"
-
-#include "loop/walk.h"
+#include "tile/tile.h"
 
 #include <string.h>
 
@@ -101,7 +99,7 @@ static BufRef make_copy_of(Copies *c, BufRef from, const uint32_t *order)
 static void change_load(void *user, Expr *load)
 {
     Copies *c = user;
-    uint32_t order[NKI_DIMS];
+    uint32_t order[TILE_DIMS];
     if (load->kind != EXPR_LOAD || c->to->bufs.at[load->buf].space != SPACE_ARGUMENT ||
         !find_order(c, load, order)) {
         return;
@@ -131,7 +129,7 @@ static bool reads_inputs(const Kernel *k, const Stmt *s)
     ExprWalk w;
     bool inputs = true;
     for (const Expr *e = load_first(&w, s->value); e != NULL; e = load_next(&w)) {
-        inputs &= is_input(k, e->buf) && k->bufs.at[e->buf].rank <= NKI_DIMS &&
+        inputs &= is_input(k, e->buf) && k->bufs.at[e->buf].rank <= TILE_DIMS &&
                   !buffer_has_parts(k, e->buf);
     }
     return inputs;
@@ -151,7 +149,7 @@ static void change_all(Copies *c, Stmt *const *body, uint32_t n)
     }
 }
 
-const Kernel *lower_transposed_operands(Ctx *ctx, Arena *arena, const Kernel *k)
+const Kernel *tile_transposed_operands(Ctx *ctx, Arena *arena, const Kernel *k)
 {
     Copies c = {.ctx = ctx, .arena = arena, .to = kernel_changeable(arena, k)};
     change_all(&c, c.to->body, c.to->n_body);
