@@ -8,7 +8,7 @@
  *     }
  *
  * An instruction has some 200 cycles before its first column. */
-#include "backend/nki/lower.h"
+#include "backend/nki/legalise.h"
 
 typedef struct BankCopies {
     Arena *arena;

@@ -3,7 +3,7 @@
  * or alongside such a dimension in an elementwise statement or a reduction. They are no place
  * for partitions: the Tensor engine takes them one by one, and a block that had them there
  * would be turned before and after. */
-#include "backend/nki/lower.h"
+#include "backend/nki/home.h"
 #include "backend/nki/price.h"
 
 #define ROUNDS 16 /* a chain of so many values before a contraction */

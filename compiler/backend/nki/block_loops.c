@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A contraction of many blocks as loops over them (stay.c): those of its outer levels, as few as leave a body that is worth a loop.
+/* A contraction of many blocks as loops over them (open_loops.c): those of its outer levels, as few as leave a body that is worth a loop.
  * What a level packs is then loaded before the loops inside of it. */
-#include "backend/nki/blocks.h"
+#include "backend/nki/contract.h"
+#include "backend/nki/open_loops.h"
 
 #define BODY_MOST 16 /* matmuls of a body that is not cut again */
 
@@ -76,9 +77,9 @@ static void lower_label(const Cut *c, uint32_t at, uint32_t label, int64_t step)
     Lower *l = c->l;
     Box full = l->now.full;
     Affine moves = l->now.moves[label];
-    if (stay_open_label(l, label, step, affine_const(0), c->epilogue)) {
+    if (open_label(l, label, step, affine_const(0), c->epilogue)) {
         lower_level(c, at);
-        stay_close_label(l, label, step, &full, moves);
+        close_label(l, label, step, &full, moves);
     }
     while (l->now.full.n[label] > 0 && !l->tried.failed) {
         int64_t left = l->now.full.n[label];
@@ -158,9 +159,9 @@ static void lower_rows(const Cut *c)
     if (find_rows(c, &rows)) {
         Box full = l->now.full;
         Affine moves = l->now.moves[rows];
-        if (stay_open_label(l, rows, step, affine_const(0), c->epilogue)) {
+        if (open_label(l, rows, step, affine_const(0), c->epilogue)) {
             (void)lower_matmul(l, c->s, c->s->begins, c->epilogue);
-            stay_close_label(l, rows, step, &full, moves);
+            close_label(l, rows, step, &full, moves);
         }
         if (l->now.full.n[rows] > 0 && !l->tried.failed) {
             (void)lower_matmul(l, c->s, c->s->begins, c->epilogue);

@@ -2,6 +2,7 @@
 /* The plan of a contraction's blocks: its levels as the statement has them, or made here; strips of row and of column tiles; the
  * order of blocks; what of either operand stays in SBUF, and what passes by. */
 #include "backend/nki/blocks.h"
+#include "backend/nki/view.h"
 
 #define SLAB_MOST   32768 /* bytes of a partition, of one slab for several batches */
 #define MATMUL_LONG 512 /* columns for which matmuls take longer than to copy what was turned */

@@ -18,6 +18,10 @@
  * What is packed is kept in SBUF until the level that packs it goes on, what is not until the
  * block ends; it is loaded when a step first needs it. */
 #include "backend/nki/blocks.h"
+#include "backend/nki/home.h"
+#include "backend/nki/make.h"
+#include "backend/nki/panels.h"
+#include "backend/nki/view.h"
 
 #define TAIL  4 /* K steps taken tile by tile: longer than emptying a bank takes */
 #define AHEAD 2 /* K steps */
@@ -318,7 +322,7 @@ static TileView bank_tile(Plan *p, const Box *group, const Box *at, int64_t colu
     bool beside =
         one ? v.nf < p->l->to->bufs.at[v.buf].extent[1].n : labels_count(p->outer, group) > 1;
     if (!p->l->tried.failed && beside) {
-        psum_refuse(p->l, c->final.buf); /* sums side by side in a bank */
+        retry_copied(p->l, c->final.buf); /* sums side by side in a bank */
     }
     return v;
 }
@@ -454,10 +458,10 @@ static bool emit_sum(Plan *p)
     Bank bank[NKI_PSUM_BANKS];
     uint32_t n = block_banks(p, &p->blocks.at[0], bank);
     int64_t step = SUM_STEPS * c->tile[ROLE_K];
-    if (stay_open_label(l, sum, step, affine_const(0), c->epilogue)) {
+    if (open_label(l, sum, step, affine_const(0), c->epilogue)) {
         p->sum_loop = l->loops.open[l->loops.depth - 1].var;
         sum_steps(p, bank, n);
-        stay_close_label(l, sum, step, &full, moves);
+        close_label(l, sum, step, &full, moves);
         p->sum_loop = UINT32_MAX;
         p->later = true;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The three generations as numbers. Everything that differs between them is here. */
-#include <string.h>
-
 #include "backend/nki/nki.h"
+
+#include <string.h>
 
 #define MIB ((int64_t)1 << 20)
 

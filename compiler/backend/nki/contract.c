@@ -5,50 +5,10 @@
  * follows as an elementwise statement over the same positions is computed from the PSUM tile.
  * The order of tiles is that of blocks.c. */
 #include "backend/nki/contract.h"
+#include "backend/nki/evaluate.h"
+#include "backend/nki/home.h"
+#include "backend/nki/make.h"
 #include "backend/nki/price.h"
-
-Labels labels_join(Labels x, Labels y)
-{
-    for (uint32_t i = 0; i < y.n; i++) {
-        if (!labels_have(x, y.at[i])) {
-            x.at[x.n++] = y.at[i];
-        }
-    }
-    return x;
-}
-
-Labels labels_as_placed(const Lower *l, const Place *place, Labels x, Labels y)
-{
-    Labels both = labels_join(x, y), out = {0};
-    const Home *h = &l->home[place->buf];
-    uint32_t order[NKI_DIMS];
-    for (uint32_t d = 0; d < place->rank; d++) {
-        uint32_t at = d;
-        for (; at > 0 && h->stride[order[at - 1]] < h->stride[d]; at--) {
-            order[at] = order[at - 1];
-        }
-        order[at] = d;
-    }
-    for (uint32_t i = 0; i < place->rank; i++) {
-        int32_t label = place->label[order[i]];
-        if (label >= 0 && labels_have(both, (uint32_t)label) &&
-            !labels_have(out, (uint32_t)label)) {
-            out.at[out.n++] = (uint8_t)label;
-        }
-    }
-    bool begun = false, ended = false, apart = out.n != both.n;
-    uint32_t at = 0;
-    for (uint32_t i = 0; i < out.n; i++) {
-        if (labels_have(y, out.at[i])) {
-            apart |= ended || out.at[i] != y.at[at];
-            at++;
-            begun = true;
-        } else if (l->now.full.n[out.at[i]] > 1) {
-            ended |= begun;
-        }
-    }
-    return apart ? both : out;
-}
 
 static void add(Labels *x, uint32_t label)
 {
@@ -346,88 +306,6 @@ static void obey_roles(Contraction *c)
     share_k(c, lies && !b->given ? first_k(c) : c->k.at[0]);
 }
 
-/* ---- the epilogue, over the labels of the matmul ---- */
-
-/* Label of the epilogue -> affine in labels of the matmul: both statements' positions in the accumulator are the same. */
-static const Affine *rename_affines(Arena *a, const Affine *at, uint32_t rank,
-                                    const Stmt *epilogue, const VarRef *var, const Affine *by)
-{
-    Affine *out = ARENA_ARRAY(a, rank, Affine);
-    for (uint32_t d = 0; d < rank; d++) {
-        Affine x = affine_const(at[d].base);
-        for (uint32_t i = 0; i < at[d].n; i++) {
-            Affine y = affine_var(a, at[d].term[i].var);
-            for (uint32_t j = 0; j < epilogue->n_index; j++) {
-                y = at[d].term[i].var == var[j] ? by[j] : y;
-            }
-            x = affine_add(a, x, at[d].term[i].coef, y);
-        }
-        out[d] = x;
-    }
-    return out;
-}
-
-/* The indices of an epilogue in terms of the contraction's. */
-typedef struct Renaming {
-    Lower *l;
-    const Stmt *epilogue;
-    const VarRef *var;
-    const Affine *by;
-} Renaming;
-
-static void rename_load(void *user, Expr *load)
-{
-    const Renaming *r = user;
-    uint32_t rank = load->kind == EXPR_INDEX ? 1 : r->l->from->bufs.at[load->buf].rank;
-    load->at = rename_affines(r->l->arena, load->at, rank, r->epilogue, r->var, r->by);
-}
-
-static void take_epilogue(Contraction *c)
-{
-    Lower *l = c->l;
-    const Stmt *e = c->reader;
-    const Expr *load = expr_load_of(e->value, c->s->dst);
-    VarRef *var = ARENA_ARRAY(l->arena, e->n_index, VarRef);
-    Affine *by = ARENA_ARRAY(l->arena, e->n_index, Affine);
-    for (uint32_t j = 0; j < e->n_index; j++) {
-        var[j] = e->index[j].var;
-        by[j] = affine_var(l->arena, var[j]);
-        for (uint32_t d = 0; d < l->from->bufs.at[c->s->dst].rank; d++) {
-            for (uint32_t i = 0; i < load->at[d].n; i++) {
-                if (load->at[d].term[i].var ==
-                    var[j]) { /* at = var + r, s.at = x: var = x - r */
-                    Affine rest = affine_subst(l->arena, load->at[d], var[j], affine_const(0));
-                    by[j] = affine_add(l->arena, c->s->at[d], -1, rest);
-                }
-            }
-        }
-    }
-    Renaming renaming = {l, e, var, by};
-    c->epilogue_value = expr_with_places(l->arena, e->value, rename_load, &renaming);
-    c->final = place_of(
-        l, e->dst, rename_affines(l->arena, e->at, l->from->bufs.at[e->dst].rank, e, var, by));
-}
-
-Place lower_target(Lower *l, const Stmt *s)
-{
-    Contraction c = {.l = l, .s = s, .reader = l->now.next};
-    if (l->now.next == NULL) {
-        return place_of(l, s->dst, s->at);
-    }
-    take_epilogue(&c);
-    return c.final;
-}
-
-const Expr *lower_next_value(Lower *l, const Stmt *s)
-{
-    Contraction c = {.l = l, .s = s, .reader = l->now.next};
-    if (l->now.next == NULL || expr_uncast(l->now.next->value)->kind == EXPR_LOAD) {
-        return NULL;
-    }
-    take_epilogue(&c);
-    return c.epilogue_value;
-}
-
 bool contract_refuse(Contraction *c, const char *why)
 {
     Lower *l = c->l;
@@ -458,17 +336,11 @@ bool contract_begin(Contraction *c)
     return c->s->fold == OP_SUM && typed && classify(c);
 }
 
-bool lower_is_product(Lower *l, const Stmt *s)
-{
-    Contraction c = {.l = l, .s = s};
-    return !lower_is_flat(l, s) && contract_begin(&c) && !l->tried.failed;
-}
-
 void contract_refresh(Contraction *c)
 {
     contract_places(c);
     if (c->reader != NULL) {
-        take_epilogue(c); /* `dst` is nowhere */
+        contract_take_epilogue(c); /* `dst` is nowhere */
     } else {
         c->dst = c->final = place_of(c->l, c->s->dst, c->s->at);
     }
@@ -478,7 +350,7 @@ void contract_finish(Contraction *c, Labels result, const Box *box, TileView psu
 {
     Lower *l = c->l;
     if (psum_has(l, c->final.buf)) {
-        psum_refuse(l, c->final.buf); /* it was made elsewhere */
+        retry_copied(l, c->final.buf); /* it was made elsewhere */
         return;
     }
     if (c->epilogue != NULL) {
@@ -508,7 +380,7 @@ void contract_shape(Contraction *c)
 {
     Lower *l = c->l;
     if (c->reader != NULL) {
-        take_epilogue(c);
+        contract_take_epilogue(c);
         bool copies = expr_uncast(c->epilogue_value)->kind == EXPR_LOAD;
         c->epilogue = copies ? NULL : c->reader; /* emptying a tile casts */
     }
@@ -587,37 +459,4 @@ int64_t contract_matmuls(const Contraction *c)
 bool contract_is_small_mirror(const Contraction *c)
 {
     return contract_is_mirrored(c) && contract_matmuls(c) <= MIRRORED_MOST;
-}
-
-#define PART_MOST                                                                              \
-    64 /* matmuls of a statement that is a part of a body, which may be cut into stages */
-
-bool lower_panels(Lower *l, const Stmt *s, const Stmt *epilogue)
-{
-    Contraction c = {.l = l, .s = s, .reader = epilogue, .overwrite = s->begins};
-    if (s->schedule == NULL || s->schedule->n_levels == 0 || lower_is_flat(l, s) ||
-        !contract_begin(&c) || l->tried.failed) {
-        return false;
-    }
-    contract_shape(&c);
-    bool part = l->loops.depth > 0 && contract_matmuls(&c) <= PART_MOST;
-    return !part && !psum_has(l, s->dst) && contract_panels(&c);
-}
-
-bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)
-{
-    if (lower_is_flat(l, s)) {
-        return false;
-    }
-    Contraction c = {.l = l, .s = s, .reader = epilogue, .overwrite = overwrite};
-    if (!contract_begin(&c)) {
-        return s->schedule != NULL && s->schedule->n_levels > 0 &&
-               !contract_refuse(&c, "has no matmul for it");
-    }
-    if (s->schedule != NULL && s->schedule->n_levels == 0) {
-        return false;
-    }
-    contract_shape(&c);
-    contract_blocks(&c);
-    return true;
 }

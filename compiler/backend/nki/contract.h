@@ -3,7 +3,7 @@
 #ifndef BACKEND_NKI_CONTRACT_H
 #define BACKEND_NKI_CONTRACT_H
 
-#include "backend/nki/lower.h"
+#include "backend/nki/lower_stmt.h"
 
 typedef struct Contraction {
     Lower *l;
@@ -23,6 +23,8 @@ typedef struct Contraction {
 
 /* Operands, and labels by role; false: summed over one operand alone, or of types that the engine does not have. */
 bool contract_begin(Contraction *c);
+/* epilogue.c: what `reader` makes of the result, and where that goes. */
+void contract_take_epilogue(Contraction *c);
 /* Rows, columns and sums that share a tile, as the schedule says. */
 void contract_shape(Contraction *c);
 /* The operand that is stationary moves, and the other way round. */
@@ -51,10 +53,5 @@ bool contract_panels(Contraction *c);
 
 /* Says that the target `why`, once; false. */
 bool contract_refuse(Contraction *c, const char *why);
-
-Labels labels_join(Labels x, Labels y); /* contract.c */
-/* `x` then `y`, or as they lie in a place where the labels of `y` lie at equal steps in that
- * order. */
-Labels labels_as_placed(const Lower *l, const Place *place, Labels x, Labels y);
 
 #endif

@@ -3,13 +3,12 @@
  * the core's number further on. Of all indices that can be halved the one is taken with which the half takes least time. Where
  * there is none, one core does all, and the user is told. */
 #include "backend/nki/cores.h"
-
-#include <string.h>
-
 #include "backend/nki/halve.h"
-#include "backend/nki/lower.h"
+#include "backend/nki/make.h"
 #include "backend/nki/part.h"
 #include "loop/walk.h"
+
+#include <string.h>
 
 /* A later dimension must take so much of the time of an earlier one, whose halves are longer runs of memory. */
 #define LESS  0.99

@@ -4,12 +4,11 @@
  *
  * The lowering could hand instructions over without statements between; but then a dump could not be edited and read back, nor a pass be
  * checked by interpreting the kernel before and after it. */
+#include "backend/nki/nki.h"
+#include "loop/walk.h"
+
 #include <math.h>
 #include <string.h>
-
-#include "backend/nki/nki.h"
-
-#include "loop/walk.h"
 
 typedef struct Decoder {
     const Kernel *k;

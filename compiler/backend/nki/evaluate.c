@@ -4,7 +4,8 @@
  * per partition) or a tile are what the instructions take. Up to three operands go into one
  * instruction: `pending` holds an operation back until it is known whether the next one can
  * take it along. */
-#include "backend/nki/evaluate.h"
+#include "backend/nki/evaluate_parts.h"
+#include "backend/nki/make.h"
 
 #include <math.h>
 #include <string.h>
@@ -120,7 +121,7 @@ static const Val *not_finite(Evaluation *ev, double number)
     if (cache_find(l, key, 3, &v)) {
         return val_tile(ev, v, true, (Labels){0});
     }
-    Lift lift = lift_begin(l, 0, (int64_t)sizeof(float));
+    Hoist hoist = hoist_begin(l, 0, (int64_t)sizeof(float));
     v = tile_new(l, "number", DTYPE_F32, SPACE_TILE, eval_partitions(ev), 1);
     make_memset(l, v, isnan(number) ? INFINITY : number);
     const Val *x = val_tile(ev, v, true, (Labels){0});
@@ -133,7 +134,7 @@ static const Val *not_finite(Evaluation *ev, double number)
         x = eval_force(ev, product, DTYPE_F32, NULL);
     }
     cache_put(l, key, 3, x->v);
-    lift_end(l, &lift);
+    hoist_end(l, &hoist);
     return x;
 }
 

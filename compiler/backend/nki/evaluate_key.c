@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The key under which the value of an expression over a box is remembered. */
-#include "backend/nki/evaluate.h"
+#include "backend/nki/evaluate_parts.h"
 
 /* What the value of `e` over the box depends on; false when it is too much to remember. */
 bool eval_key(Evaluation *ev, const Expr *e, int64_t *key, uint32_t *n, uint32_t *seen)

@@ -2,7 +2,8 @@
 /* A value as instructions take it. An engine walks up to three dimensions of the free axis, each operand by steps of its own, and reads the
  * same elements again where a step is 0; so one instruction takes all labels, unless an operand lies in too many pieces, or there is less to
  * do where a tile is a column to each of several instructions. */
-#include "backend/nki/evaluate.h"
+#include "backend/nki/evaluate_parts.h"
+#include "backend/nki/make.h"
 #include "backend/nki/price.h"
 
 #include <string.h>
@@ -284,7 +285,7 @@ void eval_pieces(Evaluation *ev, const Val *v, Op fn, TileView dst, Labels f)
     Box part = *ev->box;
     for (uint32_t i = 0; i < leaves.n; i++) {
         if (labels_count(outer, ev->box) > 1 || w.n > 1) {
-            psum_refuse_pieces(l, leaves.at[i]->v.buf);
+            retry_copied_pieces(l, leaves.at[i]->v.buf);
         }
     }
     for (bool first = true; box_next(outer, ev->box, one, &part, first) && !l->tried.failed;

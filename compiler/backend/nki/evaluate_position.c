@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What positions make in an expression: numbers by iota, choices between a tile and a number by affine_select. */
-#include "backend/nki/evaluate.h"
+#include "backend/nki/evaluate_parts.h"
+#include "backend/nki/make.h"
 
 #include <math.h>
 

@@ -2,12 +2,12 @@
 /* The files beside a kernel: manifest and HLO text (build script and table have files of their
  * own, script.c and table.c). All are made from the LEGAL kernel alone. A kernel of several
  * parts has program, manifest and HLO text for each, and a manifest that lists them. */
-#include <string.h>
-
 #include "backend/ctext/names.h"
 #include "backend/nki/cores.h"
 #include "backend/nki/part.h"
 #include "base/sha256.h"
+
+#include <string.h>
 
 /* ---- manifest ---- */
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The terms of a fold along rows, as one instruction reduces them: those of several positions that are kept, each by itself, in any order of
  * labels, where they lie. */
+#include "backend/nki/make.h"
 #include "backend/nki/statement.h"
+#include "backend/nki/view.h"
 
 #define LONG_SUMS                                                                              \
     128 /* terms of sums that the Scalar engine can make as well, each by itself */

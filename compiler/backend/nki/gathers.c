@@ -6,9 +6,10 @@
  *     alloc @rows : f32[n,e] workspace       map [n, e] @rows[n,e] = gather @W(cast.i64(@at[n]), index(e))
  *
  * Positions outside of the argument, which a condition leaves out, are those of some row: the device has no word for them. */
-#include <string.h>
+#include "backend/nki/lower_stmt.h"
+#include "backend/nki/make.h"
 
-#include "backend/nki/lower.h"
+#include <string.h>
 
 #include "loop/walk.h"
 

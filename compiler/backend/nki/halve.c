@@ -8,10 +8,9 @@
  * workspace have half of the extent. A parameter is read at the index or without it (A of A[i,k] * A[j,k] both ways): each way but
  * the first reads a parameter of its own, which is the same tensor. */
 #include "backend/nki/halve.h"
+#include "loop/walk.h"
 
 #include <string.h>
-
-#include "loop/walk.h"
 
 /* A loop or a statement. */
 typedef struct Item {

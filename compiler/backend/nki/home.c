@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where each buffer lives, and how it lies there: on chip while there is room, with one dimension
  * on partitions; else in HBM, as a tensor does. */
-#include "backend/nki/lower.h"
+#include "backend/nki/blocks.h"
+#include "backend/nki/home.h"
+#include "backend/nki/make.h"
 
 /* The dimension that goes on partitions is the one that fills most of them, each weighed by how
  * the engines use it. The weights are chosen by hand, from what an operand costs that lies the
@@ -239,21 +241,6 @@ int64_t home_on_chip(Lower *l, BufRef buf)
     h->chunks = (n + NKI_PARTITIONS - 1) / NKI_PARTITIONS;
     h->chunk_stride = flat;
     return sat_mul(sat_mul(flat, h->chunks), dtype_bytes(b->dtype));
-}
-
-BufRef home_of(const Lower *l, BufRef made)
-{
-    uint32_t b = 0;
-    while (b < l->from->bufs.n && !(l->home[b].made && l->home[b].buf == made)) {
-        b++;
-    }
-    return b < l->from->bufs.n ? b : LOWER_NONE;
-}
-
-bool home_is_spread(const Lower *l, BufRef made)
-{
-    BufRef buf = home_of(l, made);
-    return buf != LOWER_NONE && l->home[buf].spread;
 }
 
 void home_set(Lower *l, BufRef buf, double value)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statements of a LEGAL kernel, one instruction each, in the forms that decode.c reads back. */
-#include "backend/nki/lower.h"
+#include "backend/nki/make.h"
+#include "backend/nki/open_loops.h"
 
 TileView tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int64_t nf)
 {
@@ -27,16 +28,6 @@ TileView view_rows(TileView v, int64_t np)
 {
     v.np = np;
     return v;
-}
-
-DType view_dtype(const Lower *l, TileView v)
-{
-    return l->to->bufs.at[v.buf].dtype;
-}
-
-Space view_space(const Lower *l, TileView v)
-{
-    return l->to->bufs.at[v.buf].space;
 }
 
 /* base + coef * var */
@@ -374,11 +365,11 @@ void make_scan(Lower *l, TileView dst, Op fold, const TileView *factor, TileView
 TileView view_ones(Lower *l)
 {
     if (!l->has_ones) {
-        Lift lift = lift_begin(l, 0, 0);
+        Hoist hoist = hoist_begin(l, 0, 0);
         l->ones = tile_new(l, "ones", DTYPE_F32, SPACE_TILE, NKI_PARTITIONS, NKI_PARTITIONS);
         make_memset(l, l->ones, 1.0);
         l->has_ones = true;
-        lift_end(l, &lift);
+        hoist_end(l, &hoist);
     }
     return l->ones;
 }
@@ -565,4 +556,11 @@ void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, 
             }
         }
     }
+}
+
+/* a = a op b */
+void make_join(Lower *l, Op fold, TileView a, TileView b)
+{
+    const Expr *arg[2] = {view_load(l, a, DTYPE_F32), view_load(l, b, DTYPE_F32)};
+    make_map(l, a, expr_op(l->arena, op_joined_by(fold, DTYPE_F32), DTYPE_F32, 2, arg));
 }

@@ -11,7 +11,7 @@
  *     }
  *
  * A tile that several of the loops use has a part for each iteration. The Scalar engine changes its table of functions less often, too. */
-#include "backend/nki/lower.h"
+#include "backend/nki/legalise.h"
 #include "loop/clauses.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
  *  -> for i in 0..32 { copy [p, u in 0..8, f] @a[p,512*i+64*u+f] = @A[256*p+8*i+u,f] }
  *
  * A row of less than 512 bytes takes as long as one of 512, and each of them is a descriptor. */
-#include "backend/nki/lower.h"
+#include "backend/nki/legalise.h"
 
 #include <string.h>
 

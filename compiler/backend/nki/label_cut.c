@@ -3,6 +3,7 @@
  *
  *     m[q] = max(m[q], n[q]), 256 rows on chip:   m[0:128, 0:2] = max(m[0:128, 0:2], n[0:128, 0:2])
  *     y[i] = 2 * x[i], 12800 in memory:           y[0:128, 0:100] = 2 * x[0:128, 0:100] */
+#include "backend/nki/home.h"
 #include "backend/nki/statement.h"
 
 #define CUT_LEAST  (2 * NKI_PARTITIONS) /* positions of a label that is cut into rows */
@@ -46,7 +47,7 @@ static double shape_time(Lower *l, const Stmt *s)
 {
     double ns = 0;
     Place dst = lower_target(l, s);
-    (void)statement_shape_ns(l, &dst, s->value, lower_labels(l), &ns);
+    (void)statement_shape_ns(l, &dst, s->value, statement_labels(l), &ns);
     return ns;
 }
 

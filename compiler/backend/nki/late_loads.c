@@ -4,7 +4,8 @@
  *
  *     load W; for i: { load X[i]; .. X ..; .. W .. }   ->   for i: { load X[i]; .. X ..; if i == 0: load W; .. W .. }
  */
-#include "backend/nki/lower.h"
+#include "backend/nki/legalise.h"
+#include "backend/nki/make.h"
 
 typedef struct LateLoads {
     Arena *arena;

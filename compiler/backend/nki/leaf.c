@@ -3,7 +3,6 @@
  * instruction takes a cycle for each element of a partition; how many instructions an expression is follows from its shape: two operations
  * with numbers or columns are one, and a function takes a scale and a bias along. */
 #include "nest/engines.h"
-
 #include "backend/nki/price.h"
 
 #define LANES     ((double)NKI_PARTITIONS)

@@ -2,9 +2,9 @@
 /* TILED -> LEGAL for NKI: one device program where that is short enough, else several; then
  * loops are made of what was unrolled. */
 #include "backend/nki/cores.h"
-#include "backend/nki/lower.h"
+#include "backend/nki/legalise.h"
+#include "backend/nki/lower_stmt.h"
 #include "backend/nki/part.h"
-
 #include "loop/repeats.h"
 #include "lower/lower.h"
 #include "tile/double_word.h"

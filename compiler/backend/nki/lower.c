@@ -2,7 +2,11 @@
 /* A TILED kernel, or some of its statements, as instructions: loops are unrolled, buffers come
  * and go, and one statement is lowered after the other. An elementwise statement is taken into the
  * contraction before it. */
-#include "backend/nki/lower.h"
+#include "backend/nki/home.h"
+#include "backend/nki/legalise.h"
+#include "backend/nki/lower_stmt.h"
+#include "backend/nki/make.h"
+#include "backend/nki/open_loops.h"
 
 /* ---- statements ---- */
 
@@ -13,7 +17,7 @@ void lower_enter(Lower *l, const Stmt *s)
     l->now.n_labels = s->n_index;
     for (uint32_t i = 0; i < s->n_index; i++) {
         int64_t start = 0, end = 0;
-        lower_range(l, s, s->index[i].var, &s->index[i].range, &start, &end);
+        range_values(l, s, s->index[i].var, &s->index[i].range, &start, &end);
         l->now.full.s[i] = start;
         l->now.full.n[i] = end - start;
         l->now.moves[i] = position_moves(l, s->index[i].range.start);
@@ -142,19 +146,19 @@ static void lower_each(Lower *l, const Stmt *s, int64_t v, int64_t end)
 static void lower_for(Lower *l, const Stmt *s)
 {
     int64_t start = 0, end = 0;
-    lower_range(l, s, s->var, &s->range, &start, &end);
+    range_values(l, s, s->var, &s->range, &start, &end);
     int64_t trips = s->part == FOR_REST ? 0 : (end - start) / s->step;
     bool begins = s->range.span == 0 && position_moves(l, s->range.start).n > 0;
     if ((s->window != NULL || begins) && lower_window(l, s)) {
         start += trips * s->step;
     } else if (s->window == NULL) {
-        int64_t peeled = stay_peeled(l, s, start, trips) * s->step;
+        int64_t peeled = loop_peeled(l, s, start, trips) * s->step;
         lower_each(l, s, start, start + peeled);
         start += peeled;
         trips -= peeled / s->step;
-        if (!l->tried.failed && stay_open(l, s, start, trips)) {
+        if (!l->tried.failed && open_loop(l, s, start, trips)) {
             lower_block(l, s->body, s->n_body);
-            stay_close(l);
+            lower_end_loop(l);
             start += trips * s->step;
         }
     }

@@ -4,7 +4,10 @@
  *     for columns { panel; block of the same rows; for rows after these { panel; block; mirror image } }
  *
  * Both sides have one panel where there is room for all of it, or a strip each. */
+#include "backend/nki/blocks.h"
+#include "backend/nki/make.h"
 #include "backend/nki/panels.h"
+#include "backend/nki/view.h"
 
 /* Where the mirror image of what is open goes. */
 static Place mirrored(Panels *p)

@@ -2,9 +2,9 @@
 /* Names in the printed text. A kernel, its parameters and its results are called as in the program unless Python, NKI
  * or another name of the kernel is in the way; tiles and blocks have names that end in a number (instr_make.c,
  * legalise.c), which none made here does. */
-#include <string.h>
-
 #include "backend/nki/nki.h"
+
+#include <string.h>
 
 static const char *const reserved = " False None True and as assert async await break class "
                                     "continue def del elif else except finally for from "

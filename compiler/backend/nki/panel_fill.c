@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Panels of operands: loops over labels, where a tile is in them, and how strips are loaded, or loaded as they lie and transposed. */
+#include "backend/nki/blocks.h"
+#include "backend/nki/make.h"
 #include "backend/nki/panels.h"
+#include "backend/nki/view.h"
 
 #include <string.h>
 
@@ -14,6 +17,11 @@ PanelLoop panels_loop_from(const Panels *p, uint32_t label, int64_t step, Affine
                        .first = first,
                        .full = l->now.full,
                        .moves = l->now.moves[label]};
+}
+
+const Place *panels_place(const Panels *p, ScheduleRole side)
+{
+    return side == ROLE_M ? &p->c->stationary : &p->c->moving;
 }
 
 PanelLoop panels_loop(const Panels *p, uint32_t label, int64_t step)
@@ -30,7 +38,7 @@ static void begin_loop(Panels *p, PanelLoop *x)
     x->around = p->loop;
     p->loop = x;
     x->done = n < x->step ? n : x->step;
-    if (n / x->step > 1 && stay_open_label(l, x->label, x->step, x->first, p->c->reader)) {
+    if (n / x->step > 1 && open_label(l, x->label, x->step, x->first, p->c->reader)) {
         const OpenLoop *o = &l->loops.open[l->loops.depth - 1];
         x->open = true;
         x->var = o->var;
@@ -49,7 +57,7 @@ bool panels_next(Panels *p, PanelLoop *x)
         begin_loop(p, x);
     } else {
         if (x->open) {
-            stay_close_label(l, x->label, x->step, &x->full, x->moves);
+            close_label(l, x->label, x->step, &x->full, x->moves);
         }
         int64_t left = n - x->done;
         more = left > 0;
@@ -457,9 +465,9 @@ void panel_fill_before(Panels *p, ScheduleRole r)
 {
     Lower *l = p->l;
     Panel *s = &p->side[r];
-    Lift lift = lift_begin(l, s->depth, s->bytes);
+    Hoist hoist = hoist_begin(l, s->depth, s->bytes);
     panel_make(p, r);
     fill_batches(p, r, 0);
-    lift_end(l, &lift);
+    hoist_end(l, &hoist);
     contract_places(p->c);
 }

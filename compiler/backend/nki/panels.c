@@ -7,8 +7,10 @@
  * level packs is one tile outside of the loops inside of that level, whose strips are made in the first iterations of the loops over
  * the other operand (`if column == 0`); of what is not packed each strip is a tile of its own. DMA queues run ahead by themselves.
  * The last steps of the sum are taken tile by tile, so that one tile leaves PSUM while the next is finished. */
+#include "backend/nki/home.h"
+#include "backend/nki/make.h"
 #include "backend/nki/panels.h"
-#include "backend/nki/view.h"
+#include "backend/nki/view_parts.h"
 
 #define MIRROR_LEAST                                                                           \
     3 /* blocks of a mirrored result: those on the diagonal are computed whole */
@@ -16,11 +18,6 @@
 #define INNER_LOOPS  4  /* of a block */
 #define VIEW_RUN     64 /* bytes of a row of memory, at least */
 #define FEW          16 /* matmuls, that are no worth loops */
-
-const Place *panels_place(const Panels *p, ScheduleRole side)
-{
-    return side == ROLE_M ? &p->c->stationary : &p->c->moving;
-}
 
 /* ---- where it applies ---- */
 
@@ -219,7 +216,7 @@ static void find_lifted(Panels *p)
         for (uint32_t i = 0; i < p->c->batch.n; i++) {
             bytes = sat_mul(bytes, l->now.full.n[p->c->batch.at[i]]);
         }
-        s->depth = lift_depth(l, x, bytes);
+        s->depth = hoist_depth(l, x, bytes);
         s->bytes = bytes;
         if (p->c->batch.n <= BATCH_MOST && s->depth < l->loops.depth) {
             s->lifted = true;

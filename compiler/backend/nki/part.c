@@ -2,10 +2,9 @@
 /* See part.h. What a part writes of a tensor is found by walking its instructions: from the
  * first row to the last. */
 #include "backend/nki/part.h"
+#include "loop/walk.h"
 
 #include <string.h>
-
-#include "loop/walk.h"
 
 uint32_t nki_parts(const Kernel *k)
 {

@@ -9,7 +9,8 @@
  *
  *     begin(0); end(0); for p { begin(2p+1); second(2p); end(2p+1); if there is one: begin(2p+2); second(2p+1); if ..: end(2p+2) }
  */
-#include "backend/nki/lower.h"
+#include "backend/nki/make.h"
+#include "backend/nki/stages.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a statement is, with the loops around it at their values: the places its accesses are,
  * the positions its indices take, and which statements belong together. Looks, and makes nothing. */
-#include "backend/nki/lower.h"
+#include "backend/nki/place.h"
 
 int64_t position_value(const Lower *l, Affine x)
 {
@@ -10,6 +10,30 @@ int64_t position_value(const Lower *l, Affine x)
         v += x.term[i].coef * l->value[x.term[i].var];
     }
     return v;
+}
+
+Affine position_moves(const Lower *l, Affine x)
+{
+    Affine out = affine_const(0);
+    for (uint32_t i = 0; i < x.n; i++) {
+        const Affine *by = &l->loops.moves[x.term[i].var];
+        out = by->n == 0 ? out : affine_add(l->arena, out, x.term[i].coef, *by);
+    }
+    return out;
+}
+
+void position_range(const Lower *l, Affine x, int64_t *lo, int64_t *hi)
+{
+    Affine ends[2] = {x, x};
+    for (uint32_t d = l->loops.depth; d-- > 0;) {
+        const OpenLoop *o = &l->loops.open[d];
+        for (uint32_t up = 0; up < 2; up++) {
+            bool last = (affine_coef(ends[up], o->var) > 0) == (up == 1);
+            ends[up] = affine_subst(l->arena, ends[up], o->var, last ? o->last : o->first);
+        }
+    }
+    *lo = ends[0].base;
+    *hi = ends[1].base;
 }
 
 int64_t place_coef(const Place *x, uint32_t dim, uint32_t label)
@@ -37,6 +61,27 @@ int64_t place_stride(const Lower *l, const Place *x, uint32_t label)
         s += place_coef(x, d, label) * l->home[x->buf].stride[d];
     }
     return s;
+}
+
+bool place_has(const Place *x, uint32_t label)
+{
+    for (uint32_t d = 0; d < x->rank; d++) {
+        if (place_coef(x, d, label) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+Labels labels_varying(const Place *x, Labels list, const Box *box)
+{
+    Labels out = {0};
+    for (uint32_t i = 0; i < list.n; i++) {
+        if (box->n[list.at[i]] > 1 && place_has(x, list.at[i])) {
+            out.at[out.n++] = list.at[i];
+        }
+    }
+    return out;
 }
 
 static void place_add(Lower *l, Place *x, uint32_t dim, uint32_t label, int64_t coef)
@@ -67,13 +112,12 @@ static void place_away(Lower *l, const Place *x)
         x->moves != NULL && h->on_chip && x->rank > 0 ? x->moves[h->pdim] : affine_const(0);
     for (uint32_t t = 0; t < across.n; t++) { /* no engine moves along partitions */
         if (across.term[t].coef % NKI_PARTITIONS != 0) {
-            stay_refuse(l, across);
+            retry_unrolled(l, across);
             return;
         }
     }
     if (l->home[x->buf].on_chip && !fits_block(l, x)) {
-        l->tried.away[x->buf] = l->tried.again = l->tried.failed = true;
-        l->tried.why[x->buf] = (Away){AWAY_SUM, l->now.stmt};
+        retry_away(l, x->buf, AWAY_SUM);
     }
 }
 
@@ -133,8 +177,8 @@ Place place_of(Lower *l, BufRef buf, const Affine *at)
 }
 
 /* The values a statement's variable takes. */
-void lower_range(const Lower *l, const Stmt *s, VarRef v, const Range *r, int64_t *lo,
-                 int64_t *hi)
+void range_values(const Lower *l, const Stmt *s, VarRef v, const Range *r, int64_t *lo,
+                  int64_t *hi)
 {
     *lo = position_value(l, r->start);
     *hi = r->span == 0 ? r->limit.n : *lo + r->span;
@@ -148,7 +192,7 @@ void lower_range(const Lower *l, const Stmt *s, VarRef v, const Range *r, int64_
     }
 }
 
-uint32_t lower_labels(const Lower *l)
+uint32_t statement_labels(const Lower *l)
 {
     return l->now.n_labels + (l->now.flat > 0 ? 1 : 0);
 }
@@ -156,10 +200,43 @@ uint32_t lower_labels(const Lower *l)
 double place_elements(const Lower *l, const Place *x)
 {
     double count = 1;
-    for (uint32_t label = 0; label < lower_labels(l); label++) {
+    for (uint32_t label = 0; label < statement_labels(l); label++) {
         count *= place_has(x, label) ? (double)l->now.full.n[label] : 1;
     }
     return count;
+}
+
+Labels labels_as_placed(const Lower *l, const Place *place, Labels x, Labels y)
+{
+    Labels both = labels_join(x, y), out = {0};
+    const Home *h = &l->home[place->buf];
+    uint32_t order[NKI_DIMS];
+    for (uint32_t d = 0; d < place->rank; d++) {
+        uint32_t at = d;
+        for (; at > 0 && h->stride[order[at - 1]] < h->stride[d]; at--) {
+            order[at] = order[at - 1];
+        }
+        order[at] = d;
+    }
+    for (uint32_t i = 0; i < place->rank; i++) {
+        int32_t label = place->label[order[i]];
+        if (label >= 0 && labels_have(both, (uint32_t)label) &&
+            !labels_have(out, (uint32_t)label)) {
+            out.at[out.n++] = (uint8_t)label;
+        }
+    }
+    bool begun = false, ended = false, apart = out.n != both.n;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < out.n; i++) {
+        if (labels_have(y, out.at[i])) {
+            apart |= ended || out.at[i] != y.at[at];
+            at++;
+            begun = true;
+        } else if (l->now.full.n[out.at[i]] > 1) {
+            ended |= begun;
+        }
+    }
+    return apart ? both : out;
 }
 
 /* ---- vectors ---- */
@@ -195,7 +272,7 @@ static bool flat_place(const Lower *l, const Place *x)
     return count <= 1 && !l->pair[x->buf] && !l->turn[x->buf].is;
 }
 
-bool lower_is_flat(Lower *l, const Stmt *s)
+bool place_is_flat(Lower *l, const Stmt *s)
 {
     Loads loads = {0};
     if (l->now.n_labels != 1 || l->now.full.n[0] < FLAT_LEAST) {
@@ -213,101 +290,4 @@ bool lower_is_flat(Lower *l, const Stmt *s)
         }
     }
     return flat && (s->fold != OP_COPY || place_has(&dst, 0));
-}
-
-/* ---- statements that belong together ---- */
-
-/* The positions an affine of one statement takes in a dimension: [lo, hi), by one index or none. */
-static bool positions(const Lower *l, const Stmt *s, Affine x, int64_t *lo, int64_t *hi,
-                      int32_t *by, Affine *moves)
-{
-    *by = -1;
-    *lo = x.base;
-    *moves = position_moves(l, x);
-    for (uint32_t i = 0; i < x.n; i++) {
-        int32_t index = -1;
-        for (uint32_t j = 0; j < s->n_index; j++) {
-            index = s->index[j].var == x.term[i].var ? (int32_t)j : index;
-        }
-        if (index < 0) {
-            *lo += x.term[i].coef * l->value[x.term[i].var];
-        } else if (*by >= 0 || x.term[i].coef != 1) {
-            return false;
-        } else {
-            *by = index;
-        }
-    }
-    *hi = *lo + 1;
-    if (*by >= 0) {
-        int64_t first = 0, end = 0;
-        lower_range(l, s, s->index[*by].var, &s->index[*by].range, &first, &end);
-        *moves = affine_add(l->arena, *moves, 1, position_moves(l, s->index[*by].range.start));
-        *hi = *lo + end;
-        *lo += first;
-    }
-    return true;
-}
-
-/* Does the load in `s` read exactly what the matmul makes, with an index of `s` in each
- * dimension in which one moves? */
-static bool reads_result(const Lower *l, const Stmt *matmul, const Stmt *s, const Expr *load)
-{
-    uint32_t indices = 0;
-    for (uint32_t d = 0; d < l->from->bufs.at[load->buf].rank; d++) {
-        int64_t lo, hi, lo2, hi2;
-        int32_t by, by2;
-        Affine moves, moves2;
-        if (!positions(l, s, load->at[d], &lo, &hi, &by, &moves) ||
-            !positions(l, matmul, matmul->at[d], &lo2, &hi2, &by2, &moves2) || lo != lo2 ||
-            hi != hi2 || (by >= 0) != (by2 >= 0) || !affine_eq(moves, moves2)) {
-            return false;
-        }
-        for (uint32_t c = 0; c < d; c++) { /* no index twice */
-            int32_t earlier;
-            if (positions(l, s, load->at[c], &lo, &hi, &earlier, &moves) && earlier == by &&
-                by >= 0) {
-                return false;
-            }
-        }
-        indices += by >= 0;
-    }
-    return indices == s->n_index;
-}
-
-/* All loads of the result in `s`: of all of it, and in one order of the indices. */
-static bool same_loads(const Lower *l, const Stmt *matmul, const Stmt *s)
-{
-    ExprWalk w;
-    const Expr *first = expr_load_of(s->value, matmul->dst);
-    for (const Expr *x = load_first(&w, s->value); x != NULL; x = load_next(&w)) {
-        if (x->buf != matmul->dst) {
-            continue;
-        }
-        for (uint32_t d = 0; d < l->from->bufs.at[x->buf].rank; d++) {
-            if (!affine_eq(x->at[d], first->at[d])) {
-                return false;
-            }
-        }
-        if (!reads_result(l, matmul, s, x)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* May `s` be computed from the PSUM tiles of `matmul`, whose result is then nowhere else? Tile by tile, so it must not
- * overwrite what the tiles after it read. */
-bool lower_is_epilogue(Lower *l, const Stmt *matmul, const Stmt *s)
-{
-    ExprWalk w;
-    for (const Expr *x = load_first(&w, matmul->value); x != NULL; x = load_next(&w)) {
-        if (l->turn[x->buf].is && l->turn[x->buf].of == s->dst) {
-            return false; /* it is made of the operand at each use */
-        }
-    }
-    return s->kind == STMT_TILE && s->fold == OP_COPY && s->dst != matmul->dst &&
-           l->from->bufs.at[matmul->dst].space != SPACE_ARGUMENT &&
-           expr_load_of(s->value, matmul->dst) != NULL &&
-           expr_load_of(matmul->value, s->dst) == NULL &&
-           kernel_readers(l->from, matmul->dst) == 1 && same_loads(l, matmul, s);
 }

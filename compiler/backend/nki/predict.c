@@ -3,9 +3,9 @@
  * text in the same way: every engine runs its instructions in program order; an instruction waits for the columns that it reads and
  * overwrites, with a delay for a semaphore between engines; a tile waits until there is room in SBUF or PSUM; loads and stores are
  * two queues, each with a bandwidth, that share a larger one. */
-#include <string.h>
-
 #include "backend/nki/cores.h"
+
+#include <string.h>
 
 #define DMA_LATENCY_US   1.3
 #define SEMAPHORE_CYCLES 64

@@ -3,11 +3,11 @@
  * keyword, every bound a literal or a sum of literals times loop variables. The text keeps to
  * what NKI 0.3.0 to 0.6.0 take alike. Decides nothing but the engine of plain copies and row sums, which go
  * where less is to do. */
-#include <math.h>
-#include <string.h>
-
 #include "backend/nki/print.h"
 #include "loop/walk.h"
+
+#include <math.h>
+#include <string.h>
 
 /* What a tile is for: where its first value comes from, and where it is stored. */
 static void put_use(Printer *p, BufRef buf)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operands of printed instructions: slices and patterns whose bounds are literals, or sums of these times loop variables. */
-#include <math.h>
-
 #include "backend/nki/print.h"
+
+#include <math.h>
 
 const char *print_source(const Printer *p, const Instr *i)
 {

@@ -2,7 +2,7 @@
 /* Blocks that stay in PSUM. A product's tiles are copied to SBUF where a matmul reads them, or where they are many; what only the
  * Vector and Scalar engines read, a block of a few banks, they can read from the banks themselves, which saves the copy. Each
  * instruction then reads one bank. */
-#include "backend/nki/lower.h"
+#include "backend/nki/home.h"
 
 #define BLOCK_BANKS 4 /* the others are for what is transposed and added up meanwhile */
 
@@ -60,19 +60,6 @@ bool psum_takes(const Lower *l, TileView v)
     int64_t bank = nki_bank(l->to, v.buf);
     bool whole = v.p0 == 0 && v.np == extent[0].n && v.step == 1 && v.moves == NULL;
     return bank == 0 || (whole && v.f0 % bank == 0 && v.nf == bank);
-}
-
-void psum_refuse(Lower *l, BufRef buf)
-{
-    l->tried.copied[buf] = l->tried.again = l->tried.failed = true;
-}
-
-void psum_refuse_pieces(Lower *l, BufRef made)
-{
-    BufRef buf = nki_bank(l->to, made) > 0 ? home_of(l, made) : LOWER_NONE;
-    if (buf != LOWER_NONE) {
-        psum_refuse(l, buf);
-    }
 }
 
 int64_t psum_row(const Lower *l, const Expr *value)

@@ -2,8 +2,10 @@
 /* Chooses other roles for a contraction's labels where those of the nest make for short runs in HBM: which operand has the rows, and the
  * order of the sums. Or no matmul at all, but products on the Vector engine, which suit small batches. The nest chooses by traffic and by
  * what it packs, and does not know what a short run costs. Another choice is taken if its DMAs and engines (price.h) need much less time. */
+#include "backend/nki/blocks.h"
 #include "backend/nki/roles.h"
 #include "backend/nki/statement.h"
+#include "backend/nki/view.h"
 
 #define MUCH     0.6   /* of the time */
 #define MATVEC   0.75  /* the same of a matrix times a vector, whose rows fill partitions */
@@ -247,14 +249,14 @@ const Stmt *lower_roles(Lower *l, const Stmt *s, const Stmt *epilogue, uint32_t 
     *staged = LABELS;
     Contraction c = {.l = l, .s = s, .reader = epilogue, .overwrite = s->begins};
     bool none = s->schedule != NULL && (s->schedule->n_levels == 0 || s->schedule->given);
-    bool complex = l->now.part >= 0 && s->schedule == NULL && !lower_is_flat(l, s);
+    bool complex = l->now.part >= 0 && s->schedule == NULL && !place_is_flat(l, s);
     if (complex && contract_begin(&c) && !l->tried.failed && c.m.n > 0 && c.n.n > 0) {
         contract_shape(&c);
         double least = MUCH * contract_price(&c, 0);
         *staged = in_memory(&c) && epilogue == NULL ? stage_row(l, s, &least) : LABELS;
         return *staged < LABELS ? s : with_levels(&c);
     }
-    if (none || lower_is_flat(l, s) || l->now.part >= 0 || l->now.turned >= 0 ||
+    if (none || place_is_flat(l, s) || l->now.part >= 0 || l->now.turned >= 0 ||
         !contract_begin(&c) || l->tried.failed) {
         return s;
     }

@@ -10,10 +10,9 @@
  * a loop of its own was built, too, and taken back. While a loop is open nobody knows what its next iteration finds loaded (a transpose of
  * 256^3 took 1.5 times as long, a matrix times a vector 1.9 times), and 42 of 228 kernels had more than 150 lines where 12 have. */
 #include "backend/nki/roll.h"
+#include "loop/walk.h"
 
 #include <string.h>
-
-#include "loop/walk.h"
 
 #define BODY_MOST 160 /* nodes of a run */
 #define WORK_MOST                                                                              \

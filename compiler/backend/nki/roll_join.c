@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tiles that become parts of one larger tile, side by side (see roll.h). */
-#include <string.h>
-
 #include "backend/nki/roll.h"
+
+#include <string.h>
 
 /* Accesses to a tile that has become a part of another are to that one. */
 void roll_refresh(Roll *r, RollNode *n)

@@ -3,10 +3,9 @@
  * a tile, `acc` collects matmuls, `c_tile` goes to C. What has no such role keeps the word its
  * maker gave it. */
 #include "backend/nki/roll.h"
+#include "loop/walk.h"
 
 #include <string.h>
-
-#include "loop/walk.h"
 
 typedef struct Role {
     const char *from, *to; /* names of HBM tensors */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statements to nodes and back (see roll.h). */
 #include "backend/nki/roll.h"
-
 #include "loop/walk.h"
 
 /* ---- to nodes ---- */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A function over a block, and the sums of its rows beside it: the instruction that makes the values adds them up. What is kept of
  * the values may be a narrower type alone. */
+#include "backend/nki/evaluate.h"
+#include "backend/nki/home.h"
+#include "backend/nki/make.h"
 #include "backend/nki/statement.h"
 
 /* Does the statement read what `s` makes where that sets it, with the same indices, as kernel_sums_apart leaves a map and its sums? */
@@ -99,7 +102,7 @@ static void lower_rows(Lower *l, const RowSums *r)
                         : evaluate(&ev, r->stmt->value, DTYPE_F32, NULL);
                 make_reduce(l, sum, OP_SUM, v);
                 if (!b) {
-                    statement_join(l, OP_SUM, acc, sum);
+                    make_join(l, OP_SUM, acc, sum);
                 }
             }
         }
@@ -128,7 +131,7 @@ static bool rows_pay(int64_t many, int64_t elements)
 /* A function over a block, and the sums of its rows beside it: the pass that makes the values adds them up. */
 bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *narrow, const Stmt *fold, bool go)
 {
-    if (!sums_rows(l, s, fold) || lower_is_flat(l, s)) {
+    if (!sums_rows(l, s, fold) || place_is_flat(l, s)) {
         return false;
     }
     RowSums r = {.stmt = s, .narrow = narrow, .fold = fold, .as = *s};

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scans: rows of tiles along the scanned label, whole, one instruction of the Vector engine each. Of the other labels the longest is
  * on partitions, the others are taken position by position. */
-#include "backend/nki/lower.h"
+#include "backend/nki/evaluate.h"
+#include "backend/nki/lower_stmt.h"
+#include "backend/nki/make.h"
 
 void lower_scan(Lower *l, const Stmt *s)
 {

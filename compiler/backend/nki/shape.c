@@ -6,9 +6,9 @@
  *
  * Weights by hand stood here; they could not know that a copy of 64 x 128 x 64 halves element by element takes 740 us, and 17 in rows. In the
  * nest blocks have no layout yet, and it is not known which operands find room on chip. */
-#include "backend/nki/price.h"
 #include "backend/nki/statement.h"
-#include "backend/nki/view.h"
+#include "backend/nki/view_parts.h"
+#include "backend/nki/whole.h"
 
 #define LONG_BYTES 2048 /* of a row that is loaded to be turned */
 #define APART                                                                                  \

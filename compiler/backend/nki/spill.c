@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Warnings of values that the nest keeps on chip and this target does not: which statement wants what only a DMA can, or how much
  * room is missing. The nest has warned of the others. */
-#include "backend/nki/lower.h"
+#include "backend/nki/legalise.h"
 
 typedef struct Reason {
     const Stmt *reader; /* or null */

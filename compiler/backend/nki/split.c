@@ -5,10 +5,11 @@
  * another uses is a buffer in HBM, as large as the value; each part writes consecutive rows of
  * its own. First it is planned, with all values in HBM, which statements a part has; then each
  * is lowered, with what is its own on chip. */
-#include <string.h>
-
-#include "backend/nki/lower.h"
+#include "backend/nki/legalise.h"
+#include "backend/nki/lower_stmt.h"
 #include "backend/nki/part.h"
+
+#include <string.h>
 
 #define PLACES_MOST 200000 /* statements of the text of all programs */
 

@@ -9,8 +9,9 @@
  *
  * Where f is short as well, a piece of another label of its operand shares the partitions.
  */
-#include "backend/nki/contract.h"
+#include "backend/nki/make.h"
 #include "backend/nki/roles.h"
+#include "backend/nki/view.h"
 
 #define STAGE_MOST 65536 /* bytes of a partition */
 #define LONG_ROW   512   /* bytes: longer ones are no quicker */
@@ -188,9 +189,9 @@ static void emit_loops(Stage *st, uint32_t at)
     int64_t step = at < st->outer.n ? 1 : piece ? st->piece : NKI_PARTITIONS;
     Box full = l->now.full;
     Affine moves = l->now.moves[label];
-    if (full.n[label] > step && stay_open_label(l, label, step, affine_const(0), NULL)) {
+    if (full.n[label] > step && open_label(l, label, step, affine_const(0), NULL)) {
         emit_loops(st, at + 1);
-        stay_close_label(l, label, step, &full, moves);
+        close_label(l, label, step, &full, moves);
     }
     while (l->now.full.n[label] > 0 && !l->tried.failed) {
         int64_t left = l->now.full.n[label];

@@ -5,7 +5,7 @@
  * A rule, modulo scheduling with the resources of an iteration, would have to know that engines run in order and which engine copies, as the
  * schedule does, which takes a tenth of a millisecond. Loops are looked at as they are printed, after roll.c: a loop of eight copies is one
  * statement with one engine. What passes from one stage to another has a tile for each iteration, as positions are affine, and i % 2 is not. */
-#include "backend/nki/lower.h"
+#include "backend/nki/stages.h"
 
 #include <math.h>
 #include <string.h>

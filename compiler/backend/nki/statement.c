@@ -2,8 +2,12 @@
 /* Statements that are no matmul: maps, copies, fills and reductions, box by box. Which label goes on partitions is chosen by how
  * many of them it fills, what lies contiguous in HBM and how blocks on chip already lie; reduced labels go last on the free
  * axis. */
+#include "backend/nki/evaluate.h"
+#include "backend/nki/home.h"
+#include "backend/nki/make.h"
 #include "backend/nki/statement.h"
-#include "backend/nki/view.h"
+#include "backend/nki/view_parts.h"
+#include "backend/nki/whole.h"
 
 static void add_label(Labels *x, uint32_t label)
 {
@@ -170,13 +174,6 @@ static TileView fold_parts(Lower *l, const Stmt *s, const Shape *shape, Box *box
     return acc;
 }
 
-/* a = a op b */
-void statement_join(Lower *l, Op fold, TileView a, TileView b)
-{
-    const Expr *arg[2] = {view_load(l, a, DTYPE_F32), view_load(l, b, DTYPE_F32)};
-    make_map(l, a, expr_op(l->arena, op_joined_by(fold, DTYPE_F32), DTYPE_F32, 2, arg));
-}
-
 static Op fold_f32(Op fold)
 {
     return fold == OP_ANY ? OP_RMAX : fold == OP_ALL ? OP_RMIN : fold;
@@ -230,7 +227,7 @@ static void join_or_begin(Lower *l, Op fold, TileView acc, TileView terms, bool 
     if (begin) {
         make_copy(l, acc, terms);
     } else {
-        statement_join(l, fold, acc, terms);
+        make_join(l, fold, acc, terms);
     }
 }
 
@@ -284,7 +281,7 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box,
         }
         fold_terms(l, part, fold_f32(s->fold), terms);
         if (!opens) {
-            statement_join(l, s->fold, acc, part);
+            make_join(l, s->fold, acc, part);
         }
     }
     if (scale < 1.0 || scale > 1.0) {
@@ -395,7 +392,7 @@ static void fold_over_partitions(Lower *l, const Stmt *s, const Place *dst, cons
         if (a) {
             total = row;
         } else {
-            statement_join(l, s->fold, total, row);
+            make_join(l, s->fold, total, row);
         }
     }
     Labels none = {0};
@@ -542,7 +539,7 @@ static void flat_fold(Lower *l, const Stmt *s, const Shape *shape, int64_t end, 
         if (first) {
             acc = part;
         } else {
-            statement_join(l, s->fold, view_rows(acc, part.np), part);
+            make_join(l, s->fold, view_rows(acc, part.np), part);
         }
     }
     if (s->fold == OP_SUM) {
@@ -584,7 +581,7 @@ static void lower_flat(Lower *l, const Stmt *s, bool overwrite)
 static void lower_shape(Lower *l, const Stmt *s, bool overwrite)
 {
     Place dst = lower_target(l, s);
-    Shape shape = statement_shape(l, &dst, s->value, lower_labels(l));
+    Shape shape = statement_shape(l, &dst, s->value, statement_labels(l));
     if (s->fold == OP_COPY) {
         statement_assign(l, s, &dst, &shape);
     } else {
@@ -612,7 +609,7 @@ static const Stmt *without_factor(Lower *l, const Stmt *s)
     l->now.factor = NULL;
     bool product = s->fold == OP_SUM && l->now.part < 0 && l->now.turned < 0 &&
                    e->kind == EXPR_OP && e->op == OP_MUL && e->dtype == DTYPE_F32 &&
-                   !lower_is_flat(l, s);
+                   !place_is_flat(l, s);
     for (uint32_t i = 0; i < 2 && product; i++) {
         const Expr *x = expr_uncast(e->arg[i]);
         bool loads = x->kind == EXPR_LOAD; /* no number: a scale */
@@ -647,7 +644,7 @@ double lower_map_ns(Lower *l, const Stmt *s)
 
 void lower_map(Lower *l, const Stmt *s, bool overwrite)
 {
-    if (lower_is_flat(l, s)) {
+    if (place_is_flat(l, s)) {
         lower_flat(l, s, overwrite);
         return;
     }

@@ -3,7 +3,7 @@
 #ifndef BACKEND_NKI_STATEMENT_H
 #define BACKEND_NKI_STATEMENT_H
 
-#include "backend/nki/lower.h"
+#include "backend/nki/lower_stmt.h"
 #include "backend/nki/price.h"
 
 typedef struct Shape {
@@ -64,8 +64,6 @@ void statement_keep(Lower *l, const Place *dst, const Shape *shape, const Box *b
 /* Stores a fold, joined to what is there unless it overwrites that. */
 void statement_fold_store(Lower *l, const Stmt *s, const Place *dst, Labels p, Labels keep,
                           const Box *box, TileView v, bool overwrite);
-/* a = a op b */
-void statement_join(Lower *l, Op fold, TileView a, TileView b);
 
 /* ---- fold_terms.c ---- */
 /* Terms as an instruction walks them: of `n` labels the first `kept` are not folded. */

@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the target has: element types, operations, extents and ranks of a TILED kernel, looked at
  * before anything is lowered. */
-#include "backend/nki/lower.h"
-
+#include "backend/nki/evaluate.h"
+#include "backend/nki/legalise.h"
+#include "backend/nki/lower_stmt.h"
 #include "loop/walk.h"
-
-bool lower_refuse(Lower *l, Span span, const char *what)
-{
-    if (!l->tried.failed) {
-        diag_unsupported(&l->ctx->diags, E_TARGET, span, "target '%s' does not have %s",
-                         l->target->name, what);
-    }
-    l->tried.failed = true;
-    return false;
-}
 
 static bool dtype_works(DType t, bool in_memory)
 {

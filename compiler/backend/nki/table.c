@@ -4,9 +4,9 @@
  * compiled for; paths are relative to TDSL_NKI_FOLDER, which whoever compiles the table may
  * define. A NEFF is made later and elsewhere: build_neff.py writes its path and digest into the
  * table, on the line marked with the kernel's name. */
-#include <string.h>
-
 #include "backend/nki/part.h"
+
+#include <string.h>
 
 static bool is_word(char c)
 {

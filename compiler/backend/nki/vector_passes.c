@@ -5,7 +5,7 @@
  * cost of tensor_tensor). So what it makes for itself, a row of a bank at most, lies in PSUM where banks are left; and what is loaded, which
  * a DMA leaves in SBUF, is copied there by the Scalar engine where that has less to do. And it takes two for x * c + y in one pass
  * (scalar_tensor_tensor); where the Scalar engine has less to do, that multiplies. */
-#include "backend/nki/lower.h"
+#include "backend/nki/legalise.h"
 #include "backend/nki/price.h"
 
 #include <string.h>

@@ -4,99 +4,15 @@
  * as it lies and transposed on the Tensor engine; loads are widened to longer rows that later
  * boxes will want. From a block on chip a view is a slice, or a copy that gathers, or a
  * transpose. */
-#include "backend/nki/view.h"
+#include "backend/nki/home.h"
+#include "backend/nki/make.h"
+#include "backend/nki/view_parts.h"
 
 #include <string.h>
 
 #define SLAB_BYTES                                                                             \
     2048 /* of a partition, of a widened load: long enough for the DMA engines                 \
           */
-
-int64_t labels_count(Labels x, const Box *b)
-{
-    int64_t n = 1;
-    for (uint32_t i = 0; i < x.n; i++) {
-        n = sat_mul(n, b->n[x.at[i]]);
-    }
-    return n;
-}
-
-bool labels_have(Labels x, uint32_t label)
-{
-    for (uint32_t i = 0; i < x.n; i++) {
-        if (x.at[i] == label) {
-            return true;
-        }
-    }
-    return false;
-}
-
-Labels labels_one(uint32_t label)
-{
-    return (Labels){1, {(uint8_t)label}};
-}
-
-bool place_has(const Place *x, uint32_t label)
-{
-    for (uint32_t d = 0; d < x->rank; d++) {
-        if (place_coef(x, d, label) != 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-Labels labels_varying(const Place *x, Labels list, const Box *box)
-{
-    Labels out = {0};
-    for (uint32_t i = 0; i < list.n; i++) {
-        if (box->n[list.at[i]] > 1 && place_has(x, list.at[i])) {
-            out.at[out.n++] = list.at[i];
-        }
-    }
-    return out;
-}
-
-void box_steps(Labels x, const Box *full, int64_t most, int64_t *step)
-{
-    int64_t count = 1;
-    bool cut = false;
-    for (uint32_t i = x.n; i-- > 0;) {
-        int64_t n = full->n[x.at[i]];
-        if (!cut && n * count <= most) {
-            step[i] = n;
-            count *= n;
-        } else {
-            step[i] = cut ? 1 : most / count > 1 ? most / count : 1;
-            cut = true;
-        }
-    }
-}
-
-int64_t box_count(Labels x, const Box *full, const int64_t *step)
-{
-    int64_t count = 1;
-    for (uint32_t i = 0; i < x.n; i++) {
-        count = sat_mul(count, (full->n[x.at[i]] + step[i] - 1) / step[i]);
-    }
-    return count;
-}
-
-bool box_next(Labels x, const Box *full, const int64_t *step, Box *box, bool first)
-{
-    for (uint32_t i = x.n; i-- > 0;) {
-        uint32_t label = x.at[i];
-        int64_t start = first ? full->s[label] : box->s[label] + step[i];
-        int64_t end = full->s[label] + full->n[label];
-        bool fits = start < end;
-        box->s[label] = fits ? start : full->s[label];
-        box->n[label] = step[i] < end - box->s[label] ? step[i] : end - box->s[label];
-        if (fits && !first) {
-            return true;
-        }
-    }
-    return first;
-}
 
 /* ---- the partition broadcast ---- */
 
@@ -115,8 +31,8 @@ TileView view_broadcast(Lower *l, TileView row, int64_t np)
         return out;
     }
     uint32_t depth = cache_depth(l, row.buf);
-    uint32_t moves = row.moves == NULL ? 0 : lift_depth_of(l, *row.moves, 0);
-    Lift lift = lift_begin(l, moves > depth ? moves : depth, 0);
+    uint32_t moves = row.moves == NULL ? 0 : hoist_depth_of(l, *row.moves, 0);
+    Hoist hoist = hoist_begin(l, moves > depth ? moves : depth, 0);
     TileView from = row;
     if (view_dtype(l, row) != DTYPE_F32) {
         from = tile_new(l, "row", DTYPE_F32, SPACE_TILE, 1, row.nf);
@@ -132,7 +48,7 @@ TileView view_broadcast(Lower *l, TileView row, int64_t np)
         make_copy(l, view_part(out, f, n), acc);
     }
     cache_put(l, key, 8, out);
-    lift_end(l, &lift);
+    hoist_end(l, &hoist);
     return out;
 }
 
@@ -484,19 +400,18 @@ static TileView block_view(Lower *l, const Place *x, Labels p, Labels f, const B
     bool across =
         rows > 1 && (is_diagonal(x, h->pdim) || (on_p && v.p0 + rows > NKI_PARTITIONS));
     if (psum_has(l, x->buf) && !(as_it_lies && psum_takes(l, v))) {
-        psum_refuse(l, x->buf);
+        retry_copied(l, x->buf);
     }
     if (as_it_lies) {
         return v;
     }
     TileView tile = tile_new(l, l->from->bufs.at[x->buf].name->text, t, SPACE_TILE, np, nf);
     if (misses || across || (!straight && (t == DTYPE_BOOL || (rows > 1 && on_p)))) {
-        l->tried.away[x->buf] = l->tried.again = l->tried.failed = true; /* any DMA does it */
         AwayKind kind = rows > 1 && is_diagonal(x, h->pdim) ? AWAY_DIAGONAL
                         : across && !misses                 ? AWAY_ACROSS
                         : t == DTYPE_BOOL && !misses        ? AWAY_BOOL
                                                             : AWAY_OTHER;
-        l->tried.why[x->buf] = (Away){kind, l->now.stmt};
+        retry_away(l, x->buf, kind); /* any DMA does it */
     } else if (straight) {
         int64_t step[LABELS];
         for (uint32_t i = 0; i < f.n; i++) {
@@ -562,12 +477,12 @@ TileView view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
         return v;
     }
     int64_t bytes = labels_count(f, box) * dtype_bytes(l->from->bufs.at[x->buf].dtype);
-    Lift lift = lift_begin(l, lift_depth(l, x, bytes), bytes);
+    Hoist hoist = hoist_begin(l, hoist_depth(l, x, bytes), bytes);
     v = make_view(l, x, p, f, box);
     bool whole = v.nf == l->to->bufs.at[v.buf].extent[1].n;
     if (whole && v.buf != l->home[x->buf].buf) { /* parts of a tile are found through it */
         cache_put(l, key, n, v);
     }
-    lift_end(l, &lift);
+    hoist_end(l, &hoist);
     return v;
 }

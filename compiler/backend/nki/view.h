@@ -1,49 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of views (view.c, view_store.c). */
+/* Views: the tile that holds an operand over a box of labels, found or made. */
 #ifndef BACKEND_NKI_VIEW_H
 #define BACKEND_NKI_VIEW_H
 
-#include "backend/nki/lower.h"
+#include "backend/nki/open_loops.h"
 
-/* Position of a box's first point on the free axis `f` of `whole`, and the stride of its label `along` there. */
-int64_t view_linear(Labels f, const Box *whole, const Box *part, uint32_t along,
-                    int64_t *stride);
-/* First element of the box in a block: partition and free position. */
-void view_block_start(const Lower *l, const Place *x, const Box *box, int64_t *p, int64_t *f);
-/* view_gather.c: are rows of the view short in HBM, and long where labels of its free axis lie on partitions? */
-bool view_turns_rows(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
-/* The longest of these labels. */
-Labels view_rows_turned(Lower *l, const Place *x, Labels f, const Box *box);
-/* view_gather.c: a view of a slab of HBM whose labels lie in another order; false, and nothing done: none is gained. */
-bool view_gathered(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView *out);
-
-/* view_slab.c: the dimensions that labels with these steps are walked in. */
-uint32_t slab_dims(Labels f, const Box *box, const int64_t *step);
-/* The tile of the slab, from the first element of the view on; false, and nothing done: it cannot be made where it must be. */
-bool slab_view(Lower *l, const Slab *s, TileView *out);
-/* The labels at the end, from which one on, that an instruction walks by these steps; and how many elements these are. */
-uint32_t view_inner(Labels f, const Box *box, const int64_t *step, int64_t *count);
-/* Copies what is walked by steps of each label to a row; or, with a home, the row there. */
-void view_copy(Lower *l, const Home *into, TileView walked, TileView row, Labels f,
-               const Box *box, const int64_t *step);
-/* view_store.c: rows of a tile into a block, from partition run.p0 on and past the last one into the next chunk. */
-void view_put_rows(Lower *l, const Home *h, TileView run, TileView from);
-/* Labels of the view in it, as an access pattern. */
-TileView slab_part(const Slab *s, TileView from, Labels f, const Box *box);
-/* The view as the access pattern of these labels, each by its step. */
-void view_walk(TileView *v, Labels f, const Box *box, const int64_t *step);
-/* view_loops.c: are all positions those of the tensor, in all iterations of the loops around? Some may never be run. */
-bool view_is_inside(const Lower *l, const Place *x, const Box *box);
-
-/* view.c: do rows of a block on chip lie on the partitions of the view, in any order of its other labels? *out: where the first one begins. */
-bool view_block_lies(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
-                     TileView *out);
-/* Is what is loaded transposed then? */
-bool view_is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
-/* A view of memory, in that tile. */
-void view_fill(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView dst);
-/* view_loops.c: of an operand in HBM that is turned, or used again, and goes on by its own length in each iteration of the innermost loop that it
- * moves with: the part of a tile that has all iterations. False, and nothing done: it is none. */
-bool view_of_all(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView *out);
+TileView view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
+/* What an engine walks as it lies in at most so many dimensions, without a copy: *out is its first element of each partition, `step` of each
+ * label of `f` the elements from one position to the next. False, and nothing done: there is no such tile. */
+bool view_walked(Lower *l, const Place *x, Labels p, Labels f, const Box *box, uint32_t most,
+                 TileView *out, int64_t *step);
+/* The same as an access pattern. */
+bool view_pattern(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView *out);
+/* The view of what is used in each iteration of a loop that it does not move with: what all iterations of loops inside of that see is then made
+ * before it, side by side in a tile, where there is room; likewise what is turned in loops that are open beyond the `block`'s. */
+TileView view_in_loops(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
+                       uint32_t block);
+/* How the elements of a block on chip move along its free axis with the loops that stay; or null. */
+const Affine *block_moves(const Lower *l, const Place *x);
+/* How far the element moves on the free axis of a block with a label; of rows, with whole chunks of them. */
+int64_t block_stride(const Lower *l, const Place *x, uint32_t label);
+/* The label along which the place lies contiguous in HBM, or LABELS. */
+uint32_t view_unit(const Lower *l, const Place *x);
+/* Rows of memory as they lie, from which a view is read as an access pattern. */
+typedef struct Slab {
+    Place place; /* its own labels for the dimensions that have several positions */
+    Labels p, rows;
+    Box box;
+    int64_t elements;     /* of a partition */
+    int64_t run;          /* elements that follow each other in HBM */
+    int64_t first;        /* of the view, in the slab */
+    int64_t step[LABELS]; /* of the view's labels there */
+    Affine moves;         /* how the view moves there with loops, */
+    uint32_t depth;       /* inside of so many */
+    Labels free;          /* of the view, those that vary */
+    int64_t copied;       /* elements that one copy walks */
+    double loads, direct; /* descriptors of a view by way of it, and without */
+} Slab;
+/* Does such a slab need fewer descriptors than the view by itself? */
+bool view_slab(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Slab *out);
+/* Is a row quicker spread over partitions by a DMA that reads it for each of them than by a matmul with ones? */
+bool view_spreads(const Lower *l, const Place *x, Labels f, const Box *box, int64_t partitions);
+/* Elements at the end of the free axis that follow each other in HBM. */
+int64_t view_run(const Lower *l, const Place *x, Labels f, const Box *box);
+/* The run of the free axis of a block on chip that the labels `f` of the box are, if they are one. */
+bool view_block_run(const Lower *l, const Place *x, Labels f, const Box *box, TileView *out);
+/* Does the view take transposes on the Tensor engine? */
+bool view_turns(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
+/* Writes a tile of the box to where `x` lives. */
+void view_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView src);
+TileView view_broadcast(Lower *l, TileView row, int64_t np);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The views that are in SBUF, by what tells them apart, and which of them is forgotten first. */
-#include "backend/nki/lower.h"
+#include "backend/nki/open_loops.h"
 
 #include <string.h>
 

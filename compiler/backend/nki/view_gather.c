@@ -6,8 +6,9 @@
  *     x[c, e, b] as [b | c, e]:   slab[b | c, e, ...] by DMA, rows of e;   for c: tile[b | c, :] = slab[b | c, : at its step]
  *
  * Where a row is very short but long with the partition labels in it, the view is loaded that way and transposed. */
+#include "backend/nki/make.h"
 #include "backend/nki/price.h"
-#include "backend/nki/view.h"
+#include "backend/nki/view_parts.h"
 
 #define SPREAD_MOST   8192 /* bytes of a row that a DMA spreads */
 #define SPREAD_CYCLES 4    /* of an element that a matmul spreads, with the copy from PSUM */
@@ -26,7 +27,7 @@ static double descriptor_cycles(const Lower *l)
 uint32_t view_unit(const Lower *l, const Place *x)
 {
     uint32_t unit = LABELS;
-    for (uint32_t label = 0; label < lower_labels(l) && !l->home[x->buf].on_chip; label++) {
+    for (uint32_t label = 0; label < statement_labels(l) && !l->home[x->buf].on_chip; label++) {
         bool here = place_stride(l, x, label) == 1 && l->now.full.n[label] > 1;
         unit = here ? label : unit;
     }

@@ -4,7 +4,8 @@
  *
  *     for j: for k: .. a[k] ..    ->    tile = a[0], a[1], ..;  for j: for k: .. tile[k * width : ..] ..
  */
-#include "backend/nki/view.h"
+#include "backend/nki/make.h"
+#include "backend/nki/view_parts.h"
 
 #include <string.h>
 
@@ -78,12 +79,12 @@ bool view_of_all(Lower *l, const Place *x, Labels p, Labels f, const Box *box, T
     int64_t positions = sat_mul(labels_count(p, &l->now.full), labels_count(f, &l->now.full));
     int64_t whole =
         sat_mul(sat_mul(positions, trips), dtype_bytes(l->from->bufs.at[x->buf].dtype));
-    uint32_t depth = lift_depth(l, &y, few ? bytes : whole / NKI_PARTITIONS);
+    uint32_t depth = hoist_depth(l, &y, few ? bytes : whole / NKI_PARTITIONS);
     if (depth > loop || (depth == loop && !few)) {
         return false; /* written there, or no room; or they are used once */
     }
     int64_t lo = 0, hi = 0, start = place_start(x, at, box);
-    stay_range(l, moves[at], &lo, &hi);
+    position_range(l, moves[at], &lo, &hi);
     if (start + lo < 0 || start + hi + n * trips > l->from->bufs.at[x->buf].extent[at].n) {
         return false; /* not all iterations are run */
     }
@@ -152,7 +153,7 @@ static bool find_steps(const Lower *l, const Place *x, int64_t bytes, uint32_t t
         s.loop[s.n++] = d;
         s.trips = sat_mul(s.trips, o->trips);
         Place y = in_first(l, x, &s);
-        uint32_t at = lift_depth(l, &y, sat_mul(bytes, s.trips));
+        uint32_t at = hoist_depth(l, &y, sat_mul(bytes, s.trips));
         if (at < d || (d >= turned && !found && at == d)) {
             *out = s;
             *depth = at;
@@ -169,7 +170,7 @@ bool view_is_inside(const Lower *l, const Place *x, const Box *box)
     for (uint32_t d = 0; d < x->rank && inside; d++) {
         int64_t lo = 0, hi = 0, start = place_start(x, d, box);
         if (x->moves != NULL) {
-            stay_range(l, x->moves[d], &lo, &hi);
+            position_range(l, x->moves[d], &lo, &hi);
         }
         for (uint32_t label = 0; label < LABELS; label++) {
             int64_t by = place_coef(x, d, label);
@@ -197,7 +198,7 @@ static void fill_steps(Lower *l, const Place *x, Labels p, Labels f, const Box *
         each *= s->trips_of[i];
     }
     const char *name = l->to->vars.at[s->var[at - 1]].wish->text;
-    if (!stay_open_tiles(l, name, s->trips_of[at - 1])) {
+    if (!open_tiles(l, name, s->trips_of[at - 1])) {
         return;
     }
     VarRef v = l->loops.open[l->loops.depth - 1].var;
@@ -209,7 +210,7 @@ static void fill_steps(Lower *l, const Place *x, Labels p, Labels f, const Box *
     y.moves = moves;
     fill_steps(l, &y, p, f, box, s, at - 1,
                affine_add(l->arena, from, each, affine_var(l->arena, v)), tile);
-    stay_close_tiles(l);
+    close_tiles(l);
 }
 
 /* Of an operand in HBM: the views of all iterations of loops that it moves with, side by side in a tile that is made before a loop around these
@@ -247,11 +248,11 @@ static bool view_of_steps(Lower *l, const Place *x, Labels p, Labels f, const Bo
     }
     TileView tile;
     if (!cache_find(l, key, n, &tile)) {
-        Lift lift = lift_begin(l, depth, each * dtype_bytes(b->dtype));
+        Hoist hoist = hoist_begin(l, depth, each * dtype_bytes(b->dtype));
         tile = tile_new(l, b->name->text, b->dtype, SPACE_TILE, labels_count(p, box), each);
         cache_put(l, key, n, tile);
         fill_steps(l, &y, p, f, box, &s, s.n, affine_const(0), tile);
-        lift_end(l, &lift);
+        hoist_end(l, &hoist);
     }
     *out = view_part(tile, 0, nf);
     out->moves = by;

@@ -7,7 +7,8 @@
  *     slab[c | u, z] by DMA, u and z those of all i and q;  slab at 58 * i + q, by steps of 58 and 1
  *
  * An engine walks three dimensions of it; what needs equal steps is gathered into a tile by copies that do. */
-#include "backend/nki/view.h"
+#include "backend/nki/make.h"
+#include "backend/nki/view_parts.h"
 
 #define TAPS        16 /* positions of a label that windows move by, all of which are loaded at once */
 #define SLAB_MOST   65536 /* bytes of a partition, of a slab */
@@ -389,6 +390,25 @@ uint32_t view_inner(Labels f, const Box *box, const int64_t *step, int64_t *coun
     return from;
 }
 
+void view_put_rows(Lower *l, const Home *h, TileView run, TileView from)
+{
+    int64_t rows = from.np;
+    if (run.p0 != 0 && view_space(l, from) == SPACE_ACC) {
+        TileView copy = tile_new(l, "row", view_dtype(l, run), SPACE_TILE, rows, run.nf);
+        make_copy(l, copy, from);
+        from = copy;
+    }
+    for (int64_t done = 0; done < rows; done += run.np) {
+        int64_t room = NKI_PARTITIONS - run.p0;
+        run.np = rows - done < room ? rows - done : room;
+        TileView part = view_rows(from, run.np);
+        part.p0 += done;
+        make_copy(l, run, part);
+        run.p0 = 0;
+        run.f0 += h->chunk_stride;
+    }
+}
+
 void view_copy(Lower *l, const Home *into, TileView walked, TileView row, Labels f,
                const Box *box, const int64_t *step)
 {
@@ -468,7 +488,7 @@ uint32_t slab_dims(Labels f, const Box *box, const int64_t *step)
 bool slab_view(Lower *l, const Slab *s, TileView *out)
 {
     int64_t bytes = s->elements * dtype_bytes(l->from->bufs.at[s->place.buf].dtype);
-    if (s->depth < l->loops.depth && lift_depth(l, &s->place, bytes) > s->depth) {
+    if (s->depth < l->loops.depth && hoist_depth(l, &s->place, bytes) > s->depth) {
         return false; /* written there, or no room */
     }
     Box full = l->now.full;

@@ -1,26 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stores: a tile of the box to where the operand lives, by DMA, or into a block on chip, turned where that has other indices on
  * partitions. */
-#include "backend/nki/view.h"
-
-void view_put_rows(Lower *l, const Home *h, TileView run, TileView from)
-{
-    int64_t rows = from.np;
-    if (run.p0 != 0 && view_space(l, from) == SPACE_ACC) {
-        TileView copy = tile_new(l, "row", view_dtype(l, run), SPACE_TILE, rows, run.nf);
-        make_copy(l, copy, from);
-        from = copy;
-    }
-    for (int64_t done = 0; done < rows; done += run.np) {
-        int64_t room = NKI_PARTITIONS - run.p0;
-        run.np = rows - done < room ? rows - done : room;
-        TileView part = view_rows(from, run.np);
-        part.p0 += done;
-        make_copy(l, run, part);
-        run.p0 = 0;
-        run.f0 += h->chunk_stride;
-    }
-}
+#include "backend/nki/make.h"
+#include "backend/nki/view_parts.h"
 
 #define TURNED 512 /* elements of a row that leave PSUM together */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operands that an engine walks as they lie, by steps of their own for each label: blocks on chip, rows of memory that are loaded in the order
  * in which they lie, and windows of these. */
-#include "backend/nki/view.h"
+#include "backend/nki/view_parts.h"
 
 /* A slab of memory, where no view of it is there already. */
 static bool slab_walked(Lower *l, const Place *x, Labels p, Labels f, const Box *box,

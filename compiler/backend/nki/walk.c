@@ -2,7 +2,6 @@
 /* The instructions of a LEGAL kernel in program order, its loops unrolled. A statement in loops is read once: its positions are sums of loop
  * variables. */
 #include "backend/nki/cores.h"
-
 #include "loop/walk.h"
 
 #define WALK_STEPS ((int64_t)64 * NKI_INSTRUCTIONS) /* iterations */

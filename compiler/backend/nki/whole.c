@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* IndexSum numbers that are made of positions: sums of indices, what is known of them and of comparisons over a box, and the
  * tiles that hold them. All are exact in f32. */
-#include "backend/nki/lower.h"
+#include "backend/nki/make.h"
+#include "backend/nki/whole.h"
 
 #include <math.h>
 
@@ -92,10 +93,10 @@ bool whole_of(const Lower *l, const Expr *e, IndexSum *out)
 
 void whole_range(const Lower *l, const IndexSum *x, const Box *box, int64_t *lo, int64_t *hi)
 {
-    stay_range(l, x->moves, lo, hi);
+    position_range(l, x->moves, lo, hi);
     *lo += x->base;
     *hi += x->base;
-    for (uint32_t i = 0; i < lower_labels(l); i++) {
+    for (uint32_t i = 0; i < statement_labels(l); i++) {
         int64_t first = x->coef[i] * box->s[i];
         int64_t last = x->coef[i] * (box->s[i] + box->n[i] - 1);
         *lo += first < last ? first : last;
@@ -245,7 +246,7 @@ bool whole_on_partitions(const IndexSum *x, Labels p, const Box *box)
 static Affine start_of(const Lower *l, const IndexSum *x, const Box *box)
 {
     int64_t at = x->base;
-    for (uint32_t i = 0; i < lower_labels(l); i++) {
+    for (uint32_t i = 0; i < statement_labels(l); i++) {
         at += x->coef[i] * box->s[i];
     }
     return affine_add(l->arena, x->moves, 1, affine_const(at));
@@ -343,7 +344,7 @@ TileView whole_tile(Lower *l, const IndexSum *x, Labels p, Labels f, const Box *
     }
     CHECK(one_step(x, p, box, &down));
     int64_t bytes = labels_count(f, box) * dtype_bytes(DTYPE_F32);
-    Lift lift = lift_begin(l, lift_depth_of(l, x->moves, bytes), bytes);
+    Hoist hoist = hoist_begin(l, hoist_depth_of(l, x->moves, bytes), bytes);
     out = tile_new(l, "at", DTYPE_F32, SPACE_TILE, labels_count(p, box), labels_count(f, box));
     Positions r = positions_of(x, f, NULL, box);
     for (bool more = true; more && !l->tried.failed; more = positions_next(&r)) {
@@ -351,7 +352,7 @@ TileView whole_tile(Lower *l, const IndexSum *x, Labels p, Labels f, const Box *
         make_iota(l, part, start_of(l, x, &r.part), down, &r.walk);
     }
     cache_put(l, key, n, out);
-    lift_end(l, &lift);
+    hoist_end(l, &hoist);
     return out;
 }
 

@@ -2,78 +2,12 @@
 /* Loops that stay loops. The body is lowered once, for all iterations: positions that move with the loop are sums of its
  * variable, beside their numbers in the first iteration. That needs a body that is the same each time: ranges of one length, no value
  * of a position, no tile on chip of which each iteration has another part. Where one is not, the loop is unrolled. */
-#include "backend/nki/lower.h"
+#include "backend/nki/open_loops.h"
 
 #include <string.h>
 
 #define LIFTED                                                                                 \
     16 /* of what may be packed, all but such a part may be for tiles that are made before loops */
-
-Affine position_moves(const Lower *l, Affine x)
-{
-    Affine out = affine_const(0);
-    for (uint32_t i = 0; i < x.n; i++) {
-        const Affine *by = &l->loops.moves[x.term[i].var];
-        out = by->n == 0 ? out : affine_add(l->arena, out, x.term[i].coef, *by);
-    }
-    return out;
-}
-
-void stay_range(const Lower *l, Affine x, int64_t *lo, int64_t *hi)
-{
-    Affine ends[2] = {x, x};
-    for (uint32_t d = l->loops.depth; d-- > 0;) {
-        const OpenLoop *o = &l->loops.open[d];
-        for (uint32_t up = 0; up < 2; up++) {
-            bool last = (affine_coef(ends[up], o->var) > 0) == (up == 1);
-            ends[up] = affine_subst(l->arena, ends[up], o->var, last ? o->last : o->first);
-        }
-    }
-    *lo = ends[0].base;
-    *hi = ends[1].base;
-}
-
-/* Has a range the same length in each iteration? */
-static bool is_steady(const Lower *l, const Range *r)
-{
-    Affine moves = position_moves(l, r->start);
-    int64_t lo = 0, hi = 0;
-    if (moves.n == 0) {
-        return true;
-    }
-    stay_range(l, moves, &lo, &hi);
-    return r->span > 0 &&
-           (!r->clipped || position_value(l, r->start) + hi + r->span <= r->limit.n);
-}
-
-bool stay_steady(Lower *l, Stmt *const *body, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        const Stmt *s = body[i];
-        bool steady = true;
-        bool begins = s->kind == STMT_FOR && s->range.span == 0 &&
-                      position_moves(l, s->range.start).n > 0;
-        if (s->kind == STMT_FOR && (s->window != NULL || begins)) {
-            steady = window_is_steady(l, s);
-        } else if (s->kind == STMT_FOR) {
-            Affine moves = position_moves(l, s->range.start), before = l->loops.moves[s->var];
-            steady = is_steady(l, &s->range);
-            l->loops.moves[s->var] = moves; /* of all its iterations alike */
-            steady = steady && stay_steady(l, s->body, s->n_body);
-            l->loops.moves[s->var] = before;
-        } else if (s->kind == STMT_BLOCK) {
-            steady = s->when == NULL && stay_steady(l, s->body, s->n_body);
-        } else if (s->kind == STMT_TILE) {
-            for (uint32_t x = 0; x < s->n_index; x++) {
-                steady &= is_steady(l, &s->index[x].range);
-            }
-        }
-        if (!steady) {
-            return false;
-        }
-    }
-    return true;
-}
 
 /* ---- what is the same in each iteration ---- */
 
@@ -105,7 +39,7 @@ static uint32_t depth_with_room(const Lower *l, uint32_t depth, int64_t bytes)
     return room ? depth : l->loops.depth;
 }
 
-uint32_t lift_depth_of(const Lower *l, Affine moves, int64_t bytes)
+uint32_t hoist_depth_of(const Lower *l, Affine moves, int64_t bytes)
 {
     uint32_t depth = l->loops.depth;
     while (depth > 0 && !affine_uses(moves, l->loops.open[depth - 1].var)) {
@@ -114,7 +48,7 @@ uint32_t lift_depth_of(const Lower *l, Affine moves, int64_t bytes)
     return depth_with_room(l, depth, bytes);
 }
 
-uint32_t lift_depth(const Lower *l, const Place *x, int64_t bytes)
+uint32_t hoist_depth(const Lower *l, const Place *x, int64_t bytes)
 {
     uint32_t depth = l->loops.depth;
     for (; depth > 0; depth--) {
@@ -130,35 +64,35 @@ uint32_t lift_depth(const Lower *l, const Place *x, int64_t bytes)
     return depth_with_room(l, depth, bytes);
 }
 
-Lift lift_begin(Lower *l, uint32_t depth, int64_t bytes)
+Hoist hoist_begin(Lower *l, uint32_t depth, int64_t bytes)
 {
-    Lift lift = {.depth = l->loops.depth, .times = l->loops.times};
+    Hoist hoist = {.depth = l->loops.depth, .times = l->loops.times};
     if (depth == l->loops.depth) {
-        return lift;
+        return hoist;
     }
     OpenLoop *o = &l->loops.open[depth]; /* the statements before it */
-    memcpy(&lift.out, &l->out, sizeof l->out);
+    memcpy(&hoist.out, &l->out, sizeof l->out);
     memcpy(&l->out, &o->out, sizeof l->out);
     o->lifted += bytes;
-    lift.around = arena_copy(l->arena, o, (l->loops.depth - depth) * sizeof *o);
+    hoist.around = arena_copy(l->arena, o, (l->loops.depth - depth) * sizeof *o);
     for (uint32_t d = depth; d < l->loops.depth; d++) {
         l->loops.times /= l->loops.open[d].mean;
     }
     l->loops.depth = depth;
-    return lift;
+    return hoist;
 }
 
-void lift_end(Lower *l, const Lift *lift)
+void hoist_end(Lower *l, const Hoist *hoist)
 {
-    if (lift->depth == l->loops.depth) {
+    if (hoist->depth == l->loops.depth) {
         return;
     }
     OpenLoop *o = &l->loops.open[l->loops.depth];
-    memcpy(o, lift->around, (lift->depth - l->loops.depth) * sizeof *o);
+    memcpy(o, hoist->around, (hoist->depth - l->loops.depth) * sizeof *o);
     memcpy(&o->out, &l->out, sizeof l->out);
-    memcpy(&l->out, &lift->out, sizeof l->out);
-    l->loops.times = lift->times;
-    l->loops.depth = lift->depth;
+    memcpy(&l->out, &hoist->out, sizeof l->out);
+    l->loops.times = hoist->times;
+    l->loops.depth = hoist->depth;
 }
 
 /* ---- loops ---- */
@@ -248,7 +182,7 @@ static bool open_steady(Lower *l, OpenLoop *o, const Stmt *s, int64_t start, Aff
     l->value[s->var] = start;
     l->loops.moves[s->var] = affine_add(l->arena, moves, s->step, affine_var(l->arena, o->var));
     l->loops.depth++;
-    if (stay_steady(l, s->body, s->n_body)) {
+    if (body_is_steady(l, s->body, s->n_body)) {
         return true;
     }
     l->loops.depth--;
@@ -256,7 +190,7 @@ static bool open_steady(Lower *l, OpenLoop *o, const Stmt *s, int64_t start, Aff
     return false;
 }
 
-bool stay_open(Lower *l, const Stmt *s, int64_t start, int64_t trips)
+bool open_loop(Lower *l, const Stmt *s, int64_t start, int64_t trips)
 {
     if (!may_open(l, trips) || l->loops.concrete[s->var]) {
         return false;
@@ -271,7 +205,7 @@ bool stay_open(Lower *l, const Stmt *s, int64_t start, int64_t trips)
 
 #define PEEL_MOST 4
 
-int64_t stay_peeled(Lower *l, const Stmt *s, int64_t start, int64_t trips)
+int64_t loop_peeled(Lower *l, const Stmt *s, int64_t start, int64_t trips)
 {
     for (int64_t n = 0; n <= PEEL_MOST && may_open(l, trips - n); n++) {
         OpenLoop *o = begin(l, s, l->from->vars.at[s->var].wish->text, trips - n);
@@ -286,10 +220,10 @@ int64_t stay_peeled(Lower *l, const Stmt *s, int64_t start, int64_t trips)
     return 0;
 }
 
-bool stay_open_window(Lower *l, const Stmt *s, int64_t start, Affine moves, Affine last)
+bool open_loop_window(Lower *l, const Stmt *s, int64_t start, Affine moves, Affine last)
 {
     int64_t lo = 0, hi = 0;
-    stay_range(l, last, &lo, &hi);
+    position_range(l, last, &lo, &hi);
     if (!may_open(l, hi + 1) || l->loops.concrete[s->var]) {
         return false;
     }
@@ -303,10 +237,10 @@ bool stay_open_window(Lower *l, const Stmt *s, int64_t start, Affine moves, Affi
     return true;
 }
 
-bool stay_open_from(Lower *l, const Stmt *s, int64_t start, Affine first, int64_t trips)
+bool open_loop_from(Lower *l, const Stmt *s, int64_t start, Affine first, int64_t trips)
 {
     int64_t lo = 0, hi = 0;
-    stay_range(l, first, &lo, &hi);
+    position_range(l, first, &lo, &hi);
     if (!may_open(l, trips) || l->loops.concrete[s->var]) {
         return false;
     }
@@ -320,22 +254,21 @@ bool stay_open_from(Lower *l, const Stmt *s, int64_t start, Affine first, int64_
     return true;
 }
 
-void stay_close(Lower *l)
+void close_loop(Lower *l)
 {
     const Stmt *s = l->loops.open[l->loops.depth - 1].stmt;
     leave(l);
     l->loops.moves[s->var] = affine_const(0);
-    lower_columns(l);
 }
 
-bool stay_open_label(Lower *l, uint32_t label, int64_t step, Affine first, const Stmt *with)
+bool open_label(Lower *l, uint32_t label, int64_t step, Affine first, const Stmt *with)
 {
     const Stmt *s = l->now.stmt;
     int64_t trips = l->now.full.n[label] / step, lo = 0, hi = 0;
     if (!may_open(l, trips)) {
         return false;
     }
-    stay_range(l, first, &lo, &hi);
+    position_range(l, first, &lo, &hi);
     OpenLoop *o = begin(l, s, l->from->vars.at[s->index[label].var].wish->text, trips);
     o->first = first;
     o->mean = trips - (lo + hi) / 2;
@@ -348,7 +281,7 @@ bool stay_open_label(Lower *l, uint32_t label, int64_t step, Affine first, const
     return true;
 }
 
-bool stay_open_tiles(Lower *l, const char *name, int64_t trips)
+bool open_tiles(Lower *l, const char *name, int64_t trips)
 {
     if (!may_open(l, trips) || l->loops.concrete[l->from->vars.n]) {
         return false;
@@ -360,29 +293,16 @@ bool stay_open_tiles(Lower *l, const char *name, int64_t trips)
     return true;
 }
 
-void stay_close_tiles(Lower *l)
+void close_tiles(Lower *l)
 {
     leave(l);
 }
 
-void stay_close_label(Lower *l, uint32_t label, int64_t step, const Box *full, Affine moves)
+void close_label(Lower *l, uint32_t label, int64_t step, const Box *full, Affine moves)
 {
     int64_t done = l->loops.open[l->loops.depth - 1].trips * step;
     leave(l);
     l->now.moves[label] = moves;
     l->now.full.s[label] = full->s[label] + done;
     l->now.full.n[label] = full->n[label] - done;
-}
-
-void stay_refuse(Lower *l, Affine moves)
-{
-    for (uint32_t d = l->loops.depth; d-- > 0;) {
-        if (affine_uses(moves, l->loops.open[d].var)) {
-            const Stmt *s = l->loops.open[d].stmt;
-            uint32_t at = s->kind == STMT_FOR ? s->var : l->from->vars.n; /* nothing is cut */
-            l->loops.concrete[at] = true;
-            l->tried.again = l->tried.failed = true;
-            return;
-        }
-    }
 }
