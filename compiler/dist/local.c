@@ -143,19 +143,14 @@ static void keep_guards(Local *l)
 
 /* ---- its dims ---- */
 
-static Dim map_dim(const Local *l, Dim d)
-{
-    return d.sym < 0 ? d : l->dim[d.sym];
-}
-
 static Affine map_affine(Local *l, Affine x)
 {
     Affine to = affine_const(x.base);
     for (uint32_t i = 0; i < x.n; i++) {
-        Affine of =
-            affine_is_dim(x.term[i].var)
-                ? affine_extent(l->to->arena, map_dim(l, dim_open(affine_sym(x.term[i].var))))
-                : affine_var(l->to->arena, x.term[i].var);
+        Affine of = affine_is_dim(x.term[i].var)
+                        ? affine_extent(l->to->arena,
+                                        dim_mapped(l->dim, dim_open(affine_sym(x.term[i].var))))
+                        : affine_var(l->to->arena, x.term[i].var);
         to = affine_add(l->to->arena, to, x.term[i].coef, of);
     }
     return to;
@@ -226,17 +221,7 @@ static void make_dims(Local *l, uint32_t over)
         if (!l->needs[d]) {
             continue;
         }
-        DimInfo info = t->list.at[d];
-        Dim *factor = ARENA_ARRAY(a, info.n_factors, Dim);
-        DimTerm *term = ARENA_ARRAY(a, info.n_terms, DimTerm);
-        for (uint32_t i = 0; i < info.n_factors; i++) {
-            factor[i] = map_dim(l, info.factor[i]);
-        }
-        for (uint32_t i = 0; i < info.n_terms; i++) {
-            term[i] = (DimTerm){map_dim(l, info.term[i].dim), info.term[i].coef};
-        }
-        info.factor = factor;
-        info.term = term;
+        DimInfo info = dim_info_mapped(a, l->dim, t->list.at[d]);
         l->dim[d] = dim_open((int32_t)l->to->dims.list.n);
         vec_push(a, &l->to->dims.list, info);
     }
@@ -292,7 +277,7 @@ static NodeRef param_of(Local *l, uint32_t value, const Param *like)
     Dim *shape = ARENA_ARRAY(l->to->arena, v->rank, Dim);
     bool cut = false;
     for (uint32_t d = 0; d < v->rank; d++) {
-        shape[d] = v->cut[d] >= 0 ? l->block[v->cut[d]] : map_dim(l, v->shape[d]);
+        shape[d] = v->cut[d] >= 0 ? l->block[v->cut[d]] : dim_mapped(l->dim, v->shape[d]);
         cut |= v->cut[d] >= 0;
     }
     const char *name = like->name->text;
@@ -307,7 +292,7 @@ static NodeRef param_of(Local *l, uint32_t value, const Param *like)
     if (p.collapsed != NULL) {
         Dim *collapsed = ARENA_ARRAY(l->to->arena, p.n_collapsed, Dim);
         for (uint32_t d = 0; d < p.n_collapsed; d++) {
-            collapsed[d] = map_dim(l, p.collapsed[d]);
+            collapsed[d] = dim_mapped(l->dim, p.collapsed[d]);
         }
         p.collapsed = collapsed;
     }
@@ -378,11 +363,11 @@ static NodeRef copy_leaf(Local *l, const Node *n)
     case OP_CONST:
         return graph_const(l->to, n->value, n->span);
     case OP_EXTENT: {
-        Dim d = map_dim(l, dim_open(n->dim));
+        Dim d = dim_mapped(l->dim, dim_open(n->dim));
         return graph_extent(l->to, d.sym, n->dtype, n->span);
     }
     default:
-        return graph_index(l->to, map_dim(l, n->shape[0]), n->dtype, n->span);
+        return graph_index(l->to, dim_mapped(l->dim, n->shape[0]), n->dtype, n->span);
     }
 }
 
@@ -402,7 +387,7 @@ static void copy_node(Local *l, NodeRef r, bool partial)
     Dim *shape = ARENA_ARRAY(l->b->arena, n->rank, Dim);
     for (uint32_t d = 0; d < n->rank; d++) {
         int32_t cut = cut_of(l->b, r, n->out[d]);
-        shape[d] = cut >= 0 ? l->block[cut] : map_dim(l, n->shape[d]);
+        shape[d] = cut >= 0 ? l->block[cut] : dim_mapped(l->dim, n->shape[d]);
     }
     uint32_t n_at = node_positions(n);
     Affine *at = ARENA_ARRAY(l->b->arena, n_at, Affine);
@@ -444,7 +429,7 @@ static void add_results(Local *l, uint32_t n, const NodeRef *wanted, const uint3
             if (whole->node == wanted[k] && whole->shape != NULL) {
                 Dim *shape = ARENA_ARRAY(l->to->arena, whole->rank, Dim);
                 for (uint32_t d = 0; d < whole->rank; d++) {
-                    shape[d] = map_dim(l, whole->shape[d]);
+                    shape[d] = dim_mapped(l->dim, whole->shape[d]);
                 }
                 r.rank = whole->rank;
                 r.shape = shape;
@@ -505,7 +490,7 @@ static void add_required(Local *l)
         const Node *node = graph_node(g, r.node);
         r.node = node->op == OP_INPUT ? read_whole(l, &g->params.at[node->param], node->param)
                                       : l->map[r.node];
-        r.what.below = map_dim(l, r.what.below);
+        r.what.below = dim_mapped(l->dim, r.what.below);
         vec_push(l->to->arena, &l->to->required, r);
     }
 }

@@ -482,24 +482,19 @@ static Affine copy_affine(const StmtCopy *c, Affine x, int64_t less)
     Affine out = affine_const(x.base - less);
     for (uint32_t i = 0; i < x.n; i++) {
         VarRef v = x.term[i].var;
-        VarRef to = !affine_is_dim(v) ? c->var[v]
-                    : c->dim == NULL  ? v
-                                      : affine_dim(c->dim[affine_sym(v)]);
+        VarRef to = !affine_is_dim(v)
+                        ? c->var[v]
+                        : affine_dim(dim_mapped(c->dim, dim_open(affine_sym(v))).sym);
         const AffineTerm term = {to, x.term[i].coef};
         out = affine_add(c->arena, out, 1, (Affine){0, 1, &term});
     }
     return out;
 }
 
-static Dim copy_dim(const StmtCopy *c, Dim d)
-{
-    return d.sym < 0 || c->dim == NULL ? d : dim_open(c->dim[d.sym]);
-}
-
 static Range copy_range(const StmtCopy *c, Range r)
 {
     r.start = copy_affine(c, r.start, 0);
-    r.limit = copy_dim(c, r.limit);
+    r.limit = dim_mapped(c->dim, r.limit);
     return r;
 }
 
@@ -575,8 +570,8 @@ static const Expr *copy_value(StmtCopy *c, const Expr *value)
         Expr *own = (Expr *)(uintptr_t)x; /* a copy of ours */
         if (x->kind == EXPR_OP && x->op == OP_GATHER) {
             copy_gather(c, own);
-        } else if (x->kind == EXPR_EXTENT && c->dim != NULL) {
-            own->dim = c->dim[x->dim];
+        } else if (x->kind == EXPR_EXTENT) {
+            own->dim = dim_mapped(c->dim, dim_open(x->dim)).sym;
         }
     }
     return out;

@@ -127,7 +127,7 @@ typedef struct StmtCopy {
     const Kernel *from;
     const BufRef *buf;      /* [from->bufs] */
     const VarRef *var;      /* [from->vars] */
-    const int32_t *dim;     /* [from->dims], or null: they are the same */
+    const Dim *dim;         /* [from->dims], or null: they are the same */
     const StmtPlace *place; /* [from->bufs], or null */
     /* [from->bufs], or null: positions in dimension `dim` become smaller by `by` */
     const struct StmtShift {

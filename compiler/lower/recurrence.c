@@ -23,19 +23,14 @@ typedef struct Steps {
     Affine at; /* the position of the step */
     BufRef *buf;
     StmtPlace *place;
-    int32_t *dim; /* [dims of the body]: here */
+    Dim *dim; /* [dims of the body]: here */
 } Steps;
-
-static Dim dim_here(const Steps *s, Dim d)
-{
-    return d.sym < 0 ? d : dim_open(s->dim[d.sym]);
-}
 
 static const Dim *shape_here(const Steps *s, uint32_t rank, const Dim *shape)
 {
     Dim *out = ARENA_ARRAY(s->b->arena, rank, Dim);
     for (uint32_t d = 0; d < rank; d++) {
-        out[d] = dim_here(s, shape[d]);
+        out[d] = dim_mapped(s->dim, shape[d]);
     }
     return out;
 }
@@ -457,7 +452,7 @@ void build_steps(Builder *b, Block *to, NodeRef node, uint32_t scope)
         }
     }
     s.body = build_step(b->ctx, b->arena, s.r->nest);
-    s.dim = ARENA_ARRAY(b->arena, s.body->dims.list.n, int32_t);
+    s.dim = ARENA_ARRAY(b->arena, s.body->dims.list.n, Dim);
     dims_import(b->arena, b->k->arena, &b->ctx->syms, &b->k->dims, &s.body->dims, s.dim);
     s.buf = ARENA_ARRAY(b->arena, s.body->bufs.n, BufRef);
     s.place = ARENA_ARRAY(b->arena, s.body->bufs.n, StmtPlace);
@@ -471,7 +466,7 @@ void build_steps(Builder *b, Block *to, NodeRef node, uint32_t scope)
         loop->var = kernel_var(b->k, &b->ctx->syms,
                                s.body->vars.at[s.body->body[0]->var].name->text, true);
         build_ranges(&s, to, &body, &loop->var);
-        loop->range.limit = dim_here(&s, loop->range.limit);
+        loop->range.limit = dim_mapped(s.dim, loop->range.limit);
         loop->body = body.list.at;
         loop->n_body = body.list.n;
         loop->parallel = true;

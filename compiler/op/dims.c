@@ -216,6 +216,21 @@ Dim dims_product(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span
     return dim_open((int32_t)t->list.n - 1);
 }
 
+/* Are both computed alike, from the same dims? */
+static bool same_info(const DimInfo *x, const DimInfo *y)
+{
+    bool same = x->n_factors == y->n_factors && x->n_terms == y->n_terms &&
+                x->base == y->base &&
+                (x->divisor > 1 ? x->divisor : 1) == (y->divisor > 1 ? y->divisor : 1);
+    for (uint32_t f = 0; same && f < x->n_factors; f++) {
+        same = dim_eq(x->factor[f], y->factor[f]);
+    }
+    for (uint32_t f = 0; same && f < x->n_terms; f++) {
+        same = dim_eq(x->term[f].dim, y->term[f].dim) && x->term[f].coef == y->term[f].coef;
+    }
+    return same;
+}
+
 Dim dims_quotient(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span span, Dim n,
                   int64_t step)
 {
@@ -231,18 +246,13 @@ Dim dims_quotient(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Spa
         info.factor = arena_copy(arena, &n, sizeof n);
     }
     CHECK(info.divisor <= 1);
+    info.divisor = step;
     for (uint32_t d = 0; d < t->list.n; d++) {
-        const DimInfo *other = &t->list.at[d];
-        bool same = other->n_factors == info.n_factors && other->divisor == step;
-        for (uint32_t f = 0; same && f < info.n_factors; f++) {
-            same = dim_eq(info.factor[f], other->factor[f]);
-        }
-        if (same) {
+        if (same_info(&t->list.at[d], &info)) {
             return dim_open((int32_t)d);
         }
     }
     info.typical = quotient(info.typical, step);
-    info.divisor = step;
     info.span = span;
     info.name = dim_name(scratch, syms, t,
                          str_format(scratch, "%s_%lld", info.name->text, (long long)step));
@@ -282,16 +292,6 @@ static Sym sum_name(Arena *scratch, SymTable *syms, const DimTable *t, const Dim
     return dim_name(scratch, syms, t, text.at);
 }
 
-static bool is_sum(const DimInfo *a, const DimInfo *b)
-{
-    bool same = a->n_terms == b->n_terms && a->base == b->base &&
-                (a->divisor > 1 ? a->divisor : 1) == (b->divisor > 1 ? b->divisor : 1);
-    for (uint32_t i = 0; same && i < a->n_terms; i++) {
-        same = dim_eq(a->term[i].dim, b->term[i].dim) && a->term[i].coef == b->term[i].coef;
-    }
-    return same;
-}
-
 Dim dims_sum(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span span, int64_t base,
              uint32_t n, const DimTerm *term, int64_t divisor)
 {
@@ -303,7 +303,7 @@ Dim dims_sum(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span spa
         return term[0].dim;
     }
     for (uint32_t d = 0; d < t->list.n; d++) {
-        if (is_sum(&t->list.at[d], &info)) {
+        if (same_info(&t->list.at[d], &info)) {
             return dim_open((int32_t)d);
         }
     }
@@ -584,33 +584,15 @@ int position_problem(Arena *scratch, const DimTable *dims, const Dim *label_exte
 
 /* ---- dims of another table ---- */
 
-static Dim mapped(const int32_t *map, Dim d)
-{
-    return d.sym < 0 ? d : dim_open(map[d.sym]);
-}
-
-static bool same_info(const DimInfo *x, const DimInfo *y)
-{
-    bool same = x->n_factors == y->n_factors && x->n_terms == y->n_terms &&
-                x->base == y->base && x->divisor == y->divisor;
-    for (uint32_t f = 0; same && f < x->n_factors; f++) {
-        same = dim_eq(x->factor[f], y->factor[f]);
-    }
-    for (uint32_t f = 0; same && f < x->n_terms; f++) {
-        same = dim_eq(x->term[f].dim, y->term[f].dim) && x->term[f].coef == y->term[f].coef;
-    }
-    return same;
-}
-
-static DimInfo mapped_info(Arena *arena, const int32_t *map, DimInfo info)
+DimInfo dim_info_mapped(Arena *arena, const Dim *map, DimInfo info)
 {
     Dim *factor = ARENA_ARRAY(arena, info.n_factors, Dim);
     DimTerm *term = ARENA_ARRAY(arena, info.n_terms, DimTerm);
     for (uint32_t f = 0; f < info.n_factors; f++) {
-        factor[f] = mapped(map, info.factor[f]);
+        factor[f] = dim_mapped(map, info.factor[f]);
     }
     for (uint32_t f = 0; f < info.n_terms; f++) {
-        term[f] = (DimTerm){mapped(map, info.term[f].dim), info.term[f].coef};
+        term[f] = (DimTerm){dim_mapped(map, info.term[f].dim), info.term[f].coef};
     }
     info.factor = factor;
     info.term = term;
@@ -618,14 +600,14 @@ static DimInfo mapped_info(Arena *arena, const int32_t *map, DimInfo info)
 }
 
 void dims_import(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t,
-                 const DimTable *from, int32_t *map)
+                 const DimTable *from, Dim *map)
 {
     for (uint32_t d = 0; d < from->list.n; d++) {
-        map[d] = (int32_t)d;
+        map[d] = dim_open((int32_t)d);
         if (dim_is_given(&from->list.at[d])) {
             continue;
         }
-        DimInfo info = mapped_info(arena, map, from->list.at[d]);
+        DimInfo info = dim_info_mapped(arena, map, from->list.at[d]);
         uint32_t known = 0;
         while (known < t->list.n && !same_info(&t->list.at[known], &info)) {
             known++;
@@ -634,6 +616,6 @@ void dims_import(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t,
             info.name = dim_name(scratch, syms, t, info.name->text);
             vec_push(arena, &t->list, info);
         }
-        map[d] = (int32_t)known;
+        map[d] = dim_open((int32_t)known);
     }
 }

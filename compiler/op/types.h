@@ -107,6 +107,12 @@ static inline Dim dim_open(int32_t sym)
     return (Dim){sym, 0};
 }
 
+/* The extent in another table; `map` has the open dims of this one there. Null: the same. */
+static inline Dim dim_mapped(const Dim *map, Dim d)
+{
+    return d.sym < 0 || map == NULL ? d : map[d.sym];
+}
+
 static inline bool dim_eq(Dim a, Dim b)
 {
     return a.sym == b.sym && a.n == b.n;
@@ -174,7 +180,9 @@ Dim dims_sum(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span spa
 /* map [from]: the dims of the other table in this one, which has those that a call gives in common with it; what is computed there is
  * added, unless it is there. */
 void dims_import(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t,
-                 const DimTable *from, int32_t *map);
+                 const DimTable *from, Dim *map);
+/* A computed dim with its factors and terms in another table. */
+DimInfo dim_info_mapped(Arena *arena, const Dim *map, DimInfo info);
 
 /* "n + k - 1", "(2*n - 1)/3", "h*dh", "n", "16": the extent as it would be written, with a name for each dim that a call gives; null:
  * those of the table. */
