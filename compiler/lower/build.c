@@ -506,10 +506,7 @@ static void build_loop(Builder *b, Block *to, uint32_t k)
 {
     static const char *const names[] = {"i", "j", "k", "l", "m", "n", "o", "p"};
     const NestItem *item = &b->nest->items[k];
-    uint32_t depth = 0;
-    for (uint32_t p = item->parent; p != NEST_NONE; p = b->nest->items[p].parent) {
-        depth++;
-    }
+    uint32_t depth = nest_depth(b->nest->items, item->parent);
     const NestAxis *axis = &b->nest->axes[item->axis];
     Stmt *loop = build_stmt(b, STMT_FOR, graph_node(b->g, axis->node[0])->span, NULL);
     Block body = {0};

@@ -82,7 +82,7 @@ bool nest_begins_there(const Nest *nest, NodeRef n)
            access_is_own(node, node->access[node->n_operands - 1]);
 }
 
-static uint32_t depth_of(const NestItem *items, uint32_t at)
+uint32_t nest_depth(const NestItem *items, uint32_t at)
 {
     uint32_t depth = 0;
     for (; at != NEST_NONE; at = items[at].parent) {
@@ -91,10 +91,20 @@ static uint32_t depth_of(const NestItem *items, uint32_t at)
     return depth;
 }
 
+uint32_t nest_loops_ending(const Nest *nest, uint32_t k)
+{
+    uint32_t n = 0;
+    for (uint32_t at = nest_is_loop(&nest->items[k]) ? k : nest->items[k].parent;
+         at != NEST_NONE && nest->items[at].end == k + 1; at = nest->items[at].parent) {
+        n++;
+    }
+    return n;
+}
+
 /* The innermost loop that is at or around both. */
 static uint32_t common_loop(const NestItem *items, uint32_t x, uint32_t y)
 {
-    uint32_t dx = depth_of(items, x), dy = depth_of(items, y);
+    uint32_t dx = nest_depth(items, x), dy = nest_depth(items, y);
     for (; dx > dy; dx--) {
         x = items[x].parent;
     }
@@ -242,21 +252,6 @@ static bool is_leaf(const Node *n)
     return op_info(n->op)->kind == OPKIND_LEAF;
 }
 
-static bool *find_needed(Arena *arena, const Graph *g)
-{
-    bool *needed = ARENA_ARRAY(arena, g->nodes.n, bool);
-    for (uint32_t k = 0; k < g->results.n; k++) {
-        needed[g->results.at[k].node] = true;
-    }
-    for (NodeRef n = g->nodes.n; n-- > 0;) {
-        const Node *node = graph_node(g, n);
-        for (uint32_t k = 0; needed[n] && k < node->n_operands; k++) {
-            needed[node->operand[k]] = true;
-        }
-    }
-    return needed;
-}
-
 static int32_t *find_results(Arena *arena, const Graph *g)
 {
     int32_t *result_of = ARENA_ARRAY(arena, g->nodes.n, int32_t);
@@ -330,7 +325,7 @@ void nest_facts_of(Arena *arena, const Graph *g, const Residence *residence, Nes
 void nest_facts(Arena *arena, const Graph *g, NestFacts *f)
 {
     Residence *residence = ARENA_ARRAY(arena, g->nodes.n, Residence);
-    bool *needed = find_needed(arena, g);
+    bool *needed = graph_needed(arena, g);
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         const Node *node = graph_node(g, n);
         residence[n] = !needed[n]             ? RESIDE_NONE

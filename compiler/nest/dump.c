@@ -110,38 +110,36 @@ static void dump_leaf(const Nest *nest, const NestItem *item, Text *out)
     text_char(out, '\n');
 }
 
+static void dump_loop(const Nest *nest, const NestItem *item, Text *out)
+{
+    text_put(out, "for ");
+    dump_axis_name(out, item->axis);
+    text_printf(out, " step %lld", (long long)item->tile);
+    if (item->from != 0) {
+        text_put(out, " from ");
+        dump_axis_name(out, nest->items[item->from - 1].axis);
+    }
+    text_printf(out, "%s%s {\n", item->parallel ? " parallel" : "",
+                item->online ? " online" : "");
+    out->indent++;
+}
+
 static void dump_tree(const Nest *nest, Text *out)
 {
     out->indent++;
     for (uint32_t x = 0; x < nest->n_axes; x++) {
         dump_axis(nest, x, out);
     }
-    uint32_t open = NEST_NONE;
-    for (uint32_t k = 0; k <= nest->n_items; k++) {
-        while (open != NEST_NONE && nest->items[open].end <= k) {
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        if (nest_is_loop(&nest->items[k])) {
+            dump_loop(nest, &nest->items[k], out);
+        } else {
+            dump_leaf(nest, &nest->items[k], out);
+        }
+        for (uint32_t n = nest_loops_ending(nest, k); n > 0; n--) {
             out->indent--;
             text_put(out, "}\n");
-            open = nest->items[open].parent;
         }
-        if (k == nest->n_items) {
-            break;
-        }
-        const NestItem *item = &nest->items[k];
-        if (!nest_is_loop(item)) {
-            dump_leaf(nest, item, out);
-            continue;
-        }
-        text_put(out, "for ");
-        dump_axis_name(out, item->axis);
-        text_printf(out, " step %lld", (long long)item->tile);
-        if (item->from != 0) {
-            text_put(out, " from ");
-            dump_axis_name(out, nest->items[item->from - 1].axis);
-        }
-        text_printf(out, "%s%s {\n", item->parallel ? " parallel" : "",
-                    item->online ? " online" : "");
-        out->indent++;
-        open = k;
     }
     out->indent--;
     text_put(out, "}\n");

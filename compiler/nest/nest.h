@@ -223,6 +223,10 @@ static inline bool nest_is_loop(const NestItem *item)
 
 /* The node's label on the axis, or -1. */
 int32_t nest_axis_label(const NestAxis *axis, NodeRef n);
+/* Loops at and around item `at` (NEST_NONE: 0). */
+uint32_t nest_depth(const NestItem *items, uint32_t at);
+/* Loops whose bodies end with item `k`: what a walk over the items closes behind it. */
+uint32_t nest_loops_ending(const Nest *nest, uint32_t k);
 /* The innermost loop at or around item `at` (NEST_NONE: none) that cuts label `l` of `n`, or
  * NEST_NONE. */
 uint32_t nest_loop_of(const Nest *nest, uint32_t at, NodeRef n, int32_t l);

@@ -108,12 +108,7 @@ static double pair_extent(const Nest *nest, const NestItem *item, double extent)
 static void find_loops(Arena *scratch, LeafPrice *l)
 {
     const Nest *nest = l->nest;
-    l->depth = 0;
-    for (uint32_t at = nest->items[l->item].parent; at != NEST_NONE;
-         at = nest->items[at].parent) {
-        l->depth++;
-    }
-    uint32_t k = l->depth;
+    uint32_t k = l->depth = nest_depth(nest->items, nest->items[l->item].parent);
     for (uint32_t at = nest->items[l->item].parent; at != NEST_NONE;
          at = nest->items[at].parent) {
         l->loop[--k] = at;
@@ -212,15 +207,6 @@ static void find_bytes(const LeafPrice *l, const Access *a, uint32_t p, Touch *t
     t->runs[p] = run > 0 ? runs : 0.0;
 }
 
-static uint32_t depth_of(const Nest *nest, uint32_t at)
-{
-    uint32_t depth = 0;
-    for (; at != NEST_NONE; at = nest->items[at].parent) {
-        depth++;
-    }
-    return depth;
-}
-
 static void add_touch(LeafPrice *l, NodeRef of, const Access *a, bool written)
 {
     NodeRef node = nest_place_of(l->nest, of), value = node;
@@ -243,7 +229,7 @@ static void add_touch(LeafPrice *l, NodeRef of, const Access *a, bool written)
         t->sums = (double)dtype_bytes(made->acc) / (double)dtype_bytes(made->dtype);
     }
     bool block = v->residence == RESIDE_TILE;
-    t->alloc_loop = block ? depth_of(l->nest, v->alloc_loop) : 0;
+    t->alloc_loop = block ? nest_depth(l->nest->items, v->alloc_loop) : 0;
     t->block = block ? (double)v->bytes : (double)nest_node_bytes(l->nest->graph, node);
     for (uint32_t p = 0; p <= l->depth; p++) {
         find_bytes(l, a, p, t);
@@ -507,7 +493,7 @@ static double *body_bytes(Arena *scratch, const Nest *nest, const LeafPrice *lea
         while (first < n && leaves[first].item < k) {
             first++;
         }
-        uint32_t depth = depth_of(nest, item->parent) + 1, end = first;
+        uint32_t depth = nest_depth(nest->items, item->parent) + 1, end = first;
         body[k] = nest_is_loop(item) ? nest_peak(scratch, nest, places, k) : 0.0;
         for (; nest_is_loop(item) && end < n && leaves[end].item < item->end; end++) {
             body[k] += add_touched(&leaves[end], depth, k, most);

@@ -161,15 +161,10 @@ static bool check_pairs(Verifier *v, uint32_t k)
 static bool check_depths(Verifier *v)
 {
     for (uint32_t k = 0; k < v->nest->n_items; k++) {
-        uint32_t depth = 0;
         if (!check_pairs(v, k)) {
             return false;
         }
-        for (uint32_t p = v->nest->items[k].parent; p != NEST_NONE;
-             p = v->nest->items[p].parent) {
-            depth++;
-        }
-        if (depth > v->depth) {
+        if (nest_depth(v->nest->items, v->nest->items[k].parent) > v->depth) {
             return refuse_item(v, k, "stands in too many loops");
         }
     }

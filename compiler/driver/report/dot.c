@@ -39,39 +39,39 @@ static void dot_value(const ReportValue *v, Text *out)
     text_printf(out, "\", %s]\n", shapes[v->residence]);
 }
 
+static void dot_loop(const ReportKernel *r, uint32_t k, Text *out)
+{
+    const NestItem *item = &r->nest->items[k];
+    const ReportItem *to = &r->items[k];
+    text_printf(out, "subgraph cluster_%u_%u {\n", r->kernel, k);
+    out->indent++;
+    text_put(out, "label=\"for ");
+    dot_text(out, to->index);
+    text_put(out, " of ");
+    dot_text(out, to->extent);
+    text_printf(out, " by %lld%s%s", (long long)item->tile, item->parallel ? ", parallel" : "",
+                item->online ? ", online" : "");
+    if (to->from != NULL) {
+        text_put(out, ", each pair once with ");
+        dot_text(out, to->from);
+    }
+    text_put(out, "\"\n");
+}
+
 static void dot_nest(const ReportKernel *r, Text *out)
 {
     const Nest *nest = r->nest;
-    uint32_t open = NEST_NONE;
-    for (uint32_t k = 0; k <= nest->n_items; k++) {
-        while (open != NEST_NONE && nest->items[open].end <= k) {
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        const ReportItem *to = &r->items[k];
+        if (nest_is_loop(&nest->items[k])) {
+            dot_loop(r, k, out);
+        } else {
+            dot_value(&r->values.at[to->value], out);
+        }
+        for (uint32_t n = nest_loops_ending(nest, k); n > 0; n--) {
             out->indent--;
             text_put(out, "}\n");
-            open = nest->items[open].parent;
         }
-        if (k == nest->n_items) {
-            break;
-        }
-        const NestItem *item = &nest->items[k];
-        const ReportItem *to = &r->items[k];
-        if (!nest_is_loop(item)) {
-            dot_value(&r->values.at[to->value], out);
-            continue;
-        }
-        text_printf(out, "subgraph cluster_%u_%u {\n", r->kernel, k);
-        out->indent++;
-        text_put(out, "label=\"for ");
-        dot_text(out, to->index);
-        text_put(out, " of ");
-        dot_text(out, to->extent);
-        text_printf(out, " by %lld%s%s", (long long)item->tile,
-                    item->parallel ? ", parallel" : "", item->online ? ", online" : "");
-        if (to->from != NULL) {
-            text_put(out, ", each pair once with ");
-            dot_text(out, to->from);
-        }
-        text_put(out, "\"\n");
-        open = k;
     }
 }
 

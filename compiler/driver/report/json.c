@@ -78,33 +78,26 @@ static void json_value(const ReportKernel *r, const ReportValue *v, Text *out)
 static void json_nest(const ReportKernel *r, Text *out)
 {
     const Nest *nest = r->nest;
-    uint32_t open = NEST_NONE;
     text_put(out, "], \"nest\": [");
-    for (uint32_t i = 0; i <= nest->n_items; i++) {
-        while (open != NEST_NONE && nest->items[open].end <= i) {
-            text_put(out, "]}");
-            open = nest->items[open].parent;
-        }
-        if (i == nest->n_items) {
-            break;
-        }
+    for (uint32_t i = 0; i < nest->n_items; i++) {
         const NestItem *item = &nest->items[i];
-        bool first = i == 0 || open + 1 == i;
-        text_put(out, first ? "" : ", ");
-        if (!nest_is_loop(item)) {
+        text_put(out, i == 0 || item->parent + 1 == i ? "" : ", ");
+        if (nest_is_loop(item)) {
+            text_put(out, "{\"index\": ");
+            text_json(out, r->items[i].index);
+            json_words(out, "extent", r->items[i].extent);
+            text_printf(out, ", \"tile\": %lld, \"parallel\": %s", (long long)item->tile,
+                        item->parallel ? "true" : "false");
+            text_put(out, item->online ? ", \"online\": true" : "");
+            text_put(out, item->from != 0 ? ", \"pairs_once\": true" : "");
+            json_words(out, "from", r->items[i].from);
+            text_put(out, ", \"body\": [");
+        } else {
             text_json(out, r->values.at[r->items[i].value].name);
-            continue;
         }
-        text_put(out, "{\"index\": ");
-        text_json(out, r->items[i].index);
-        json_words(out, "extent", r->items[i].extent);
-        text_printf(out, ", \"tile\": %lld, \"parallel\": %s", (long long)item->tile,
-                    item->parallel ? "true" : "false");
-        text_put(out, item->online ? ", \"online\": true" : "");
-        text_put(out, item->from != 0 ? ", \"pairs_once\": true" : "");
-        json_words(out, "from", r->items[i].from);
-        text_put(out, ", \"body\": [");
-        open = i;
+        for (uint32_t n = nest_loops_ending(nest, i); n > 0; n--) {
+            text_put(out, "]}");
+        }
     }
 }
 

@@ -66,25 +66,19 @@ void report_tree_line(const Nest *nest, Arena *arena, Text *out)
 {
     const Graph *g = nest->graph;
     GraphNames names = graph_names(arena, g);
-    uint32_t open = NEST_NONE;
-    for (uint32_t k = 0; k <= nest->n_items; k++) {
-        while (open != NEST_NONE && nest->items[open].end <= k) {
-            text_put(out, " }");
-            open = nest->items[open].parent;
-        }
-        if (k == nest->n_items) {
-            return;
-        }
+    for (uint32_t k = 0; k < nest->n_items; k++) {
         const NestItem *item = &nest->items[k];
         text_put(out, k == 0 ? "" : " ");
-        if (!nest_is_loop(item)) {
+        if (nest_is_loop(item)) {
+            text_printf(out, "for %s of ", report_loop_index(nest, names, k));
+            dump_dim(out, &g->dims, nest->axes[item->axis].extent);
+            text_printf(out, " by %" PRId64 " {", item->tile);
+        } else {
             text_put(out, report_value_name(g, item->node, arena));
-            continue;
         }
-        text_printf(out, "for %s of ", report_loop_index(nest, names, k));
-        dump_dim(out, &g->dims, nest->axes[item->axis].extent);
-        text_printf(out, " by %" PRId64 " {", item->tile);
-        open = k;
+        for (uint32_t n = nest_loops_ending(nest, k); n > 0; n--) {
+            text_put(out, " }");
+        }
     }
 }
 
