@@ -159,7 +159,7 @@ def headers_of_python_2_are_read():
 def other_elements_are_refused_by_their_type():
     for array in (np.zeros(3, [("a", "f4")]), np.zeros(3, [("a", "f4", (2, 2)), ("b'(", [("c", "i8")])]), np.zeros(0, [("a", "f4")])):
         save("a.npy", array)
-        refused("a.npy", "structured type [('a', '<f4'", "one field")
+        refused("a.npy", 'structured type [["a", "<f4"', "one field")
     for kind in ("U3", "S3", "M8[s]", "m8[ns]", "g"):
         save("a.npy", np.zeros(3, kind))
         refused("a.npy", "elements of type '", np.dtype(kind).str)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See npy.h. The header is a Python dictionary literal with three keys; it is read by a strict scanner, since the file may
- * be hostile, and sizes are checked against the file's length before any memory is taken. Elements are put into C order and
+/* See npy.h. The header is a Python dictionary literal with three keys, which is read as JSON; since the file may be hostile, sizes
+ * are checked against the file's length before any memory is taken. Elements are put into C order and
  * this machine's order of bytes first, then converted. */
 #include "driver/run/npy.h"
 
 #include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,94 +16,8 @@
 /* Of a header of version 1, at most: longer ones are read with the whole file. */
 #define HEADER_MOST (10 + 65536)
 
-typedef struct Scan {
-    const char *at, *end;
-} Scan;
-
-static void skip_blanks(Scan *s)
-{
-    while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\n')) {
-        s->at++;
-    }
-}
-
-static bool take(Scan *s, char c)
-{
-    skip_blanks(s);
-    if (s->at < s->end && *s->at == c) {
-        s->at++;
-        return true;
-    }
-    return false;
-}
-
-static bool take_word(Scan *s, const char *word)
-{
-    skip_blanks(s);
-    size_t n = strlen(word);
-    if ((size_t)(s->end - s->at) >= n && memcmp(s->at, word, n) == 0) {
-        s->at += n;
-        return true;
-    }
-    return false;
-}
-
-static bool take_string(Scan *s, Str *out)
-{
-    skip_blanks(s);
-    if (s->at >= s->end || (*s->at != '\'' && *s->at != '"')) {
-        return false;
-    }
-    char quote = *s->at++;
-    out->at = s->at;
-    while (s->at < s->end && *s->at != quote) {
-        s->at++;
-    }
-    out->n = (size_t)(s->at - out->at);
-    return take(s, quote);
-}
-
-static bool take_extent(Scan *s, int64_t *v)
-{
-    skip_blanks(s);
-    const char *start = s->at;
-    *v = 0;
-    while (s->at < s->end && *s->at >= '0' && *s->at <= '9') {
-        if (*v > SIZE_LIMIT / 10 - 1) {
-            return false;
-        }
-        *v = *v * 10 + (*s->at++ - '0');
-    }
-    bool digits = s->at > start;
-    if (digits && s->at < s->end && *s->at == 'L') { /* Python 2 wrote some integers so */
-        s->at++;
-    }
-    return digits;
-}
-
-/* The fields of a structured type, a list of tuples, as they stand: nothing but where they end is read. */
-static bool take_fields(Scan *s, Str *out)
-{
-    skip_blanks(s);
-    out->at = s->at;
-    int64_t depth = 0;
-    do {
-        Str text;
-        if (s->at < s->end && (*s->at == '\'' || *s->at == '"')) {
-            if (!take_string(s, &text)) {
-                return false;
-            }
-            continue;
-        }
-        if (s->at == s->end) {
-            return false;
-        }
-        char c = *s->at++;
-        depth += c == '[' || c == '(' ? 1 : c == ']' || c == ')' ? -1 : 0;
-    } while (depth > 0);
-    out->n = (size_t)(s->at - out->at);
-    return true;
-}
+/* Longer headers are of nobody. */
+#define HEADER_LIMIT ((size_t)1 << 20)
 
 typedef struct NpyHeader {
     Str descr; /* of a structured type its fields */
@@ -111,59 +27,63 @@ typedef struct NpyHeader {
     int64_t extent[RANK_LIMIT];
 } NpyHeader;
 
-static bool take_shape(Scan *s, NpyHeader *h)
+/* A dictionary of Python as an object of JSON, character by character: tuples are lists, a comma before the end of one is none, and
+ * the L that Python 2 wrote behind some integers goes. */
+static char *as_json(Arena *arena, Str text)
 {
-    if (!take(s, '(')) {
-        return false;
-    }
-    while (!take(s, ')')) {
-        if (h->rank == RANK_LIMIT || !take_extent(s, &h->extent[h->rank])) {
-            return false;
+    char *out = str_dup(arena, text), quote = '\0';
+    for (size_t k = 0; k < text.n; k++) {
+        char c = text.at[k], before = k > 0 ? text.at[k - 1] : '\0';
+        size_t next = k + 1;
+        while (c == ',' && next < text.n && strchr(" \t\n", text.at[next]) != NULL) {
+            next++;
         }
-        h->rank++;
-        if (!take(s, ',')) {
-            return take(s, ')');
+        bool ends = c == ',' && next < text.n && strchr(")]}", text.at[next]) != NULL;
+        if (quote != '\0') {
+            out[k] = c == quote ? '"' : c == '"' ? '\'' : c;
+            quote = c == quote ? '\0' : quote;
+        } else if (c == '\'' || c == '"') {
+            out[k] = '"';
+            quote = c;
+        } else if ((ends && before != '(') || (c == 'L' && before >= '0' && before <= '9')) {
+            out[k] = ' ';
+        } else {
+            out[k] = c == '(' ? '[' : c == ')' ? ']' : c == 'T' ? 't' : c == 'F' ? 'f' : c;
         }
     }
-    return true;
+    return out;
 }
 
-static bool parse_header(Scan *s, NpyHeader *h)
+static bool take_shape(const json_t *shape, NpyHeader *h)
 {
-    int seen = 0;
-    if (!take(s, '{')) {
-        return false;
+    h->rank = (uint32_t)json_array_size(shape);
+    bool ok = json_is_array(shape) && json_array_size(shape) <= RANK_LIMIT;
+    for (uint32_t d = 0; ok && d < h->rank; d++) {
+        const json_t *extent = json_array_get(shape, d);
+        h->extent[d] = (int64_t)json_integer_value(extent);
+        ok = json_is_integer(extent) && h->extent[d] >= 0 && h->extent[d] <= SIZE_LIMIT;
     }
-    while (!take(s, '}')) {
-        Str key = {0};
-        int bit = 0;
-        bool ok = take_string(s, &key) && take(s, ':');
-        if (ok && str_eq_cstr(key, "descr")) {
-            bit = 1;
-            skip_blanks(s);
-            h->structured = s->at < s->end && (*s->at == '[' || *s->at == '(');
-            ok = h->structured ? take_fields(s, &h->descr) : take_string(s, &h->descr);
-        } else if (ok && str_eq_cstr(key, "fortran_order")) {
-            bit = 2;
-            h->fortran = take_word(s, "True");
-            ok = h->fortran || take_word(s, "False");
-        } else if (ok && str_eq_cstr(key, "shape")) {
-            bit = 4;
-            ok = take_shape(s, h);
-        }
-        if (!ok || bit == 0 || (seen & bit) != 0) {
-            return false;
-        }
-        seen |= bit;
-        if (!take(s, ',')) {
-            if (!take(s, '}')) {
-                return false;
-            }
-            break;
-        }
+    return ok;
+}
+
+static bool parse_header(Arena *arena, Str text, NpyHeader *h)
+{
+    json_t *all = json_loadb(as_json(arena, text), text.n, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *descr = json_object_get(all, "descr"),
+                 *order = json_object_get(all, "fortran_order");
+    h->structured = json_is_array(descr);
+    h->fortran = json_is_true(order);
+    bool ok = json_object_size(all) == 3 && (h->structured || json_is_string(descr)) &&
+              json_is_boolean(order) && take_shape(json_object_get(all, "shape"), h);
+    if (ok) {
+        char *fields = h->structured ? json_dumps(descr, 0) : NULL;
+        h->descr = str_from(str_format(arena, "%s",
+                                       h->structured ? fields == NULL ? "" : fields
+                                                     : json_string_value(descr)));
+        free(fields);
     }
-    skip_blanks(s);
-    return seen == 7 && s->at == s->end;
+    json_decref(all);
+    return ok;
 }
 
 /* What a descr says behind its first character, the order of bytes. */
@@ -350,7 +270,7 @@ static bool convert_integers(Ctx *ctx, Arena *arena, const char *path, const Npy
 }
 
 /* The header; *data is what follows it. Why not, or null. */
-static const char *read_header(Str bytes, NpyHeader *h, Str *data)
+static const char *read_header(Arena *arena, Str bytes, NpyHeader *h, Str *data)
 {
     if (bytes.n < 10 || memcmp(bytes.at, "\x93NUMPY", 6) != 0) {
         return "not a .npy file";
@@ -366,8 +286,7 @@ static const char *read_header(Str bytes, NpyHeader *h, Str *data)
     if (length > bytes.n - start) {
         return "the header is longer than the file";
     }
-    Scan s = {bytes.at + start, bytes.at + start + length};
-    if (!parse_header(&s, h)) {
+    if (length > HEADER_LIMIT || !parse_header(arena, (Str){bytes.at + start, length}, h)) {
         return "a malformed .npy header";
     }
     *data = (Str){bytes.at + start + length, bytes.n - start - length};
@@ -432,7 +351,7 @@ const NpyFile *npy_open(Arena *arena, const char *path)
     NpyFile *file = ARENA_NEW(arena, NpyFile);
     int64_t bytes = 0, want = 0;
     Str start = read_start(arena, path, &bytes), data = {0};
-    if (read_header(start, h, &data) != NULL) {
+    if (read_header(arena, start, h, &data) != NULL) {
         return NULL;
     }
     const NpyType *type = type_of(h);
@@ -453,7 +372,7 @@ Tensor *npy_parse(Ctx *ctx, Arena *arena, const char *path, Str bytes, DType cas
 {
     NpyHeader *h = ARENA_NEW(arena, NpyHeader);
     Str data = {0};
-    const char *why = read_header(bytes, h, &data);
+    const char *why = read_header(arena, bytes, h, &data);
     if (why != NULL) {
         return refuse(ctx, path, why);
     }
