@@ -34,7 +34,8 @@ def play(program, commands):
         write("k.tdsl", program + "\n")
     said = ""
     for command in commands:
-        environment = {**os.environ, "PATH": os.path.dirname(support.ARGS.tdslc) + ":/usr/bin:/bin"}
+        folders = [os.path.dirname(support.ARGS.tdslc), os.path.dirname(sys.executable), os.environ["PATH"]]  # tdslc; a python3 with NumPy; cc
+        environment = {**os.environ, "PATH": os.pathsep.join(folders)}
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment, timeout=120, check=False)
         said += done.stderr
         assert done.returncode in (0, 1, 2, 3, 4, 5), (command, done.returncode, done.stderr)

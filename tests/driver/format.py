@@ -34,7 +34,7 @@ def the_programs_of_this_tree_have_the_one_layout():
 @test
 def a_layout_has_the_same_tokens_and_comments_and_is_its_own_layout():
     tried = 0
-    for path in programs():
+    for path in share(programs(), 4):
         done = tdslc("fmt", "-", stdin=path.read_bytes(), status=None)
         if done.status:
             assert done.status in (1, 4), done.messages
@@ -43,7 +43,7 @@ def a_layout_has_the_same_tokens_and_comments_and_is_its_own_layout():
         equal(pieces(done.out), pieces(path.read_bytes()), str(path))
         equal(tdslc("fmt", "-", stdin=done.out).out, done.out, str(path))
         assert b" \n" not in done.out and not done.out.startswith(b"\n")
-    assert tried > 100, tried
+    assert tried > (25 if QUICK else 100), tried
 
 
 @test

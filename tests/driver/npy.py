@@ -46,7 +46,7 @@ def raw(name, descr, shape, data, order=False, version=(1, 0)):
 @test
 def every_order_of_bytes_and_of_dimensions_is_read():
     for name, kind in LANGUAGE.items():
-        for byte, order, version in itertools.product("<>", "CF", ((1, 0), (2, 0), (3, 0))):
+        for byte, order, version in share(itertools.product("<>", "CF", ((1, 0), (2, 0), (3, 0))), 5, len(kind) + ord(kind[-1])):
             want = fill((2, 3, 4), 1).astype(kind)
             if kind[0] == "c":
                 want += 1j * fill((2, 3, 4), 2).astype(kind)
@@ -100,7 +100,7 @@ def a_bf16_kernel_reads_its_results_again():
 def other_integers_are_read_with_a_type_that_holds_them():
     for kind in ("i1", "u1", "i2", "u2", "u4", "u8"):
         info = np.iinfo(kind)
-        for byte, (name, wanted) in itertools.product("<>", LANGUAGE.items()):
+        for byte, (name, wanted) in share(itertools.product("<>", LANGUAGE.items()), 4, info.bits // 8 + info.min):
             for value in (0, 1, 5, int(info.min), int(info.max), int(info.max) // 2 + 1):
                 save("a.npy", np.array([1, value], np.dtype(kind).newbyteorder(byte)))
                 fits = value in (0, 1) if wanted == "?" else wanted[0] not in "iu" or np.iinfo(wanted).min <= value <= np.iinfo(wanted).max
@@ -178,10 +178,10 @@ def a_truncated_file_says_what_is_missing():
     for version, kind in itertools.product(((1, 0), (2, 0), (3, 0)), ("<f8", ">f8", "u1")):
         save("whole.npy", np.ones(4, kind), version)
         whole = read("whole.npy")
-        for n in range(len(whole)):
+        for n in share((n for n in range(len(whole) - 1) if n % 7 == 0 or n < 14 or n > len(whole) - 9), 5, len(whole)):
             pathlib.Path("a.npy").write_bytes(whole[:n])
-            if n % 7 == 0 or n < 14 or n > len(whole) - 9:
-                refused("a.npy", dtype="f64")
+            refused("a.npy", dtype="f64")
+        pathlib.Path("a.npy").write_bytes(whole[:-1])
         refused("a.npy", f"the shape needs {4 * np.dtype(kind).itemsize} bytes of data, the file has {4 * np.dtype(kind).itemsize - 1}")
 
 

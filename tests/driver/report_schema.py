@@ -13,13 +13,14 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE / "../support"))
 import json_schema  # noqa: E402
 import steps  # noqa: E402
+from quick import QUICK  # noqa: E402
 from steps import expect  # noqa: E402
 
 DEVICE = ["--target=trn2", "-Do=16", "-Dv=128", "-Dn=144", "-Dx=384", "-Dm=256", "-Dk=256"]
 REPORTS = [
-    ("tests/programs/programs.tdsl", []),
+    ("tests/programs/programs.tdsl", ["--kernel=ccsd_energy"] if QUICK else []),
     ("tests/programs/programs.tdsl", ["--kernel=dfmp2_energy", "--stop-after=nest"]),
-    ("tests/programs/positions.tdsl", []),
+    ("tests/programs/positions.tdsl", ["--kernel=causal"] if QUICK else []),
     ("examples/mp2/mp2.tdsl", []),
     ("examples/attention/attention.tdsl", ["-Ds=4096", "-Dt=4096"]),  # online
     ("examples/callers/smooth.tdsl", []),
