@@ -19,8 +19,9 @@ def run(tool, target, kernel, arrays, results, folder, program=PROGRAM, dims=())
     for name, array in arrays.items():
         np.save(f"{folder}/{name}.npy", array)
     words = [word for r in results for word in ("-o", f"{r}={folder}/out_{r}.npy")]
-    subprocess.run([tool, str(program), f"--kernel={kernel}", "-w", f"--target={target}", *dims, *[f"{a}={folder}/{a}.npy" for a in arrays], *words],
-                   check=True, timeout=300)
+    # Its C names the program: without a folder, so that ccache knows it again.
+    subprocess.run([tool, program.name, f"--kernel={kernel}", "-w", f"--target={target}", *dims, *[f"{a}={folder}/{a}.npy" for a in arrays], *words],
+                   check=True, timeout=300, cwd=program.parent)
     return {r: np.load(f"{folder}/out_{r}.npy") for r in results}
 
 

@@ -159,8 +159,8 @@ def said(tool, target, kernel, arrays, folder, program):
     """The error of a run, or None."""
     for name, array in arrays.items():
         np.save(f"{folder}/{name}.npy", array)
-    done = subprocess.run([tool, str(program), f"--kernel={kernel}", "-w", f"--target={target}", *[f"{a}={folder}/{a}.npy" for a in arrays]],
-                          capture_output=True, text=True, timeout=300)
+    done = subprocess.run([tool, program.name, f"--kernel={kernel}", "-w", f"--target={target}", *[f"{a}={folder}/{a}.npy" for a in arrays]],
+                          capture_output=True, text=True, timeout=300, cwd=program.parent)
     return None if done.returncode == 0 else done.stderr
 
 
@@ -227,8 +227,8 @@ def main():
                         if wrong is not None:
                             failed += 1
                             print(f"FAILED {kernel} {name} by {target} of {program.name}: {wrong}")
-        for kernel, arrays, wanted in outside():
-            for target, program in (("interp", PROGRAM), ("c", PROGRAM), ("interp", dumps["loop"]), ("c", dumps["legal"])):
+        for number, (kernel, arrays, wanted) in enumerate(outside()):
+            for target, program in share((("interp", PROGRAM), ("c", PROGRAM), ("interp", dumps["loop"]), ("c", dumps["legal"])), 2, number):
                 got = said(tool, target, kernel, arrays, folder, program)
                 if (got is None) != (wanted is None) or (wanted is not None and f"error[E0804]: {wanted}\n" not in got):
                     failed += 1
