@@ -64,7 +64,7 @@ def refused():
 def limits():
     """At both ends of what a number may be the program compiles and means the same."""
     write("p.tdsl", PROGRAM)
-    for line in share(lines(), 12, gate=3):
+    for line in share(lines(), 24, gate=3):
         name = line.split()[0]
         write("m", name + " -1")
         low, high = re.search(r"from (\S+) to (\S+)", tdslc("--print-machine", "--machine=m", status=1).messages).groups()

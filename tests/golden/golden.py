@@ -148,7 +148,7 @@ def sweep(printed, tdslc, options):
     start = max(m.end() for m in re.finditer(r"^(?:tdsl-dump|; run|; sweep|//).*\n", text, re.M))
     whole = run(tdslc, printed.path, options, text)[0]
     printed.sweep = True
-    for word in share(re.finditer(r"\w+|[^\w\s]", text[start:]), 6):
+    for word in share(re.finditer(r"\w+|[^\w\s]", text[start:]), 12):
         lo, hi, old = start + word.start(), start + word.end(), word.group()
         other = str(int(old) + 1) if old.isdecimal() else "zz" if re.match(r"\w", old) else "?"
         line, column = text.count("\n", 0, lo) + 1, lo - text.rfind("\n", 0, lo)

@@ -2,6 +2,7 @@
 /* The search against all trees that its moves reach, on graphs small enough to make them all;
  * and what its choice may not depend on. The machine is so small and so slow at its memory that
  * loops over a few positions pay. */
+#include "support/quick.h"
 #include "support/test.h"
 
 #include <inttypes.h>
@@ -159,7 +160,7 @@ static void no_tree_within_reach_is_cheaper_than_the_choice(void **state)
 {
     (void)state;
     uint32_t whole = 0, gains = 0;
-    for (uint64_t seed = 1; seed <= 500; seed++) {
+    for (uint64_t seed = 1; seed <= 500; seed += one_of(3)) {
         Rng rng = {seed};
         Closure *c = closure_new(&rng, STORED);
         if (c->facts.n_stored >= 2 && c->facts.n_stored <= STORED && close_over_moves(c)) {
@@ -177,7 +178,7 @@ static void no_tree_within_reach_is_cheaper_than_the_choice(void **state)
         }
         closure_free(c);
     }
-    assert_true(whole > 350 && gains > 110);
+    assert_true(whole > 350 / one_of(3) && gains > 110 / one_of(3));
 }
 
 /* Values on chip may cost a quarter more than values in memory. */
@@ -287,7 +288,7 @@ static void the_price_does_not_depend_on_the_order_of_lines(void **state)
 {
     (void)state;
     uint32_t n = 0;
-    for (uint64_t seed = 1; seed <= 500; seed++) {
+    for (uint64_t seed = 1; seed <= 500; seed += one_of(3)) {
         Rng rng = {seed};
         Closure *c = closure_new(&rng, STORED);
         double first = choose(c, EFFORT)->cost.seconds;
@@ -301,7 +302,7 @@ static void the_price_does_not_depend_on_the_order_of_lines(void **state)
         }
         closure_free(c);
     }
-    assert_true(n > 350);
+    assert_true(n > 350 / one_of(3));
 }
 
 int main(void)

@@ -294,7 +294,8 @@ static void test_the_largest_tensor_comes_first_when_size_is_asked_for(void **st
     (void)state;
     Rng rng = {11};
     uint32_t apart = 0, near = 0; /* annealing may miss the least now and then */
-    for (int i = 0; i < 150; i++) {
+    const uint32_t n_problems = 150 / one_of(3);
+    for (uint32_t i = 0; i < n_problems; i++) {
         ArenaMark mark = arena_mark(&ctx.arena);
         uint32_t n = 3 + (uint32_t)rng_below(&rng, 5);
         PathProblem p = i % 2 == 0 ? pairs_problem(&rng, n) : random_problem(&rng, n);
@@ -321,8 +322,8 @@ static void test_the_largest_tensor_comes_first_when_size_is_asked_for(void **st
         apart += expect_honest(&p, &flops).largest > best.largest;
         arena_reset(&ctx.arena, mark);
     }
-    assert_true(apart > 5);
-    assert_true(near >= 3 * 150 - 5);
+    assert_true(apart > 5 / one_of(3));
+    assert_true(near >= 3 * n_problems - 5);
 }
 
 static void test_a_memory_limit_holds_and_costs_are_over_all_slices(void **state)
