@@ -12,7 +12,6 @@
 
 static void memory_is_zeroed_and_aligned_also_after_a_reset(void **state)
 {
-    (void)state;
     Arena a;
     arena_init(&a, NULL);
     arena_alloc(&a, 1); /* so that the mark is inside a block, which is then used again */
@@ -34,7 +33,6 @@ static void memory_is_zeroed_and_aligned_also_after_a_reset(void **state)
 
 static void a_reset_keeps_what_was_there_before_the_mark(void **state)
 {
-    (void)state;
     Arena a;
     arena_init(&a, NULL);
     int *kept = ARENA_ARRAY(&a, 1000, int);
@@ -57,7 +55,6 @@ static void a_reset_keeps_what_was_there_before_the_mark(void **state)
 
 static void a_block_that_is_needed_again_and_again_is_not_made_anew(void **state)
 {
-    (void)state;
     MemoryBudget budget = {0};
     Arena a;
     arena_init(&a, &budget);
@@ -93,7 +90,6 @@ static void trap(void *user, size_t bytes)
 
 static void arenas_share_a_budget_and_the_trap_is_called_beyond_it(void **state)
 {
-    (void)state;
     Trap t = {.seen = 0};
     MemoryBudget budget = {.limit = 1 << 20, .trap = trap, .user = &t};
     Arena a, b;
@@ -116,7 +112,6 @@ static void arenas_share_a_budget_and_the_trap_is_called_beyond_it(void **state)
 
 static void sizes_that_overflow_end_in_the_trap(void **state)
 {
-    (void)state;
     Trap t = {.seen = 1};
     MemoryBudget budget = {.trap = trap, .user = &t};
     Arena a;
@@ -137,7 +132,6 @@ static void sizes_that_overflow_end_in_the_trap(void **state)
 
 static void a_vector_keeps_its_elements_while_it_grows(void **state)
 {
-    (void)state;
     Arena a;
     arena_init(&a, NULL);
     VEC(int) v = {0};
@@ -153,7 +147,6 @@ static void a_vector_keeps_its_elements_while_it_grows(void **state)
 
 static void a_large_vector_gives_back_what_it_has_outgrown(void **state)
 {
-    (void)state;
     MemoryBudget budget = {0};
     Arena a;
     arena_init(&a, &budget);
@@ -176,7 +169,6 @@ static void a_large_vector_gives_back_what_it_has_outgrown(void **state)
 
 static void index_sets_count_and_walk_their_members(void **state)
 {
-    (void)state;
     Arena a;
     arena_init(&a, NULL);
     static const uint32_t members[] = {0, 1, 63, 64, 127, 128, 299};
@@ -204,7 +196,6 @@ static void index_sets_count_and_walk_their_members(void **state)
 
 static void checked_sizes_refuse_what_leaves_the_limit(void **state)
 {
-    (void)state;
     int64_t v = 5;
     assert_true(size_mul((int64_t)1 << 31, (int64_t)1 << 31, &v));
     assert_true(v == SIZE_LIMIT);
@@ -215,7 +206,6 @@ static void checked_sizes_refuse_what_leaves_the_limit(void **state)
 
 static void saturating_sums_and_products_stop_at_the_ends(void **state)
 {
-    (void)state;
     assert_true(sat_add(INT64_MAX, 1) == INT64_MAX);
     assert_true(sat_add(INT64_MIN, -1) == INT64_MIN);
     assert_true(sat_add(INT64_MAX, INT64_MIN) == -1);

@@ -30,7 +30,6 @@ static const int64_t values[] = {0,
 
 static void test_sizes_end_at_their_limit(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < N; i++) {
         for (size_t k = 0; k < N && values[i] <= SIZE_LIMIT; k++) {
             int64_t a = values[i], b = values[k], out = -7;
@@ -51,7 +50,6 @@ static int64_t saturated(Wide x)
 
 static void test_costs_saturate_with_their_sign(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < 2 * N; i++) {
         for (size_t k = 0; k < 2 * N; k++) {
             int64_t a = i < N ? values[i] : -values[i - N] - 1;
@@ -64,7 +62,6 @@ static void test_costs_saturate_with_their_sign(void **state)
 
 static void test_a_failed_check_says_where_and_ends_with_70(void **state)
 {
-    (void)state;
     int out[2];
     assert_int_equal(pipe(out), 0);
     pid_t child = fork();

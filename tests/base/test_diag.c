@@ -34,21 +34,18 @@ static const char *rendered(void)
 
 static int setup(void **state)
 {
-    (void)state;
     ctx_init(&ctx);
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     ctx_release(&ctx);
     return 0;
 }
 
 static void positions_count_lines_and_code_points(void **state)
 {
-    (void)state;
     uint32_t s = add("p.tdsl", "a\n\n\xc3\xa9\xe2\x82\xac x\r\nlast");
     uint32_t line, column;
     source_position(&ctx.sources, find(s, "x"), &line, &column);
@@ -68,7 +65,6 @@ static void positions_count_lines_and_code_points(void **state)
 /* Where lines begin is kept when it is first asked for: whatever takes memory after that leaves it alone. */
 static void positions_of_files_of_any_length_stay(void **state)
 {
-    (void)state;
     for (uint32_t n = 0; n < 20; n++) {
         char *text = arena_alloc(&ctx.arena, n + 2);
         memset(text, '\n', n);
@@ -86,7 +82,6 @@ static void positions_of_files_of_any_length_stay(void **state)
 
 static void a_mismatch_shows_both_parties_the_declaration_and_help(void **state)
 {
-    (void)state;
     uint32_t s =
         add("mlp.tdsl", "kernel f(X: f32[128, 256], W: f32[128, 512]) -> (Y: f32[128, 512])\n"
                         "    Y = einsum(\"ik,kj->ij\", X, W);\n");
@@ -109,7 +104,6 @@ static void a_mismatch_shows_both_parties_the_declaration_and_help(void **state)
 
 static void a_mark_on_another_line_gets_a_line_of_its_own(void **state)
 {
-    (void)state;
     uint32_t s = add("a.tdsl", "first one\nsecond\n");
     Diagnostic *d =
         diag_error(&ctx.diags, E_DUPLICATE_NAME, find(s, "second"), "defined twice");
@@ -124,7 +118,6 @@ static void a_mark_on_another_line_gets_a_line_of_its_own(void **state)
 
 static void a_note_has_its_own_line_even_beside_the_culprit(void **state)
 {
-    (void)state;
     uint32_t s = add("a.tdsl", "one two\n");
     Diagnostic *d = diag_error(&ctx.diags, E_SYNTAX, find(s, "two"), "wrong");
     diag_note(d, find(s, "one"), "declared here");
@@ -138,7 +131,6 @@ static void a_note_has_its_own_line_even_beside_the_culprit(void **state)
 
 static void several_labels_on_one_line_are_all_printed(void **state)
 {
-    (void)state;
     uint32_t s = add("a.tdsl", "aa bb cc dd\n");
     Diagnostic *d = diag_error(&ctx.diags, E_SYNTAX, find(s, "bb"), "wrong");
     diag_mark(d, find(s, "aa"), "left");
@@ -152,7 +144,6 @@ static void several_labels_on_one_line_are_all_printed(void **state)
 
 static void tabs_wide_and_hidden_characters_keep_the_caret_in_its_column(void **state)
 {
-    (void)state;
     uint32_t s = add("a\033.tdsl", "\tx\t\xe6\xbc\xa2\x1b[31m\xe2\x80\xae\xff Q");
     diag_error(&ctx.diags, E_CHARACTER, find(s, "Q"), "bad '%s'", "\x07\xff");
     assert_string_equal(rendered(), "a\\x1b.tdsl:1:13: error[E0103]: bad '\\x07\\xff'\n"
@@ -175,7 +166,6 @@ static const struct {
 
 static void every_character_takes_its_columns(void **state)
 {
-    (void)state;
     for (size_t i = 0; i + 1 < sizeof columns / sizeof *columns; i++) {
         uint32_t from = columns[i].from, to = columns[i + 1].from;
         const uint32_t codes[] = {from, from + (to - from) / 2, to - 1};
@@ -198,7 +188,6 @@ static void every_character_takes_its_columns(void **state)
 
 static void a_wide_line_is_shown_around_the_culprit(void **state)
 {
-    (void)state;
     char *text = arena_alloc(&ctx.arena, (1 << 20) + 1);
     memset(text, 'x', 1 << 20);
     static const uint32_t places[] = {0,   50,   110,    111,           112,
@@ -227,7 +216,6 @@ static void a_wide_line_is_shown_around_the_culprit(void **state)
 
 static void spans_at_odd_places_are_harmless(void **state)
 {
-    (void)state;
     uint32_t s = add("a.tdsl", "one\r\n\r\ntwo");
     uint32_t empty = add("empty.tdsl", "");
     static const Span spans[] = {{1, 3, 3},   {1, 3, 5},  {1, 4, 4}, {1, 5, 7}, {1, 0, 99},
@@ -247,7 +235,6 @@ static void spans_at_odd_places_are_harmless(void **state)
 
 static void records_are_ordered_by_place_and_kept_once(void **state)
 {
-    (void)state;
     uint32_t s = add("a.tdsl", "a b c\n");
     diag_error(&ctx.diags, E_UNKNOWN_NAME, find(s, "c"), "unknown name 'c'");
     diag_warning(&ctx.diags, W_UNUSED, find(s, "b"), "'b' is not used");
@@ -265,7 +252,6 @@ static void records_are_ordered_by_place_and_kept_once(void **state)
 
 static void errors_beyond_the_limit_are_counted(void **state)
 {
-    (void)state;
     for (int i = 0; i < 100000; i++) {
         Diagnostic *d = diag_error(&ctx.diags, E_SYNTAX, (Span){0, 0, 0}, "number %d", i);
         diag_note(d, (Span){0, 0, 0}, "note");
@@ -283,7 +269,6 @@ static void errors_beyond_the_limit_are_counted(void **state)
 
 static void an_included_place_says_who_included_it(void **state)
 {
-    (void)state;
     uint32_t outer = add("main.tdsl", "\n  include \"chem.tdsl\"\n");
     uint32_t inner =
         source_add(&ctx.sources, "chem.tdsl", str_from("dim q\n"), find(outer, "include"));
@@ -295,7 +280,6 @@ static void an_included_place_says_who_included_it(void **state)
 
 static void limits_unsupported_and_warnings_have_their_own_exit_codes(void **state)
 {
-    (void)state;
     Diags *d = &ctx.diags;
     assert_int_equal(diags_exit_code(d), 0);
     diag_warning(d, W_SPILL, (Span){0, 0, 0}, "'T' goes to memory");
@@ -314,7 +298,6 @@ static void limits_unsupported_and_warnings_have_their_own_exit_codes(void **sta
 
 static void a_warning_switched_off_leaves_no_trace(void **state)
 {
-    (void)state;
     ctx.diags.disabled[W_UNUSED] = true;
     diag_warning(&ctx.diags, W_UNUSED, (Span){0, 0, 0}, "x");
     ctx.diags.no_warnings = true;
@@ -326,7 +309,6 @@ static void a_warning_switched_off_leaves_no_trace(void **state)
 
 static void a_message_as_long_as_a_file_is_cut_in_the_middle(void **state)
 {
-    (void)state;
     char *name = arena_alloc(&ctx.arena, 1000001);
     memset(name, 'n', 1000000);
     diag_error(&ctx.diags, E_UNKNOWN_NAME, (Span){0, 0, 0}, "unknown name '%s' in kernel 'k'",
@@ -340,7 +322,6 @@ static void a_message_as_long_as_a_file_is_cut_in_the_middle(void **state)
 
 static void every_code_is_unique_and_explained(void **state)
 {
-    (void)state;
     for (int i = 0; i < DIAG_COUNT; i++) {
         const char *a = diag_code_text((DiagCode)i);
         assert_true(strlen(diag_code_about((DiagCode)i)) > 10);

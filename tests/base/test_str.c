@@ -10,7 +10,6 @@
 
 static void a_million_symbols_are_each_interned_once(void **state)
 {
-    (void)state;
     Arena a;
     arena_init(&a, NULL);
     SymTable t;
@@ -36,7 +35,6 @@ static void a_million_symbols_are_each_interned_once(void **state)
 
 static void symbols_of_any_bytes_are_told_apart(void **state)
 {
-    (void)state;
     Arena a;
     arena_init(&a, NULL);
     SymTable t;
@@ -57,7 +55,6 @@ static void symbols_of_any_bytes_are_told_apart(void **state)
 
 static void distance_counts_edits_and_swaps_up_to_its_limit(void **state)
 {
-    (void)state;
     static const struct {
         const char *a, *b;
         int limit, want;
@@ -83,7 +80,6 @@ static void distance_counts_edits_and_swaps_up_to_its_limit(void **state)
 
 static void utf8_refuses_every_malformed_sequence(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         size_t n;
@@ -116,7 +112,6 @@ static void utf8_refuses_every_malformed_sequence(void **state)
 
 static void every_code_point_is_read_back_as_written(void **state)
 {
-    (void)state;
     for (uint32_t c = 1; c <= 0x10ffff; c++) {
         if (c >= 0xd800 && c < 0xe000) {
             continue;
@@ -131,7 +126,6 @@ static void every_code_point_is_read_back_as_written(void **state)
 
 static void a_map_gives_back_the_last_value_of_each_key(void **state)
 {
-    (void)state;
     Arena a;
     arena_init(&a, NULL);
     Map m;
@@ -157,7 +151,6 @@ static void a_map_gives_back_the_last_value_of_each_key(void **state)
 
 static void random_numbers_are_the_same_everywhere_and_in_range(void **state)
 {
-    (void)state;
     Rng r = {.state = 0}; /* published first outputs of splitmix64 with seed 0 */
     assert_true(rng_next(&r) == UINT64_C(0xe220a8397b1dcdaf));
     assert_true(rng_next(&r) == UINT64_C(0x6e789e6aa1b965f4));

@@ -23,7 +23,6 @@ static const char *f64_text(double v)
 
 static void indentation_begins_each_line_that_is_not_empty(void **state)
 {
-    (void)state;
     arena_init(&arena, NULL);
     Text t;
     text_init(&t, &arena);
@@ -41,7 +40,6 @@ static void indentation_begins_each_line_that_is_not_empty(void **state)
 
 static void long_texts_and_long_formats_arrive_whole(void **state)
 {
-    (void)state;
     arena_init(&arena, NULL);
     Text t;
     text_init(&t, &arena);
@@ -59,7 +57,6 @@ static void long_texts_and_long_formats_arrive_whole(void **state)
 
 static void integers_are_written_to_both_ends(void **state)
 {
-    (void)state;
     arena_init(&arena, NULL);
     Text t;
     text_init(&t, &arena);
@@ -74,7 +71,6 @@ static void integers_are_written_to_both_ends(void **state)
 
 static void doubles_have_their_shortest_digits(void **state)
 {
-    (void)state;
     arena_init(&arena, NULL);
     static const struct {
         double v;
@@ -145,7 +141,6 @@ static void check_round_trip(double v)
 
 static void doubles_read_back_as_themselves(void **state)
 {
-    (void)state;
     arena_init(&arena, NULL);
     Rng r = {.state = 1};
     for (int i = 0; i < 100000; i++) {
@@ -167,7 +162,6 @@ static void doubles_read_back_as_themselves(void **state)
 
 static void quoted_strings_hold_printable_ascii_only(void **state)
 {
-    (void)state;
     arena_init(&arena, NULL);
     Text t;
     text_init(&t, &arena);
@@ -178,7 +172,6 @@ static void quoted_strings_hold_printable_ascii_only(void **state)
 
 static void json_strings_escape_controls_and_keep_unicode(void **state)
 {
-    (void)state;
     arena_init(&arena, NULL);
     Text t;
     text_init(&t, &arena);

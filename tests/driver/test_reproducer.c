@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A fault of the compiler leaves a script that repeats the run, and never replaces one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +7,7 @@
 #include <unistd.h>
 
 #include "driver/reproducer.h"
+#include "support/test.h"
 
 /* The exit status of a run in which a check fails. */
 static int fail_in_a_child(int argc, char **argv)
@@ -76,7 +70,6 @@ static void expect_script(const char *path)
 
 static void a_failed_check_leaves_a_script(void **state)
 {
-    (void)state;
     char folder[] = "/tmp/reproducer-XXXXXX";
     assert_non_null(mkdtemp(folder));
     assert_int_equal(chdir(folder), 0);
@@ -100,7 +93,6 @@ static void a_failed_check_leaves_a_script(void **state)
 
 static void a_form_that_is_broken_is_our_fault_unless_a_file_brought_it(void **state)
 {
-    (void)state;
     char folder[] = "/tmp/reproducer-XXXXXX";
     assert_non_null(mkdtemp(folder));
     assert_int_equal(chdir(folder), 0);
@@ -115,10 +107,5 @@ static void a_form_that_is_broken_is_our_fault_unless_a_file_brought_it(void **s
     assert_int_equal(chdir("/") + rmdir(folder), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_failed_check_leaves_a_script),
-        cmocka_unit_test(a_form_that_is_broken_is_our_fault_unless_a_file_brought_it)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(a_failed_check_leaves_a_script),
+      TEST(a_form_that_is_broken_is_our_fault_unless_a_file_brought_it))

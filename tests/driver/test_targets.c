@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of targets holds what the build found, each complete. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/ctx.h"
 #include "driver/targets.h"
+#include "support/test.h"
 
 static void every_target_is_found_by_its_name_and_complete(void **state)
 {
-    (void)state;
     uint32_t n = 0;
     for (; target_at(n) != NULL; n++) {
         const Target *t = target_at(n);
@@ -28,7 +22,6 @@ static void every_target_is_found_by_its_name_and_complete(void **state)
 
 static void the_names_are_listed_for_messages(void **state)
 {
-    (void)state;
     Ctx c;
     ctx_init(&c);
     const char *names = target_names(&c.arena);
@@ -39,11 +32,5 @@ static void the_names_are_listed_for_messages(void **state)
     ctx_release(&c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_target_is_found_by_its_name_and_complete),
-        cmocka_unit_test(the_names_are_listed_for_messages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(every_target_is_found_by_its_name_and_complete),
+      TEST(the_names_are_listed_for_messages))

@@ -94,7 +94,6 @@ static uint32_t run_program(const char *text)
 
 static void levels_of_products(void **state)
 {
-    (void)state;
     static const char *const kernels[] = {
         "kernel k(A: f32[19, 70], B: f32[70, 37]) -> (C: f32[19, 37]) { C[i,j] = A[i,k] * "
         "B[k,j]; }",
@@ -121,7 +120,6 @@ static void levels_of_products(void **state)
 
 static void nests_of_programs(void **state)
 {
-    (void)state;
     assert_true(run_program("kernel k(A: f32[16, 33], B: f32[33, 20], C: f32[20, 12]) -> "
                             "(R: f32[16, 12], s: f32) { T[i,j] = A[i,p] * B[p,j]; "
                             "R[i,l] = T[i,j] * C[j,l]; s = max[i,j](T[i,j]); }") > 10);

@@ -33,7 +33,6 @@ static void assert_errors(const char *text, const char *codes)
 
 static void poison_never_causes_a_second_message(void **state)
 {
-    (void)state;
     assert_errors("kernel f(A: f64[n]) -> (R: f64[n]) { T[i] = nope[i]; U[i] = T[i] * A[i]; "
                   "V[i] = exp(U[i]) + T[i]; R = einsum(\"i->i\", V); }",
                   "E0201");
@@ -53,7 +52,6 @@ static void poison_never_causes_a_second_message(void **state)
 
 static void several_kernels_report_their_own_mistakes(void **state)
 {
-    (void)state;
     assert_errors("kernel f(A f64) { } kernel g(A: f64) -> (R: f64) { R = B; } "
                   "kernel h(A: f64) -> (R: f64) { R = A A; } kernel h2(A: f64) -> (R: f64) { }",
                   "E0101 E0101 E0201 E0209");
@@ -61,7 +59,6 @@ static void several_kernels_report_their_own_mistakes(void **state)
 
 static void both_scopes_of_an_index_are_apart(void **state)
 {
-    (void)state;
     assert_errors("kernel f(A: f64[n, m], B: f64[n, k]) -> (R: f64[n], S: f64[n, n]) {"
                   " R[i] = sum[j](A[i,j]) / sum[j](B[i,j]);"
                   " S[i,j] = A[i,p] * A[j,p] + B[i,p] * B[j,p]; }",
@@ -74,7 +71,6 @@ static void both_scopes_of_an_index_are_apart(void **state)
 
 static void an_extent_of_1_stretches_to_that_of_other_terms(void **state)
 {
-    (void)state;
     assert_errors("kernel f(x: f64[1], y: f64[3], z: f64[3]) -> (R: f64) {"
                   " R = z[v]*z[v] - x[v]*x[v] + y[v]*y[v]; }",
                   "");
@@ -117,7 +113,6 @@ static uint32_t include_errors(File *files, const char *text)
 
 static void includes_are_found_once_and_never_outside_their_roots(void **state)
 {
-    (void)state;
     File files[] = {{"a.tdsl", "const a = 2; include \"sub/b.tdsl\";"},
                     {"sub/b.tdsl", "include \"c.tdsl\"; const b = 3;"},
                     {"sub/c.tdsl", "const c = 4;"},
@@ -143,7 +138,6 @@ static void includes_are_found_once_and_never_outside_their_roots(void **state)
 
 static void open_extents_of_an_equation_agree(void **state)
 {
-    (void)state;
     Ctx c;
     ctx_init(&c);
     const Dim a[] = {DIM_WILD(0), DIM_WILD(0)}, b[] = {{-1, 3}, DIM_WILD(0)};

@@ -100,50 +100,42 @@ static void golden(const char *name, const FrontDefine *d, uint32_t n_defines)
 
 static void products_become_einsums_and_maps(void **state)
 {
-    (void)state;
     golden("products", NULL, 0);
 }
 
 static void updates_scale_what_they_update(void **state)
 {
-    (void)state;
     golden("updates", NULL, 0);
 }
 
 static void sums_run_in_the_type_of_the_result(void **state)
 {
-    (void)state;
     golden("dtypes", NULL, 0);
 }
 
 static void every_elementwise_op_has_a_spelling(void **state)
 {
-    (void)state;
     golden("elementwise", NULL, 0);
 }
 
 static void einsum_strings_and_whole_tensors_mix(void **state)
 {
-    (void)state;
     golden("whole", NULL, 0);
 }
 
 static void dims_are_bound_by_defines_and_includes(void **state)
 {
-    (void)state;
     const FrontDefine d[] = {{"v", 7, false}, {"q", 3, false}};
     golden("dims", d, 2);
 }
 
 static void the_tour_of_the_language_builds(void **state)
 {
-    (void)state;
     golden("tour", NULL, 0);
 }
 
 static void public_programs_build(void **state)
 {
-    (void)state;
     golden("programs", NULL, 0);
 }
 
@@ -159,7 +151,6 @@ static const char *product_kernel(Bench *b, const char *type, const char *left,
 
 static void both_notations_give_the_same_graph(void **state)
 {
-    (void)state;
     static const char *const pairs[][2] = {
         {"einsum(\"ij,jk->ik\", A, B)", "A[i,p] * B[p,k]"},
         {"einsum(\"ij,jk->k\", A, B)", "A[i,p] * B[p,k]"},

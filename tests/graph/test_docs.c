@@ -21,7 +21,6 @@ static char *file_text(const char *name)
 
 static void graphs_in_the_documentation_read_and_print_as_themselves(void **state)
 {
-    (void)state;
     char *text = file_text("docs/ir.md");
     int n = 0;
     static const char fence[] = "\n```graph\n";
@@ -74,7 +73,6 @@ static void op_row(Op op, char *row, size_t size)
 
 static void the_documented_operations_are_the_op_table(void **state)
 {
-    (void)state;
     char *text = file_text("docs/ir.md");
     char row[400];
     int missing = 0, rows = 0;

@@ -129,7 +129,6 @@ static void check_shape(Bench *b, const Case *c, const Graph *g)
 
 static void einsum_strings_mean_what_numpy_says(void **state)
 {
-    (void)state;
     FILE *f = fopen(source_file("tests/graph/einsum/cases.txt"), "r");
     assert_non_null(f);
     static char line[1 << 16];

@@ -10,7 +10,6 @@
 /* Each value of each operation stands in op/values.txt; here, that operands come in their order and results in their type. */
 static void an_operation_is_applied_to_the_elements_of_its_operands(void **state)
 {
-    (void)state;
     static const struct {
         const char *op, *in, *out, *x, *y, *expected;
     } rows[] = {
@@ -46,7 +45,6 @@ static void an_operation_is_applied_to_the_elements_of_its_operands(void **state
 
 static void indices_transpose_trace_broadcast_and_pick(void **state)
 {
-    (void)state;
     const char *const *a = ARGS("[2,3] 1 2 3 4 5 6");
     assert_evaluates(A23 "%1 = copy %0[a,b] -> [b,a] : f64[3,2]" RESULT, a,
                      "[3,2] 1 4 2 5 3 6");
@@ -66,7 +64,6 @@ static void indices_transpose_trace_broadcast_and_pick(void **state)
 
 static void einsum_sums_products_of_many_operands(void **state)
 {
-    (void)state;
     const char *const *two = ARGS("[2,3] 1 2 3 4 5 6", "[3,2] 1 0 0 1 1 1");
     const char *both = "param in @A : f64[2,3]\nparam in @B : f64[3,2]\n"
                        "%0 = input @A : f64[2,3]\n%2 = input @B : f64[3,2]\n";
@@ -101,7 +98,6 @@ static void einsum_sums_products_of_many_operands(void **state)
 
 static void a_sum_begins_with_its_initial_value(void **state)
 {
-    (void)state;
     assert_evaluates(
         "form binary\nparam in @A : f64[2,3]\nparam in @B : f64[3,2]\n"
         "param in @C : f64[2,2]\nparam in @s : f64[]\n%0 = input @A : f64[2,3]\n"
@@ -118,7 +114,6 @@ static void a_sum_begins_with_its_initial_value(void **state)
 
 static void sums_of_floats_are_accumulated_wide(void **state)
 {
-    (void)state;
     const char *const *a = ARGS("[3] 16777216 1 1");
     assert_evaluates("param in @A : f32[3]\n%0 = input @A : f32[3]\n"
                      "%1 = reduce.sum %0[a] -> [] : f32[]" RESULT,
@@ -130,7 +125,6 @@ static void sums_of_floats_are_accumulated_wide(void **state)
 
 static void reductions_fold_and_know_their_neutral_element(void **state)
 {
-    (void)state;
     static const struct {
         const char *op, *type, *full, *empty;
     } rows[] = {
@@ -175,7 +169,6 @@ static void reductions_fold_and_know_their_neutral_element(void **state)
 /* Left to right in pairs gives what one loop over all labels gives. */
 static void a_long_product_in_pairs_is_the_same_product(void **state)
 {
-    (void)state;
     Bench *b = bench_new();
     const Graph *g = bench_graph(
         b, "param in @A : i64[6,5]\nparam in @B : i64[5,6]\nparam in @C : i64[6,6]\n"
@@ -209,7 +202,6 @@ static void a_long_product_in_pairs_is_the_same_product(void **state)
 
 static void open_dims_are_bound_and_arguments_checked(void **state)
 {
-    (void)state;
     Bench *b = bench_new();
     const Graph *g =
         bench_graph(b, "dim n ~ 5\nparam inout @A : f64[n]\n%0 = input @A : f64[n]\n"
@@ -233,7 +225,6 @@ static void open_dims_are_bound_and_arguments_checked(void **state)
 
 static void too_much_work_and_too_large_tensors_are_limits(void **state)
 {
-    (void)state;
     Bench *b = bench_new();
     Tensor *arg = bench_tensor(b, DTYPE_F64, "[2] 1 2"), *result = NULL;
     const Graph *g =

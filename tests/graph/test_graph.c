@@ -42,7 +42,6 @@ static NodeRef einsum2(Graph *g, NodeRef x, NodeRef y, const int32_t *labels,
 
 static void equal_nodes_are_one_whatever_their_labels_are_called(void **state)
 {
-    (void)state;
     Bench *b = bench_new();
     Graph *g = matrix_graph(b);
     NodeRef x = einsum2(g, 0, 0, (int32_t[]){0, 1, 1, 2}, (int32_t[]){0, 2}, 2);
@@ -59,7 +58,6 @@ static void equal_nodes_are_one_whatever_their_labels_are_called(void **state)
 
 static void constants_are_equal_by_value_and_sign(void **state)
 {
-    (void)state;
     Bench *b = bench_new();
     Graph *g = matrix_graph(b);
     NodeRef zero = graph_const(g, number_real(DTYPE_F64, 0), nowhere);
@@ -74,7 +72,6 @@ static void constants_are_equal_by_value_and_sign(void **state)
 
 static void the_first_name_and_any_permission_to_spill_are_kept(void **state)
 {
-    (void)state;
     Bench *b = bench_new();
     Graph *g = matrix_graph(b);
     Index ab[2] = {{0, 0}, {1, 0}};
@@ -101,7 +98,6 @@ static void the_first_name_and_any_permission_to_spill_are_kept(void **state)
 
 static void pruning_keeps_what_results_need_and_nothing_else(void **state)
 {
-    (void)state;
     Bench *b = bench_new();
     Graph *g = bench_graph(b, "dim n ~ 9\nparam in @A : f64[n]\nparam in @B : f64[n]\n"
                               "%0 = input @B : f64[n]\n%1 = input @A : f64[n]\n"
@@ -119,7 +115,6 @@ static void pruning_keeps_what_results_need_and_nothing_else(void **state)
 
 static void a_product_has_a_cost(void **state)
 {
-    (void)state;
     Bench *b = bench_new();
     const Graph *g = bench_graph(
         b, "dim n ~ 9\nparam in @A : f64[2,3,4,5,n]\n%0 = input @A : f64[2,3,4,5,n]\n"
@@ -138,7 +133,6 @@ static void a_product_has_a_cost(void **state)
 /* Quadratic work would not end within the test's time. */
 static void large_graphs_and_long_products_stay_quick(void **state)
 {
-    (void)state;
     enum { MANY = 40000 };
     Bench *b = bench_new();
     Text t;
@@ -174,7 +168,6 @@ static const char *named(Bench *b, const Graph *g, NodeRef n)
 
 static void labels_are_called_as_the_program_calls_them(void **state)
 {
-    (void)state;
     Bench *b = bench_new();
     const Graph *g =
         bench_graph(b, "param in @A : f64[2,3]\n%0 = input @A : f64[2,3]\n"
@@ -198,7 +191,6 @@ static void labels_are_called_as_the_program_calls_them(void **state)
 
 static void names_do_not_tell_nodes_apart(void **state)
 {
-    (void)state;
     Bench *b = bench_new();
     const Graph *one =
         bench_graph(b, "param in @A : f64[2]\n%0 = input @A : f64[2]\n"
@@ -219,7 +211,6 @@ static void names_do_not_tell_nodes_apart(void **state)
 
 static void json_holds_the_graph(void **state)
 {
-    (void)state;
     Bench *b = bench_new();
     const Module *m = bench_module(
         b, "tdsl-dump graph 1\nsource \"a\\\"b.tdsl\"\nkernel k {\ndim n ~ 9\n"
@@ -244,7 +235,6 @@ static void json_holds_the_graph(void **state)
 /* What is computed tells programs apart; what it is called, where it stands and how large it is, do not. */
 static void a_digest_is_of_what_is_computed(void **state)
 {
-    (void)state;
     Bench *b = bench_new();
     static const char *const lines[] = {
         "dim n ~ 9\n param in @A : f32[n,n]\n %0 = input @A : f32[n,n]\n"

@@ -85,7 +85,6 @@ static const char steps_of_two[] =
 
 static void values_of_one_recurrence_are_computed_together(void **state)
 {
-    (void)state;
     char text[sizeof steps_of_two + 200];
     snprintf(text, sizeof text,
              "%s  %%4 = steps 0 result 1 along 0 %%1, %%2, %%0 -> [a] : f64[n]\n"
@@ -103,14 +102,12 @@ static void values_of_one_recurrence_are_computed_together(void **state)
 
 static void a_dump_reads_back_to_the_same_bytes(void **state)
 {
-    (void)state;
     assert_round_trip(everything);
     assert_round_trip("tdsl-dump graph 1\n");
 }
 
 static void a_dump_by_hand_may_number_and_name_as_it_likes(void **state)
 {
-    (void)state;
     Bench *b = bench_new();
     Graph *g = bench_graph(b, "param in @A:f64[3,4] ; a comment\n\n"
                               "%100=input @A:f64[3,4]\n"
@@ -132,7 +129,6 @@ static void a_dump_by_hand_may_number_and_name_as_it_likes(void **state)
 
 static void labels_beyond_the_alphabet_have_numbers(void **state)
 {
-    (void)state;
     Bench *b = bench_new();
     Text t;
     text_init(&t, &b->ctx.arena);
@@ -154,7 +150,6 @@ static void labels_beyond_the_alphabet_have_numbers(void **state)
 
 static void broken_text_is_refused_at_its_place(void **state)
 {
-    (void)state;
     assert_refused("", "empty dump");
     assert_refused("tdsl-dump loop 1\n", "expected 'tdsl-dump graph 1'");
     assert_refused("tdsl-dump graph 2\n", "only version 1");
@@ -187,7 +182,6 @@ static void broken_text_is_refused_at_its_place(void **state)
 
 static void broken_lines_are_refused_at_their_place(void **state)
 {
-    (void)state;
     assert_lines_refused("", "it has no result");
     assert_lines_refused("what", "a line of a graph is");
     assert_lines_refused("form ternary", "a form is tensor or binary");
@@ -236,7 +230,6 @@ static void broken_lines_are_refused_at_their_place(void **state)
 
 static void initial_values_and_scales_are_what_they_should_be(void **state)
 {
-    (void)state;
     assert_lines_refused(SQUARE "%4 = einsum %0[a,b], %0[b,c] onto %0[a,c], %0[a,c] -> [a,c] "
                                 ": f64[3,3]",
                          "expected '->'");
@@ -280,7 +273,6 @@ static void initial_values_and_scales_are_what_they_should_be(void **state)
 /* What the builder would accept and the verifier must not. */
 static void broken_graphs_are_refused(void **state)
 {
-    (void)state;
     assert_lines_refused(HEAD "%1 = neg %0[a,b] -> [a] : f64[3]" TAIL, "drops an index");
     assert_lines_refused(HEAD "%1 = reduce.sum %0[a,b] -> [a,c] : f64[3,7]" TAIL,
                          "an index of the result is in no operand");
@@ -321,7 +313,6 @@ static void broken_graphs_are_refused(void **state)
 
 static void very_wide_ranks_and_deep_nesting_are_limits(void **state)
 {
-    (void)state;
     Bench *b = bench_new();
     Text t;
     text_init(&t, &b->ctx.arena);
@@ -421,7 +412,6 @@ static void unknown_dim(Graph *g)
 
 static void damaged_graphs_are_found(void **state)
 {
-    (void)state;
     assert_damage_is_found(operand_after, "does not come before");
     assert_damage_is_found(wrong_extent, "extent of a dimension");
     assert_damage_is_found(unused_label, "labels that nothing uses");
@@ -437,7 +427,6 @@ static void damaged_graphs_are_found(void **state)
 
 static void cut_texts_and_changed_bytes_are_survived(void **state)
 {
-    (void)state;
     size_t n = sizeof everything - 1;
     for (size_t k = 0; k < n; k += 3) {
         Bench *b = bench_new();

@@ -5,17 +5,12 @@
 #ifndef TESTS_LOOP_SUPPORT_H
 #define TESTS_LOOP_SUPPORT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "dump/tree.h"
 #include "loop/loop.h"
+#include "support/test.h"
 
 /* tests/loop/kernels/NAME.tir */
 char *kernel_text(Arena *a, const char *name);

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Affine expressions and the making of kernels. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/ctx.h"
 #include "op/affine.h"
 #include "loop/loop.h"
+#include "support/test.h"
 
 /* base + x0*v0 + x1*v1 + x2*v2 */
 static Affine affine_of(Arena *a, int64_t base, int64_t x0, int64_t x1, int64_t x2)
@@ -25,7 +20,6 @@ static Affine affine_of(Arena *a, int64_t base, int64_t x0, int64_t x1, int64_t 
 
 static void affine_expressions_are_equal_as_numbers_are(void **state)
 {
-    (void)state;
     Ctx c;
     ctx_init(&c);
     Arena *a = &c.arena;
@@ -44,7 +38,6 @@ static void affine_expressions_are_equal_as_numbers_are(void **state)
 
 static void a_variable_is_replaced_by_an_expression(void **state)
 {
-    (void)state;
     Ctx c;
     ctx_init(&c);
     Arena *a = &c.arena;
@@ -57,7 +50,6 @@ static void a_variable_is_replaced_by_an_expression(void **state)
 
 static void what_does_not_fit_64_bits_is_noticed(void **state)
 {
-    (void)state;
     Ctx c;
     ctx_init(&c);
     Arena *a = &c.arena;
@@ -85,7 +77,6 @@ static void what_does_not_fit_64_bits_is_noticed(void **state)
 
 static void names_are_made_identifiers_and_unique(void **state)
 {
-    (void)state;
     Ctx c;
     ctx_init(&c);
     Kernel *k = kernel_new(&c.arena, sym_cstr(&c.syms, "k"));
@@ -107,7 +98,6 @@ static void names_are_made_identifiers_and_unique(void **state)
 
 static void a_copy_of_a_kernel_grows_on_its_own(void **state)
 {
-    (void)state;
     Ctx c;
     ctx_init(&c);
     Kernel *k = kernel_new(&c.arena, sym_cstr(&c.syms, "k"));
@@ -123,7 +113,6 @@ static void a_copy_of_a_kernel_grows_on_its_own(void **state)
 
 static void a_statement_is_named_by_its_shape(void **state)
 {
-    (void)state;
     Ctx c;
     ctx_init(&c);
     Arena *a = &c.arena;
@@ -160,15 +149,7 @@ static void a_statement_is_named_by_its_shape(void **state)
     ctx_release(&c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(affine_expressions_are_equal_as_numbers_are),
-        cmocka_unit_test(a_variable_is_replaced_by_an_expression),
-        cmocka_unit_test(what_does_not_fit_64_bits_is_noticed),
-        cmocka_unit_test(names_are_made_identifiers_and_unique),
-        cmocka_unit_test(a_copy_of_a_kernel_grows_on_its_own),
-        cmocka_unit_test(a_statement_is_named_by_its_shape),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(affine_expressions_are_equal_as_numbers_are),
+      TEST(a_variable_is_replaced_by_an_expression), TEST(what_does_not_fit_64_bits_is_noticed),
+      TEST(names_are_made_identifiers_and_unique), TEST(a_copy_of_a_kernel_grows_on_its_own),
+      TEST(a_statement_is_named_by_its_shape))

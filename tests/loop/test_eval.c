@@ -31,7 +31,6 @@ static void assert_reference(const char *name, Reference reference, const int64_
 
 static void a_tiled_product_with_tails_is_the_product(void **state)
 {
-    (void)state;
     static const int64_t dims[][3] = {{9, 17, 19}, {8, 16, 24}, {4, 16, 8}, {1, 1, 1},
                                       {3, 2, 7},   {0, 5, 6},   {5, 0, 6},  {5, 6, 0}};
     for (size_t i = 0; i < sizeof dims / sizeof dims[0]; i++) {
@@ -45,7 +44,6 @@ static void a_tiled_product_with_tails_is_the_product(void **state)
 /* The kernel computes with the parts, the caller has complex numbers. */
 static void arguments_may_be_the_parts_of_complex_numbers(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     const Kernel *k = read_one(&ctx, "parts");
@@ -82,7 +80,6 @@ static void arguments_may_be_the_parts_of_complex_numbers(void **state)
 
 static void an_epilogue_joins_the_tile_of_its_product(void **state)
 {
-    (void)state;
     for (int64_t o = 0; o < 18; o++) {
         const int64_t dims[] = {o, 0};
         assert_reference("mlp", reference_mlp, dims);
@@ -91,7 +88,6 @@ static void an_epilogue_joins_the_tile_of_its_product(void **state)
 
 static void mp2_sums_blocks_that_never_exist_whole(void **state)
 {
-    (void)state;
     static const int64_t dims[][3] = {{3, 5, 7}, {1, 1, 1}, {2, 4, 1}, {0, 3, 3}, {3, 0, 3}};
     for (size_t i = 0; i < sizeof dims / sizeof dims[0]; i++) {
         assert_reference("mp2", reference_mp2, dims[i]);
@@ -100,7 +96,6 @@ static void mp2_sums_blocks_that_never_exist_whole(void **state)
 
 static void attention_keeps_its_scores_in_a_tile(void **state)
 {
-    (void)state;
     static const int64_t dims[][4] = {{2, 9, 6, 5}, {1, 4, 4, 4}, {1, 1, 1, 1}, {2, 3, 1, 8}};
     for (size_t i = 0; i < sizeof dims / sizeof dims[0]; i++) {
         assert_reference("attention", reference_attention, dims[i]);
@@ -110,7 +105,6 @@ static void attention_keeps_its_scores_in_a_tile(void **state)
 /* Loops in loops over full tiles and rests, an inout argument, a fold in integers. */
 static void nested_tiles_cover_each_element_once(void **state)
 {
-    (void)state;
     for (int64_t n = 0; n < 150; n += n < 12 ? 1 : 23) {
         Ctx ctx;
         ctx_init(&ctx);
@@ -132,7 +126,6 @@ static void nested_tiles_cover_each_element_once(void **state)
 /* Blocks in loops and in each other; one buffer is allocated in two of them. */
 static void a_block_runs_once_where_it_stands(void **state)
 {
-    (void)state;
     for (int64_t n = 0; n < 30; n += 7) {
         Ctx ctx;
         ctx_init(&ctx);
@@ -149,7 +142,6 @@ static void a_block_runs_once_where_it_stands(void **state)
 /* The kernel writes another number for each range of sizes. */
 static void of_blocks_with_tests_the_one_for_the_size_runs(void **state)
 {
-    (void)state;
     for (int64_t n = 0; n < 13; n++) {
         for (int64_t m = 0; m < 4; m++) {
             Ctx ctx;
@@ -174,7 +166,6 @@ static void of_blocks_with_tests_the_one_for_the_size_runs(void **state)
 /* For whoever checks each of them at small sizes. */
 static void each_block_with_a_test_can_run_alone(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     const int64_t dims[] = {2, 3};
@@ -196,7 +187,6 @@ static void each_block_with_a_test_can_run_alone(void **state)
 
 static void constants_of_every_kind_arrive(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     Run run;
@@ -234,7 +224,6 @@ static void assert_run_fails(const char *body, const char *message)
 
 static void what_is_not_written_is_not_read(void **state)
 {
-    (void)state;
     assert_run_fails(" reduce [i in 0..n] @y[i] += @x[i]\n", "read before it is written");
     assert_run_fails(" alloc @t : f64[n] tile\n"
                      " for $i in 0..n step 2 full {\n  copy [j in $i:2] @t[j] = @x[j]\n }\n"
@@ -254,7 +243,6 @@ static void what_is_not_written_is_not_read(void **state)
 
 static void a_result_is_written_everywhere(void **state)
 {
-    (void)state;
     assert_run_fails(" for $i in 0..n step 2 full {\n  copy [j in $i:2] @y[j] = @x[j]\n }\n",
                      "element 4 of result 'y'");
     assert_run_fails("", "element 0 of result 'y'");
@@ -262,7 +250,6 @@ static void a_result_is_written_everywhere(void **state)
 
 static void an_alloc_forgets_what_it_held(void **state)
 {
-    (void)state;
     assert_run_fails(" for $i in 0..n step 1 {\n"
                      "  alloc @t : f64[] tile\n"
                      "  for $j in 0:1<n step 1 {\n"
@@ -278,7 +265,6 @@ static void an_alloc_forgets_what_it_held(void **state)
  * loop_verify would refuse. */
 static void what_another_lies_over_is_gone(void **state)
 {
-    (void)state;
     static const char *const last[] = {"copy [i in 0..n] @y[i] = @a[i]",
                                        "copy [i in 0..n] @a[i] = @x[i]"};
     for (size_t k = 0; k < sizeof last / sizeof last[0]; k++) {
@@ -309,7 +295,6 @@ static void what_another_lies_over_is_gone(void **state)
 
 static void an_argument_of_another_shape_is_refused(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     const Kernel *k = read_one(&ctx, "mlp");
@@ -324,7 +309,6 @@ static void an_argument_of_another_shape_is_refused(void **state)
 
 static void an_inout_argument_of_the_caller_is_not_changed(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     Run run;
@@ -337,7 +321,6 @@ static void an_inout_argument_of_the_caller_is_not_changed(void **state)
 
 static void work_without_end_is_a_stated_limit(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     KernelModule *m = read_text(&ctx, "tdsl-dump loop 1\nkernel k {\n arg @y : i64[] result\n"
@@ -352,7 +335,6 @@ static void work_without_end_is_a_stated_limit(void **state)
 
 static void a_result_too_large_is_refused_before_anything_runs(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     KernelModule *m =
@@ -384,7 +366,6 @@ static float pairs(const float *x, int64_t n)
 
 static void a_cascade_adds_pairs(void **state)
 {
-    (void)state;
     for (int64_t n = 1; n < 70; n++) {
         Ctx ctx;
         ctx_init(&ctx);
@@ -404,28 +385,16 @@ static void a_cascade_adds_pairs(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tiled_product_with_tails_is_the_product),
-        cmocka_unit_test(arguments_may_be_the_parts_of_complex_numbers),
-        cmocka_unit_test(an_epilogue_joins_the_tile_of_its_product),
-        cmocka_unit_test(mp2_sums_blocks_that_never_exist_whole),
-        cmocka_unit_test(attention_keeps_its_scores_in_a_tile),
-        cmocka_unit_test(nested_tiles_cover_each_element_once),
-        cmocka_unit_test(a_block_runs_once_where_it_stands),
-        cmocka_unit_test(of_blocks_with_tests_the_one_for_the_size_runs),
-        cmocka_unit_test(each_block_with_a_test_can_run_alone),
-        cmocka_unit_test(constants_of_every_kind_arrive),
-        cmocka_unit_test(what_is_not_written_is_not_read),
-        cmocka_unit_test(a_result_is_written_everywhere),
-        cmocka_unit_test(an_alloc_forgets_what_it_held),
-        cmocka_unit_test(what_another_lies_over_is_gone),
-        cmocka_unit_test(an_argument_of_another_shape_is_refused),
-        cmocka_unit_test(an_inout_argument_of_the_caller_is_not_changed),
-        cmocka_unit_test(a_cascade_adds_pairs),
-        cmocka_unit_test(work_without_end_is_a_stated_limit),
-        cmocka_unit_test(a_result_too_large_is_refused_before_anything_runs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(a_tiled_product_with_tails_is_the_product),
+      TEST(arguments_may_be_the_parts_of_complex_numbers),
+      TEST(an_epilogue_joins_the_tile_of_its_product),
+      TEST(mp2_sums_blocks_that_never_exist_whole), TEST(attention_keeps_its_scores_in_a_tile),
+      TEST(nested_tiles_cover_each_element_once), TEST(a_block_runs_once_where_it_stands),
+      TEST(of_blocks_with_tests_the_one_for_the_size_runs),
+      TEST(each_block_with_a_test_can_run_alone), TEST(constants_of_every_kind_arrive),
+      TEST(what_is_not_written_is_not_read), TEST(a_result_is_written_everywhere),
+      TEST(an_alloc_forgets_what_it_held), TEST(what_another_lies_over_is_gone),
+      TEST(an_argument_of_another_shape_is_refused),
+      TEST(an_inout_argument_of_the_caller_is_not_changed), TEST(a_cascade_adds_pairs),
+      TEST(work_without_end_is_a_stated_limit),
+      TEST(a_result_too_large_is_refused_before_anything_runs))

@@ -242,7 +242,6 @@ static int finder_of(Ctx *ctx, const Fault *f)
 
 static void every_planted_fault_is_found(void **state)
 {
-    (void)state;
     int missed = 0;
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         Ctx ctx;
@@ -260,7 +259,6 @@ static void every_planted_fault_is_found(void **state)
 
 static void the_kernels_without_a_fault_are_right(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         Ctx ctx;
         ctx_init(&ctx);
@@ -272,11 +270,4 @@ static void the_kernels_without_a_fault_are_right(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_kernels_without_a_fault_are_right),
-        cmocka_unit_test(every_planted_fault_is_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(the_kernels_without_a_fault_are_right), TEST(every_planted_fault_is_found))

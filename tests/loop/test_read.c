@@ -21,7 +21,6 @@ static void assert_round_trip(const char *text)
 
 static void every_kernel_of_the_tests_reads_back_to_the_same_bytes(void **state)
 {
-    (void)state;
     static const char *const names[] = {"matmul", "begins",    "guards", "matmul_legal",
                                         "mlp",    "zeros",     "mp2",    "attention",
                                         "nested", "constants", "parts",  "scopes",
@@ -36,7 +35,6 @@ static void every_kernel_of_the_tests_reads_back_to_the_same_bytes(void **state)
 
 static void a_module_may_hold_no_kernel_or_many(void **state)
 {
-    (void)state;
     assert_round_trip("tdsl-dump loop 1\n");
     assert_round_trip("tdsl-dump loop 1\n"
                       "\nkernel a {\n  form tiled\n}\n"
@@ -45,7 +43,6 @@ static void a_module_may_hold_no_kernel_or_many(void **state)
 
 static void freely_written_text_becomes_canonical(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     KernelModule *m =
@@ -77,7 +74,6 @@ static void freely_written_text_becomes_canonical(void **state)
 
 static void parts_of_complex_numbers_are_pairs_of_the_same_bytes(void **state)
 {
-    (void)state;
     static const char *const wrong[] = {
         "f32[3,3] in of c64[3]", "f64[3,2] in of c64[3]",     "f32[3,2] in of f32[3]",
         "f32[2] in of c64[]",    "f32[3,2] in of c64[4]",     "f32[3,2] in of c64[3,2]",
@@ -98,7 +94,6 @@ static void parts_of_complex_numbers_are_pairs_of_the_same_bytes(void **state)
 /* A kernel built in another order than its text is numbered the same after reading. */
 static void numbers_of_variables_and_buffers_survive(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     KernelModule *m = read_text(&ctx, kernel_text(&ctx.arena, "constants"));
@@ -117,7 +112,6 @@ static void numbers_of_variables_and_buffers_survive(void **state)
 
 static void a_numbered_kernel_needs_no_order_line(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     char *text = kernel_text(&ctx.arena, "constants");
@@ -138,7 +132,6 @@ static void a_numbered_kernel_needs_no_order_line(void **state)
 
 static void places_in_the_program_survive(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     KernelModule *m = read_text(&ctx, kernel_text(&ctx.arena, "matmul"));
@@ -155,7 +148,6 @@ static void places_in_the_program_survive(void **state)
 /* The chapter's example is mlp.tir, so that what it shows is what is printed. */
 static void the_documentation_shows_a_kernel_that_is_tested(void **state)
 {
-    (void)state;
     static const char *const files[] = {"docs/ir-loop.md", "docs/ir.md"};
     Arena a;
     arena_init(&a, NULL);
@@ -228,7 +220,6 @@ static const Refusal refusals[] = {
 
 static void each_malformed_text_is_refused_with_a_message(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         const Refusal *r = &refusals[i];
         Ctx ctx;
@@ -247,7 +238,6 @@ static void each_malformed_text_is_refused_with_a_message(void **state)
 
 static void a_text_without_a_line_is_an_empty_dump(void **state)
 {
-    (void)state;
     static const char *const texts[] = {"", "\n\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         Ctx ctx;
@@ -261,7 +251,6 @@ static void a_text_without_a_line_is_an_empty_dump(void **state)
 /* Cut anywhere, with a byte changed anywhere: read or refused, never worse. */
 static void damaged_text_is_read_or_refused(void **state)
 {
-    (void)state;
     static const char junk[] = "[](){}$@%,.:<=+-*\"\\\n a0~";
     static const char *const names[] = {"matmul_legal", "nested", "constants"};
     for (size_t file = 0; file < 3; file++) {
@@ -288,20 +277,11 @@ static void damaged_text_is_read_or_refused(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kernel_of_the_tests_reads_back_to_the_same_bytes),
-        cmocka_unit_test(a_module_may_hold_no_kernel_or_many),
-        cmocka_unit_test(freely_written_text_becomes_canonical),
-        cmocka_unit_test(parts_of_complex_numbers_are_pairs_of_the_same_bytes),
-        cmocka_unit_test(numbers_of_variables_and_buffers_survive),
-        cmocka_unit_test(a_numbered_kernel_needs_no_order_line),
-        cmocka_unit_test(places_in_the_program_survive),
-        cmocka_unit_test(the_documentation_shows_a_kernel_that_is_tested),
-        cmocka_unit_test(each_malformed_text_is_refused_with_a_message),
-        cmocka_unit_test(a_text_without_a_line_is_an_empty_dump),
-        cmocka_unit_test(damaged_text_is_read_or_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(every_kernel_of_the_tests_reads_back_to_the_same_bytes),
+      TEST(a_module_may_hold_no_kernel_or_many), TEST(freely_written_text_becomes_canonical),
+      TEST(parts_of_complex_numbers_are_pairs_of_the_same_bytes),
+      TEST(numbers_of_variables_and_buffers_survive),
+      TEST(a_numbered_kernel_needs_no_order_line), TEST(places_in_the_program_survive),
+      TEST(the_documentation_shows_a_kernel_that_is_tested),
+      TEST(each_malformed_text_is_refused_with_a_message),
+      TEST(a_text_without_a_line_is_an_empty_dump), TEST(damaged_text_is_read_or_refused))

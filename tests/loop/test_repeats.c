@@ -28,7 +28,6 @@ static const char *summary(Ctx *c, const Kernel *k)
 
 static void what_two_tiles_hold_is_computed_once(void **state)
 {
-    (void)state;
     Ctx c;
     ctx_init(&c);
     const KernelModule *m = read_text(&c, kernel_text(&c.arena, "repeats"));
@@ -51,10 +50,4 @@ static void what_two_tiles_hold_is_computed_once(void **state)
     ctx_release(&c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_two_tiles_hold_is_computed_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(what_two_tiles_hold_is_computed_once))

@@ -166,7 +166,6 @@ static bool run_small(Ctx *ctx, const Kernel *k, const int64_t *d, Run *run)
 
 static void what_is_accepted_stays_in_bounds_and_in_order(void **state)
 {
-    (void)state;
     int accepted = 0, parallel = 0;
     for (uint64_t round = 0; round < ROUNDS; round++) {
         Ctx ctx;
@@ -203,10 +202,4 @@ static void what_is_accepted_stays_in_bounds_and_in_order(void **state)
     assert_true(accepted > ROUNDS / 20 && parallel > ROUNDS / 100);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_accepted_stays_in_bounds_and_in_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(what_is_accepted_stays_in_bounds_and_in_order))

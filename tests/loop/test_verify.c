@@ -128,7 +128,6 @@ static const char *const proved[] = {
 
 static void in_bounds_for_all_extents_is_proved(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof proved / sizeof proved[0]; i++) {
         Ctx ctx;
         ctx_init(&ctx);
@@ -439,7 +438,6 @@ static const struct {
 
 static void what_is_not_proved_is_refused_with_the_access(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         Ctx ctx;
         ctx_init(&ctx);
@@ -530,7 +528,6 @@ static void break_structure(Arena *a, Kernel *k, int fault)
 
 static void a_malformed_structure_is_reported_not_printed(void **state)
 {
-    (void)state;
     for (int fault = 0; fault < N_STRUCTURE_FAULTS; fault++) {
         Ctx ctx;
         ctx_init(&ctx);
@@ -595,7 +592,6 @@ static char *long_sum(Arena *a)
 
 static void what_would_take_for_ever_is_a_stated_limit(void **state)
 {
-    (void)state;
     for (int limit = 0; limit < 6; limit++) {
         Ctx ctx;
         ctx_init(&ctx);
@@ -618,13 +614,7 @@ static void what_would_take_for_ever_is_a_stated_limit(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_bounds_for_all_extents_is_proved),
-        cmocka_unit_test(what_is_not_proved_is_refused_with_the_access),
-        cmocka_unit_test(a_malformed_structure_is_reported_not_printed),
-        cmocka_unit_test(what_would_take_for_ever_is_a_stated_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(in_bounds_for_all_extents_is_proved),
+      TEST(what_is_not_proved_is_refused_with_the_access),
+      TEST(a_malformed_structure_is_reported_not_printed),
+      TEST(what_would_take_for_ever_is_a_stated_limit))

@@ -30,7 +30,6 @@ static void put_expr(const Kernel *k, const Expr *e, Text *out)
 
 static void statements_are_met_in_the_order_of_the_text(void **state)
 {
-    (void)state;
     Ctx c;
     ctx_init(&c);
     const Kernel *k = nested(&c);
@@ -60,7 +59,6 @@ static void statements_are_met_in_the_order_of_the_text(void **state)
 
 static void parts_of_a_value_are_met_before_their_operands(void **state)
 {
-    (void)state;
     Ctx c;
     ctx_init(&c);
     const Kernel *k = nested(&c);
@@ -99,7 +97,6 @@ static void parts_of_a_value_are_met_before_their_operands(void **state)
 
 static void a_value_fits_up_to_the_limits_of_depth_and_size(void **state)
 {
-    (void)state;
     Ctx c;
     ctx_init(&c);
     const Expr *e = expr_const(&c.arena, number_real(DTYPE_F32, 1));
@@ -122,7 +119,6 @@ static void a_value_fits_up_to_the_limits_of_depth_and_size(void **state)
 
 static void a_copy_shares_nothing_and_moves_what_it_is_told_to(void **state)
 {
-    (void)state;
     Ctx c;
     ctx_init(&c);
     const Kernel *k = nested(&c);
@@ -156,13 +152,7 @@ static void a_copy_shares_nothing_and_moves_what_it_is_told_to(void **state)
     ctx_release(&c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(statements_are_met_in_the_order_of_the_text),
-        cmocka_unit_test(parts_of_a_value_are_met_before_their_operands),
-        cmocka_unit_test(a_value_fits_up_to_the_limits_of_depth_and_size),
-        cmocka_unit_test(a_copy_shares_nothing_and_moves_what_it_is_told_to),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(statements_are_met_in_the_order_of_the_text),
+      TEST(parts_of_a_value_are_met_before_their_operands),
+      TEST(a_value_fits_up_to_the_limits_of_depth_and_size),
+      TEST(a_copy_shares_nothing_and_moves_what_it_is_told_to))

@@ -239,7 +239,6 @@ static void check(const char *program, const char *lines, int64_t capacity, bool
 
 static void a_kernel_computes_what_its_graph_does_however_its_loops_are_cut(void **state)
 {
-    (void)state;
     static const int64_t capacities[] = {1, 600, 5000, 200000, 0};
     for (size_t p = 0; p < sizeof programs / sizeof programs[0]; p++) {
         for (size_t c = 0; c < sizeof capacities / sizeof capacities[0]; c++) {
@@ -250,7 +249,6 @@ static void a_kernel_computes_what_its_graph_does_however_its_loops_are_cut(void
 
 static void a_kernel_computes_what_its_graph_does_without_fusion(void **state)
 {
-    (void)state;
     for (size_t p = 0; p < sizeof programs / sizeof programs[0]; p++) {
         check(programs[p].name, programs[p].lines, 4096, true);
     }
@@ -312,7 +310,6 @@ static Nest *pairs_nest(Build *b, const char *nest, int tile)
 
 static void a_sum_over_pairs_is_the_sum_over_all(void **state)
 {
-    (void)state;
     for (size_t p = 0; p < sizeof pairs / sizeof pairs[0]; p++) {
         for (int tile = 1; tile <= 5; tile++) {
             Build *b = build_new(pairs[p].name, pairs[p].lines, 0);
@@ -332,7 +329,6 @@ static void a_sum_over_pairs_is_the_sum_over_all(void **state)
 
 static void a_kernel_made_like_another_grows_without_touching_it(void **state)
 {
-    (void)state;
     enum { MANY = 20000 };
     Ctx ctx;
     Arena arena;
@@ -356,13 +352,7 @@ static void a_kernel_made_like_another_grows_without_touching_it(void **state)
     ctx_release(&ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sum_over_pairs_is_the_sum_over_all),
-        cmocka_unit_test(a_kernel_made_like_another_grows_without_touching_it),
-        cmocka_unit_test(a_kernel_computes_what_its_graph_does_however_its_loops_are_cut),
-        cmocka_unit_test(a_kernel_computes_what_its_graph_does_without_fusion),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(a_sum_over_pairs_is_the_sum_over_all),
+      TEST(a_kernel_made_like_another_grows_without_touching_it),
+      TEST(a_kernel_computes_what_its_graph_does_however_its_loops_are_cut),
+      TEST(a_kernel_computes_what_its_graph_does_without_fusion))

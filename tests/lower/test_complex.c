@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Complex kernels made real: the interpreter gives the same numbers before and after the pass,
  * to the last bit where all numbers are small integers; what the target lacks is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "loop/walk.h"
 #include "lower/lower.h"
+#include "support/test.h"
 #include "support/quick.h"
 
 static const Target target = {.name = "real"};
@@ -104,7 +99,6 @@ static void assert_same(Ctx *ctx, const char *head, const char *body, bool exact
 
 static void a_product_is_one_contraction_with_two_labels_more(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     assert_same(&ctx, HEAD, PRODUCT "@A[i,l], @B[l,j]) begins", true);
@@ -134,7 +128,6 @@ static void a_product_is_one_contraction_with_two_labels_more(void **state)
 
 static void conjugated_operands_are_signs_and_no_blocks(void **state)
 {
-    (void)state;
     static const char *const body[] = {
         RENAMED("conj(@A[i,l])", "conj(@B[l,j])", "@t[i,l]", "@B[l,j]"),
         RENAMED("conj(@A[i,l])", "conj(@B[l,j])", "@A[i,l]", "@u[j,l]"),
@@ -246,7 +239,6 @@ static const char *const exact_bodies[] = {
 
 static void the_real_kernel_computes_the_same_numbers(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof exact_bodies / sizeof exact_bodies[0]; i++) {
         Ctx ctx;
         ctx_init(&ctx);
@@ -274,7 +266,6 @@ static const char *widened(Arena *a, const char *text)
 
 static void wide_parts_are_numbers_of_64_bits(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof exact_bodies / sizeof exact_bodies[0]; i++) {
         Ctx ctx;
         ctx_init(&ctx);
@@ -296,7 +287,6 @@ static void wide_parts_are_numbers_of_64_bits(void **state)
 /* Each product makes a value two deeper and twice as large. */
 static void too_deep_a_value_is_refused(void **state)
 {
-    (void)state;
     static const struct {
         int depth, products;
         bool fits;
@@ -329,7 +319,6 @@ static void too_deep_a_value_is_refused(void **state)
 
 static void quotients_and_magnitudes_are_close(void **state)
 {
-    (void)state;
     static const char head[] = "arg @B : c64[4,5] in\narg @c : c64[5] in\n"
                                "arg @C : c64[4,5] result\narg @N : f32[4,5] result\n";
     Ctx ctx;
@@ -345,7 +334,6 @@ static void quotients_and_magnitudes_are_close(void **state)
 /* Larger than the block the parts gather in: rows, and columns. */
 static void a_product_with_real_numbers_gathers_both_parts_in_blocks(void **state)
 {
-    (void)state;
     static const struct {
         int m, n;
         uint32_t loops;
@@ -378,7 +366,6 @@ static void a_product_with_real_numbers_gathers_both_parts_in_blocks(void **stat
 
 static void inout_and_scalar_results_keep_their_parts(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     assert_same(&ctx, "arg @x : c64[6] in\narg @Y : c64[6] inout\narg @z : c64 result\n",
@@ -391,7 +378,6 @@ static void inout_and_scalar_results_keep_their_parts(void **state)
 
 static void what_has_no_real_form_is_refused_by_name(void **state)
 {
-    (void)state;
     static const char *const body[][2] = {
         {"map [i in 0..3, j in 0..5] @C[i,j] = log(@B[i,j])", "log of complex numbers"},
         {"map [i in 0..3, j in 0..5] @C[i,j] = pow(@B[i,j], @c[j])", "pow of complex numbers"},
@@ -412,7 +398,6 @@ static void what_has_no_real_form_is_refused_by_name(void **state)
 
 static void a_real_kernel_is_left_alone(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     const Kernel *k =
@@ -426,19 +411,10 @@ static void a_real_kernel_is_left_alone(void **state)
     ctx_release(&ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_product_is_one_contraction_with_two_labels_more),
-        cmocka_unit_test(conjugated_operands_are_signs_and_no_blocks),
-        cmocka_unit_test(the_real_kernel_computes_the_same_numbers),
-        cmocka_unit_test(wide_parts_are_numbers_of_64_bits),
-        cmocka_unit_test(too_deep_a_value_is_refused),
-        cmocka_unit_test(quotients_and_magnitudes_are_close),
-        cmocka_unit_test(a_product_with_real_numbers_gathers_both_parts_in_blocks),
-        cmocka_unit_test(inout_and_scalar_results_keep_their_parts),
-        cmocka_unit_test(what_has_no_real_form_is_refused_by_name),
-        cmocka_unit_test(a_real_kernel_is_left_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(a_product_is_one_contraction_with_two_labels_more),
+      TEST(conjugated_operands_are_signs_and_no_blocks),
+      TEST(the_real_kernel_computes_the_same_numbers), TEST(wide_parts_are_numbers_of_64_bits),
+      TEST(too_deep_a_value_is_refused), TEST(quotients_and_magnitudes_are_close),
+      TEST(a_product_with_real_numbers_gathers_both_parts_in_blocks),
+      TEST(inout_and_scalar_results_keep_their_parts),
+      TEST(what_has_no_real_form_is_refused_by_name), TEST(a_real_kernel_is_left_alone))

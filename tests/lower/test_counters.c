@@ -516,7 +516,6 @@ static void compare(const Count *first, int64_t capacity, const int64_t *dims, S
 
 static void the_model_moves_what_statements_move(void **state)
 {
-    (void)state;
     Seen seen = {0};
     unsigned share = one_of(4);
     for (uint64_t seed = 1; seed <= SEEDS; seed += share) {
@@ -549,10 +548,4 @@ static void the_model_moves_what_statements_move(void **state)
     assert_true(seen.products > 1000 / share && seen.fills > 80 / share);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_model_moves_what_statements_move),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(the_model_moves_what_statements_move))

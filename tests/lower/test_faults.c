@@ -553,7 +553,6 @@ static bool find(Run *r, Finder *finder)
 
 static void good_nests_are_good(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof goods / sizeof goods[0]; k++) {
         Run *r = run_new(goods[k].name);
         Finder finder = BY_NEST;
@@ -572,7 +571,6 @@ static void good_nests_are_good(void **state)
 
 static void a_fault_in_a_nest_is_found(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof nest_faults / sizeof nest_faults[0]; k++) {
         const Fault *f = &nest_faults[k];
         Run *r = run_new(f->good);
@@ -591,7 +589,6 @@ static void a_fault_in_a_nest_is_found(void **state)
 
 static void what_is_derived_wrong_is_found(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof derived_faults / sizeof derived_faults[0]; k++) {
         const Derived *f = &derived_faults[k];
         Run *r = run_new(f->good);
@@ -611,7 +608,6 @@ static void what_is_derived_wrong_is_found(void **state)
 
 static void a_fault_of_lowering_is_found(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof kernel_faults / sizeof kernel_faults[0]; k++) {
         const Fault *f = &kernel_faults[k];
         Run *r = run_new(f->good);
@@ -632,13 +628,5 @@ static void a_fault_of_lowering_is_found(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_nests_are_good),
-        cmocka_unit_test(a_fault_in_a_nest_is_found),
-        cmocka_unit_test(what_is_derived_wrong_is_found),
-        cmocka_unit_test(a_fault_of_lowering_is_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(good_nests_are_good), TEST(a_fault_in_a_nest_is_found),
+      TEST(what_is_derived_wrong_is_found), TEST(a_fault_of_lowering_is_found))

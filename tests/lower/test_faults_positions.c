@@ -205,7 +205,6 @@ static bool find(Run *r, const Graph *other, Finder *finder)
 
 static void what_is_good_is_good(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof goods / sizeof goods[0]; k++) {
         Run *r = run_new(goods[k].name);
         Finder finder = BY_GRAPH;
@@ -229,7 +228,6 @@ static void expect(const Fault *f, bool found, Finder finder)
 
 static void a_fault_in_a_graph_is_found(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof graph_faults / sizeof graph_faults[0]; k++) {
         const Fault *f = &graph_faults[k];
         Run *r = run_new(f->good);
@@ -245,7 +243,6 @@ static void a_fault_in_a_graph_is_found(void **state)
 
 static void a_fault_of_lowering_is_found(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof kernel_faults / sizeof kernel_faults[0]; k++) {
         const Fault *f = &kernel_faults[k];
         Run *r = run_new(f->good);

@@ -188,7 +188,6 @@ static void put_row(Text *out, uint64_t first, uint64_t last, Kind kind, const F
 
 static void kernels_are_as_long_as_they_were(void **state)
 {
-    (void)state;
     Arena arena;
     Text out;
     uint32_t compared = 0;

@@ -274,7 +274,6 @@ static void trees_of(const char *lines, uint64_t seed, uint32_t *online, uint32_
 
 static void one_pass_computes_what_the_graph_does(void **state)
 {
-    (void)state;
     uint32_t online = 0, refused = 0;
     for (uint64_t seed = 1; seed <= 12; seed += one_of(3)) {
         for (size_t p = 0; p < sizeof programs / sizeof programs[0]; p++) {
@@ -350,7 +349,6 @@ static void free_trial(Trial *t)
 
 static void wrong_nests_are_refused_and_say_why(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof nests / sizeof nests[0]; k++) {
         Trial *t = trial_of(nests[k].nest, nests[k].problem == NULL);
         Text out;
@@ -411,7 +409,6 @@ static uint32_t plant(Trial *t, Stmt **body, uint32_t n)
 
 static void faults_of_the_kernel_change_its_numbers(void **state)
 {
-    (void)state;
     Trial *t = trial_of(nests[0].nest, true);
     t->k = nest_lower(&t->ctx, &t->ctx.arena, t->nest);
     assert_true(loop_verify(&t->ctx, t->k, "test") && agrees_on_all(t, t->k));
@@ -426,12 +423,5 @@ static void faults_of_the_kernel_change_its_numbers(void **state)
     free_trial(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_nests_are_refused_and_say_why),
-        cmocka_unit_test(faults_of_the_kernel_change_its_numbers),
-        cmocka_unit_test(one_pass_computes_what_the_graph_does),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(wrong_nests_are_refused_and_say_why), TEST(faults_of_the_kernel_change_its_numbers),
+      TEST(one_pass_computes_what_the_graph_does))

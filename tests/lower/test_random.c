@@ -447,7 +447,6 @@ static void run_seed(uint64_t seed, Seen *seen)
 
 static void a_kernel_computes_what_its_graph_does_whatever_its_nest(void **state)
 {
-    (void)state;
     Seen seen = {0};
     n_seeds = n_seeds == GRAPHS ? GRAPHS / one_of(4) : n_seeds;
     for (uint64_t k = 0; k < n_seeds; k++) {

@@ -91,7 +91,6 @@ static const struct {
 
 static void the_largest_goes_first_into_the_smallest_place(void **state)
 {
-    (void)state;
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
         Ctx ctx;
         ctx_init(&ctx);
@@ -108,7 +107,6 @@ static void the_largest_goes_first_into_the_smallest_place(void **state)
 /* As deep as a dump may nest: two buffers of every block, one after the other. */
 static void blocks_of_every_depth_share(void **state)
 {
-    (void)state;
     enum { DEEPEST = 63 };
     Ctx ctx;
     Text body;
@@ -275,7 +273,6 @@ static void lay_out(Layout *l, Stmt *const *body, uint32_t n, int64_t alone, int
 
 static void nothing_that_lives_is_overlaid(void **state)
 {
-    (void)state;
     int64_t alone = 0, together = 0, live = 0;
     for (uint64_t seed = 1; seed <= 500; seed++) {
         Ctx ctx;
@@ -347,7 +344,6 @@ static void plant(Ctx *ctx, Kernel *k, Stmt **body, uint32_t n, uint64_t seed,
 
 static void a_place_that_is_needed_is_not_taken(void **state)
 {
-    (void)state;
     uint32_t planted[2] = {0};
     for (uint64_t seed = 1; seed <= 200; seed++) {
         Ctx ctx;
@@ -360,13 +356,5 @@ static void a_place_that_is_needed_is_not_taken(void **state)
     assert_true(planted[0] > 200 && planted[1] > 50);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_largest_goes_first_into_the_smallest_place),
-        cmocka_unit_test(blocks_of_every_depth_share),
-        cmocka_unit_test(nothing_that_lives_is_overlaid),
-        cmocka_unit_test(a_place_that_is_needed_is_not_taken),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(the_largest_goes_first_into_the_smallest_place), TEST(blocks_of_every_depth_share),
+      TEST(nothing_that_lives_is_overlaid), TEST(a_place_that_is_needed_is_not_taken))

@@ -141,7 +141,6 @@ static void put_row(Text *out, uint64_t first, uint64_t last, Kind kind, const F
 
 static void plans_cost_what_they_did(void **state)
 {
-    (void)state;
     Arena arena;
     Text out;
     uint64_t group = getenv("TDSL_EACH") != NULL ? 1 : GROUP;

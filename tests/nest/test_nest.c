@@ -72,7 +72,6 @@ static const char mp2[] =
 
 static void a_transposed_use_leaves_the_other_indices_as_axes(void **state)
 {
-    (void)state;
     assert_nest(mp2, "nest {\n"
                      "  axis i [%2[a], %6[a]] ; o\n"
                      "  axis j [%2[d], %6[c]] ; o\n"
@@ -87,7 +86,6 @@ static void a_transposed_use_leaves_the_other_indices_as_axes(void **state)
 
 static void a_chain_of_contractions_shares_its_outer_loops(void **state)
 {
-    (void)state;
     assert_nest(
         "  dim o ~ 5\n  dim v ~ 19\n  dim n ~ 24\n  dim x ~ 84\n"
         "  param in @E : f64[n,n,x]\n  param in @Co : f64[n,o]\n  param in @Cv : f64[n,v]\n"
@@ -110,7 +108,6 @@ static void a_chain_of_contractions_shares_its_outer_loops(void **state)
 
 static void what_is_reduced_before_it_is_read_is_no_axis(void **state)
 {
-    (void)state;
     /* softmax: the row sum is complete only after the row */
     assert_nest("  dim q ~ 8\n  dim k ~ 8\n  param in @S : f32[q,k]\n"
                 "  %0 = input @S : f32[q,k]\n"
@@ -153,7 +150,6 @@ static void assert_slices(int b, const char *expected)
 
 static void slices_are_ordered_so_that_little_is_computed_again(void **state)
 {
-    (void)state;
     /* the other order would compute %5, the dearer one, at every position of b */
     assert_slices(40, "  for i step 1 {\n"
                       "    %5 tile ; [6,6], 288 bytes\n"
@@ -168,7 +164,6 @@ static void slices_are_ordered_so_that_little_is_computed_again(void **state)
 
 static void what_is_small_enough_is_kept_whole_before_the_slices(void **state)
 {
-    (void)state;
     assert_slices(4, "  %4 tile ; [4,6], 192 bytes\n"
                      "  for i step 1 {\n"
                      "    %5 tile ; [6,6], 288 bytes\n"
@@ -182,7 +177,6 @@ static void what_is_small_enough_is_kept_whole_before_the_slices(void **state)
 
 static void what_shares_no_loop_and_does_not_fit_is_a_spill(void **state)
 {
-    (void)state;
     Case *c = case_new("  dim n ~ 1000\n  param in @A : f64[n,n]\n  %0 = input @A : f64[n,n]\n"
                        "  %1 = einsum %0[a,b], %0[b,c] -> [a,c] : f64[n,n] as S\n"
                        "  %2 = einsum %1[a,b], %1[b,a] -> [] : f64[]\n"
@@ -199,7 +193,6 @@ static void what_shares_no_loop_and_does_not_fit_is_a_spill(void **state)
 
 static void a_dear_expression_read_twice_is_stored(void **state)
 {
-    (void)state;
     Case *c = case_new(
         "  dim n ~ 8\n  param in @A : f64[n]\n  %0 = input @A : f64[n]\n"
         "  %1 = exp %0[a] -> [a] : f64[n]\n  %2 = neg %0[a] -> [a] : f64[n]\n"
@@ -213,7 +206,6 @@ static void a_dear_expression_read_twice_is_stored(void **state)
 
 static void a_parameter_is_updated_in_place_only_when_nothing_else_reads_it(void **state)
 {
-    (void)state;
     Case *c = case_new("  dim n ~ 8\n  param inout @C : f64[n,n]\n  %0 = input @C : f64[n,n]\n"
                        "  %1 = add %0[a,b], %0[a,b] -> [a,b] : f64[n,n]\n  update @C = %1\n");
     assert_int_equal(c->nest->values[1].residence, RESIDE_RESULT);
@@ -231,7 +223,6 @@ static void a_parameter_is_updated_in_place_only_when_nothing_else_reads_it(void
 
 static void nests_print_read_and_print_the_same(void **state)
 {
-    (void)state;
     Case *c = case_new(mp2);
     const char *text = dumped(c);
     uint32_t source = source_add(&c->ctx.sources, "p", str_from(text), (Span){0});
@@ -271,7 +262,6 @@ static void assert_refused(const char *from, const char *to, const char *why)
 
 static void a_nest_that_would_compute_something_else_is_refused(void **state)
 {
-    (void)state;
     assert_refused("axis i [%2[a], %6[a]]", "axis i [%2[b], %6[b]]", "at other indices");
     assert_refused("axis i [%2[a], %6[a]]", "axis i [%2[b], %6[a]]", "another extent");
     assert_refused("axis j [%2[d], %6[c]]", "axis k [%2[d], %6[c]]", "no axis of this name");
@@ -316,7 +306,6 @@ static Nest *read_sizes(Case *c, const char *from, const char *to)
 
 static void a_kernel_may_have_a_nest_for_each_of_some_sizes(void **state)
 {
-    (void)state;
     Case *c = case_new(mp2);
     Nest *nest = read_sizes(c, "", "");
     assert_non_null(nest);
@@ -340,7 +329,6 @@ static void a_kernel_may_have_a_nest_for_each_of_some_sizes(void **state)
 
 static void nests_whose_sizes_overlap_or_leave_a_gap_are_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *from, *to, *why;
     } rows[] = {
@@ -372,7 +360,6 @@ static void nests_whose_sizes_overlap_or_leave_a_gap_are_refused(void **state)
  * of another graph. */
 static void nests_for_sizes_that_they_are_not_made_for_are_refused(void **state)
 {
-    (void)state;
     for (int fault = 0; fault < 4; fault++) {
         Case *c = case_new(mp2), *other = case_new(mp2);
         Nest *nest = read_sizes(c, "", "");
@@ -395,22 +382,16 @@ static void nests_for_sizes_that_they_are_not_made_for_are_refused(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_transposed_use_leaves_the_other_indices_as_axes),
-        cmocka_unit_test(a_chain_of_contractions_shares_its_outer_loops),
-        cmocka_unit_test(what_is_reduced_before_it_is_read_is_no_axis),
-        cmocka_unit_test(slices_are_ordered_so_that_little_is_computed_again),
-        cmocka_unit_test(what_is_small_enough_is_kept_whole_before_the_slices),
-        cmocka_unit_test(what_shares_no_loop_and_does_not_fit_is_a_spill),
-        cmocka_unit_test(a_dear_expression_read_twice_is_stored),
-        cmocka_unit_test(a_parameter_is_updated_in_place_only_when_nothing_else_reads_it),
-        cmocka_unit_test(nests_print_read_and_print_the_same),
-        cmocka_unit_test(a_nest_that_would_compute_something_else_is_refused),
-        cmocka_unit_test(a_kernel_may_have_a_nest_for_each_of_some_sizes),
-        cmocka_unit_test(nests_whose_sizes_overlap_or_leave_a_gap_are_refused),
-        cmocka_unit_test(nests_for_sizes_that_they_are_not_made_for_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(a_transposed_use_leaves_the_other_indices_as_axes),
+      TEST(a_chain_of_contractions_shares_its_outer_loops),
+      TEST(what_is_reduced_before_it_is_read_is_no_axis),
+      TEST(slices_are_ordered_so_that_little_is_computed_again),
+      TEST(what_is_small_enough_is_kept_whole_before_the_slices),
+      TEST(what_shares_no_loop_and_does_not_fit_is_a_spill),
+      TEST(a_dear_expression_read_twice_is_stored),
+      TEST(a_parameter_is_updated_in_place_only_when_nothing_else_reads_it),
+      TEST(nests_print_read_and_print_the_same),
+      TEST(a_nest_that_would_compute_something_else_is_refused),
+      TEST(a_kernel_may_have_a_nest_for_each_of_some_sizes),
+      TEST(nests_whose_sizes_overlap_or_leave_a_gap_are_refused),
+      TEST(nests_for_sizes_that_they_are_not_made_for_are_refused))

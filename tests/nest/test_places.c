@@ -111,7 +111,6 @@ static const char *places_text(Arena *a, const Nest *nest)
 
 static void an_expression_takes_the_place_of_what_ends_there(void **state)
 {
-    (void)state;
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
         Ctx ctx;
         ctx_init(&ctx);
@@ -166,7 +165,6 @@ static void an_expression_takes_the_place_of_what_ends_there(void **state)
 
 static void a_machine_that_writes_once_takes_no_places(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     Machine once = machine;
@@ -301,7 +299,6 @@ static void add_sums(Ctx *ctx, Graph *g)
 
 static void the_peak_is_the_most_that_lives_at_any_leaf(void **state)
 {
-    (void)state;
     uint32_t loops = 0, shared = 0, places = 0, into = 0;
     for (uint64_t seed = 1; seed <= 300; seed++) {
         Ctx ctx;
@@ -362,7 +359,6 @@ static void the_peak_is_the_most_that_lives_at_any_leaf(void **state)
 /* Four rows of what lives at once fit where two fitted side by side. */
 static void blocks_that_share_bytes_have_longer_tiles(void **state)
 {
-    (void)state;
     static const char graph[] =
         "  param in @A : f32[64,8192]\n  %0 = input @A : f32[64,8192]\n"
         "  %1 = exp %0[a,b] -> [a,b] : f32[64,8192]\n"
@@ -390,7 +386,6 @@ static void blocks_that_share_bytes_have_longer_tiles(void **state)
 /* What crosses top-level items stays on chip while what lives at once fits. */
 static void values_on_chip_one_after_the_other_need_room_once(void **state)
 {
-    (void)state;
     /* 160 KiB each, of 256: %1, %2 and %3 follow each other, and only %2 reads %1 */
     static const char graph[] =
         "  param in @A : f32[200,200]\n  %0 = input @A : f32[200,200]\n"

@@ -158,7 +158,6 @@ static bool has_value_in_memory(const Nest *nest)
  * memory may be a twentieth dearer. */
 static void no_tree_within_reach_is_cheaper_than_the_choice(void **state)
 {
-    (void)state;
     uint32_t whole = 0, gains = 0;
     for (uint64_t seed = 1; seed <= 500; seed += one_of(3)) {
         Rng rng = {seed};
@@ -196,7 +195,6 @@ static void assert_no_worse(uint64_t seed, Closure *c, const Nest *nest, const N
 
 static void the_choice_is_no_worse_than_no_fusion_and_greedy_fusion(void **state)
 {
-    (void)state;
     uint32_t gains = 0;
     for (uint64_t seed = 1; seed <= 500; seed++) {
         Rng rng = {seed};
@@ -235,7 +233,6 @@ static bool slice_fold(Closure *c, Rng *rng)
 
 static void of_a_kernel_with_slices_both_are_priced_too(void **state)
 {
-    (void)state;
     uint32_t sliced = 0, losses = 0, gains = 0;
     for (uint64_t seed = 1; seed <= 500; seed++) {
         Rng rng = {seed};
@@ -256,7 +253,6 @@ static void of_a_kernel_with_slices_both_are_priced_too(void **state)
 
 static void the_same_is_chosen_every_time_and_under_other_names(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 500; seed++) {
         Rng rng = {seed};
         Closure *c = closure_new(&rng, 9);
@@ -286,7 +282,6 @@ static void the_same_is_chosen_every_time_and_under_other_names(void **state)
 /* Where the search sees all trees, the order of lines that do not read each other is nothing. */
 static void the_price_does_not_depend_on_the_order_of_lines(void **state)
 {
-    (void)state;
     uint32_t n = 0;
     for (uint64_t seed = 1; seed <= 500; seed += one_of(3)) {
         Rng rng = {seed};
@@ -305,14 +300,8 @@ static void the_price_does_not_depend_on_the_order_of_lines(void **state)
     assert_true(n > 350 / one_of(3));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_tree_within_reach_is_cheaper_than_the_choice),
-        cmocka_unit_test(the_choice_is_no_worse_than_no_fusion_and_greedy_fusion),
-        cmocka_unit_test(of_a_kernel_with_slices_both_are_priced_too),
-        cmocka_unit_test(the_same_is_chosen_every_time_and_under_other_names),
-        cmocka_unit_test(the_price_does_not_depend_on_the_order_of_lines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(no_tree_within_reach_is_cheaper_than_the_choice),
+      TEST(the_choice_is_no_worse_than_no_fusion_and_greedy_fusion),
+      TEST(of_a_kernel_with_slices_both_are_priced_too),
+      TEST(the_same_is_chosen_every_time_and_under_other_names),
+      TEST(the_price_does_not_depend_on_the_order_of_lines))

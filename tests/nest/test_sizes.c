@@ -88,7 +88,6 @@ static void check_other(Case *c, const NestSize *s)
 
 static void another_size_has_a_nest_of_its_own_where_that_saves_much(void **state)
 {
-    (void)state;
     uint32_t two = 0, three = 0, one = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         Case *c = case_new(seed, &machine, 1);
@@ -112,7 +111,6 @@ static void another_size_has_a_nest_of_its_own_where_that_saves_much(void **stat
 
 static void the_same_nests_are_chosen_again(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         Case *a = case_new(seed, &machine, 1), *b = case_new(seed, &machine, 1);
         Text x, y;
@@ -128,7 +126,6 @@ static void the_same_nests_are_chosen_again(void **state)
 
 static void one_nest_is_enough_where_nothing_is_open_or_nothing_is_searched(void **state)
 {
-    (void)state;
     Machine bound = machine;
     bound.open_extents = false;
     for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -141,12 +138,6 @@ static void one_nest_is_enough_where_nothing_is_open_or_nothing_is_searched(void
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(another_size_has_a_nest_of_its_own_where_that_saves_much),
-        cmocka_unit_test(the_same_nests_are_chosen_again),
-        cmocka_unit_test(one_nest_is_enough_where_nothing_is_open_or_nothing_is_searched),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(another_size_has_a_nest_of_its_own_where_that_saves_much),
+      TEST(the_same_nests_are_chosen_again),
+      TEST(one_nest_is_enough_where_nothing_is_open_or_nothing_is_searched))

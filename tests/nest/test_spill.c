@@ -51,7 +51,6 @@ static uint32_t count_free(Arena *arena, const NestFacts *f, NodeRef from, uint3
 
 static void the_free_dimensions_are_the_axes_of_random_graphs(void **state)
 {
-    (void)state;
     uint32_t kinds[BARRIER_POSITION + 1] = {0}, pairs = 0;
     for (uint64_t seed = 0; seed < 400; seed++) {
         Ctx ctx;
@@ -139,7 +138,6 @@ static void assert_barriers(const char *lines, NodeRef from, NodeRef to, uint32_
 
 static void each_barrier_has_its_kind_and_its_place(void **state)
 {
-    (void)state;
     static const NestBarrier orders[] = {{BARRIER_ORDERS, 2, 2}, {BARRIER_ORDERS, 2, 2}};
     assert_barriers(MADE
                     "  %2 = sub %1[a,b], %1[b,a] -> [a,b] : f64[900,900]\n  result @R = %2\n",
@@ -169,7 +167,6 @@ static const char open[] =
 
 static void a_block_stays_up_to_the_largest_size_that_fits(void **state)
 {
-    (void)state;
     Case *c = case_new(open);
     assert_true(nest_grows(c->nest, 1) && nest_grows_with(c->nest, 1, 0));
     assert_false(nest_grows_with(c->nest, 1, 1));
@@ -192,7 +189,6 @@ static void a_block_stays_up_to_the_largest_size_that_fits(void **state)
 
 static void a_block_in_loops_that_no_level_holds_is_warned_of(void **state)
 {
-    (void)state;
     Case *c = case_new("  dim n ~ 100\n  dim v ~ 300\n  param in @A : f64[n,v]\n"
                        "  %0 = input @A : f64[n,v]\n"
                        "  %1 = mul %0[a,b], %0[a,c] -> [a,b,c] : f64[n,v,v] as X\n"
@@ -220,13 +216,7 @@ static void a_block_in_loops_that_no_level_holds_is_warned_of(void **state)
     case_free(c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_free_dimensions_are_the_axes_of_random_graphs),
-        cmocka_unit_test(each_barrier_has_its_kind_and_its_place),
-        cmocka_unit_test(a_block_stays_up_to_the_largest_size_that_fits),
-        cmocka_unit_test(a_block_in_loops_that_no_level_holds_is_warned_of),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(the_free_dimensions_are_the_axes_of_random_graphs),
+      TEST(each_barrier_has_its_kind_and_its_place),
+      TEST(a_block_stays_up_to_the_largest_size_that_fits),
+      TEST(a_block_in_loops_that_no_level_holds_is_warned_of))

@@ -63,7 +63,6 @@ static void put_variant(const Nest *nest, const char *what, Text *out)
 
 static void variants_are_what_they_were(void **state)
 {
-    (void)state;
     Ctx ctx;
     Text out;
     ctx_init(&ctx);

@@ -62,7 +62,6 @@ static bool proved(World *w, int64_t x, Dim a, int64_t y, Dim b, int64_t base, i
 
 static void sums_are_proved_term_by_term(void **state)
 {
-    (void)state;
     World w;
     begin(&w);
     Dim halo = plus(&w, w.n, 2);
@@ -78,7 +77,6 @@ static void sums_are_proved_term_by_term(void **state)
 /* No extent is below 0: with n - m there, n >= m; with n - 3, n >= 3. */
 static void extents_that_are_there_are_known_of(void **state)
 {
-    (void)state;
     World w;
     begin(&w);
     assert_false(proved(&w, 1, w.n, 0, w.n, -3, 0));
@@ -95,7 +93,6 @@ static void extents_that_are_there_are_known_of(void **state)
 /* q = (n + 1)/2 rounded down: 2*q <= n + 1 and 2*q >= n. */
 static void quotients_are_proved_with_what_rounding_leaves(void **state)
 {
-    (void)state;
     World w;
     begin(&w);
     Dim half = sum(&w, 1, w.n, 0, w.n, 1, 2);
@@ -108,7 +105,6 @@ static void quotients_are_proved_with_what_rounding_leaves(void **state)
 
 static void proofs_that_leave_64_bits_are_none(void **state)
 {
-    (void)state;
     World w;
     begin(&w);
     Dim big = sum(&w, INT64_MAX / 2, w.n, 0, w.n, 0, 1);
@@ -129,7 +125,6 @@ static int position(World *w, int64_t i, int64_t d, int64_t base, Dim extent)
 
 static void positions_lie_inside_or_it_is_said_where_not(void **state)
 {
-    (void)state;
     World w;
     begin(&w);
     Dim valid = sum(&w, 1, w.n, 1, w.k, -1, 1), strided = sum(&w, 2, w.n, 1, w.k, -2, 1);
@@ -155,7 +150,6 @@ static int64_t solved(World *w, Dim of, int64_t value, Dim known, int64_t size, 
 
 static void one_unknown_follows_from_an_extent(void **state)
 {
-    (void)state;
     World w;
     begin(&w);
     Dim valid = sum(&w, 1, w.n, 1, w.k, -1, 1), rows = product(&w, w.n, w.m);
@@ -179,7 +173,6 @@ static int64_t size(World *w, Dim d, int64_t n, int64_t m, int64_t k)
 
 static void sizes_round_as_they_should_and_overflow_is_seen(void **state)
 {
-    (void)state;
     World w;
     begin(&w);
     Dim less = sum(&w, 1, w.n, -1, w.m, 0, 1), half = sum(&w, 1, w.n, 0, w.n, 0, 2);
@@ -205,7 +198,6 @@ static Dim quotient(World *w, Dim x, Dim by)
 
 static void extents_are_divided_where_that_is_whole(void **state)
 {
-    (void)state;
     World w;
     begin(&w);
     Dim nm = product(&w, w.n, w.m), nmk = product(&w, nm, w.k), wide = plus(&w, w.m, 2);
@@ -234,7 +226,6 @@ static void extents_are_divided_where_that_is_whole(void **state)
 
 static void shapes_hold_the_same_elements_together_or_apart(void **state)
 {
-    (void)state;
     World w;
     begin(&w);
     Dim nm = product(&w, w.n, w.m), nmk = product(&w, nm, w.k), mk = product(&w, w.m, w.k);
@@ -262,7 +253,6 @@ static void shapes_hold_the_same_elements_together_or_apart(void **state)
 
 static void a_refinement_has_the_parts_of_both(void **state)
 {
-    (void)state;
     World w;
     begin(&w);
     const Dim a[2] = {product(&w, w.n, w.m), w.k}, b[2] = {w.n, product(&w, w.m, w.k)};
@@ -286,7 +276,6 @@ static void a_refinement_has_the_parts_of_both(void **state)
 
 static void common_factors_are_those_of_all(void **state)
 {
-    (void)state;
     World w;
     begin(&w);
     Dim nm = product(&w, w.n, w.m), mk = product(&w, w.m, w.k), nmk = product(&w, nm, w.k);
@@ -304,7 +293,6 @@ static void common_factors_are_those_of_all(void **state)
 /* Products of products, as a dump may have them, are 2^40 factors. */
 static void what_has_too_many_factors_is_one(void **state)
 {
-    (void)state;
     World w;
     begin(&w);
     Dim d = w.n;

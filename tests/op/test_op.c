@@ -9,7 +9,6 @@
 
 static void names_of_types_and_ops_read_back(void **state)
 {
-    (void)state;
     for (int t = DTYPE_NONE + 1; t < DTYPE_COUNT; t++) {
         DType back = DTYPE_NONE;
         assert_true(dtype_from_name(str_from(dtype_name((DType)t)), &back));
@@ -26,7 +25,6 @@ static void names_of_types_and_ops_read_back(void **state)
 
 static void widening_loses_nothing(void **state)
 {
-    (void)state;
     assert_true(dtype_widens(DTYPE_F32, DTYPE_F64));
     assert_true(dtype_widens(DTYPE_BF16, DTYPE_F32));
     assert_true(dtype_widens(DTYPE_I32, DTYPE_I64));
@@ -51,7 +49,6 @@ static DType result(Op op, DType a, DType b)
 
 static void rules_say_which_types_an_op_takes(void **state)
 {
-    (void)state;
     assert_int_equal(result(OP_ADD, DTYPE_F32, DTYPE_F32), DTYPE_F32);
     assert_int_equal(result(OP_ADD, DTYPE_F32, DTYPE_F64), DTYPE_COUNT);
     assert_int_equal(result(OP_ADD, DTYPE_BOOL, DTYPE_BOOL), DTYPE_COUNT);
@@ -79,7 +76,6 @@ static void rules_say_which_types_an_op_takes(void **state)
 
 static void casts_round_wrap_and_saturate(void **state)
 {
-    (void)state;
     assert_int_equal(number_cast(number_int(DTYPE_I64, 4294967297), DTYPE_I32).i, 1);
     assert_int_equal(number_cast(number_int(DTYPE_I64, 2147483648), DTYPE_I32).i, INT32_MIN);
     assert_int_equal(number_real(DTYPE_I32, -2.9).i, -2);
@@ -100,7 +96,6 @@ static void casts_round_wrap_and_saturate(void **state)
 
 static void nothing_reduces_to_the_neutral_element(void **state)
 {
-    (void)state;
     assert_true(op_neutral(OP_RMAX, DTYPE_F32).re == -(double)INFINITY);
     assert_true(op_neutral(OP_RMIN, DTYPE_F64).re == (double)INFINITY);
     assert_int_equal(op_neutral(OP_RMAX, DTYPE_I32).i, INT32_MIN);
@@ -128,7 +123,6 @@ static uint32_t operands_of(Op op, DType t, DType *in)
 /* The row has a value for each class of numbers that its rule lets in: what is missing ends the program. */
 static void every_row_computes_what_its_rule_takes(void **state)
 {
-    (void)state;
     for (int op = 0; op < OP_COUNT; op++) {
         const OpInfo *info = op_info((Op)op);
         uint32_t taken = 0;
@@ -151,7 +145,6 @@ static void every_row_computes_what_its_rule_takes(void **state)
 
 static void every_row_is_complete(void **state)
 {
-    (void)state;
     for (int op = 0; op < OP_COUNT; op++) {
         const OpInfo *info = op_info((Op)op);
         bool written = info->kind == OPKIND_MAP && info->symbol[0] != '\0';
@@ -173,7 +166,6 @@ static void every_row_is_complete(void **state)
 /* What the column says of signs is what the values do: for each op of real floats at some places. */
 static void signs_pass_as_their_column_says(void **state)
 {
-    (void)state;
     static const double at[] = {0.0, 0.25, 1.0, 2.5, 700.0};
     for (int op = 0; op < OP_COUNT; op++) {
         const OpInfo *info = op_info((Op)op);
@@ -212,7 +204,6 @@ static void signs_pass_as_their_column_says(void **state)
 
 static void tests_of_a_size_name_a_dim_that_there_is(void **state)
 {
-    (void)state;
     DimInfo info[2] = {{.typical = 8}, {.typical = 8}};
     DimTable table = {.list = {.at = info, .n = 2, .cap = 2}};
     for (int32_t dim = -1; dim <= 3; dim++) {
@@ -291,7 +282,6 @@ static void what_is_declared_of_symmetry_is_whole_and_agrees(void **state)
          "only imaginary numbers have it"},
         {{CLASS(-1, false, 1, 0, 1)}, DTYPE_BOOL, "a truth value has no negative"},
     };
-    (void)state;
     Arena arena;
     arena_init(&arena, NULL);
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
@@ -317,7 +307,6 @@ static void what_is_declared_of_symmetry_has_one_form(void **state)
                         abc = CLASS(1, false, 1, 0, 1, 2),
                         pairs = CLASS(-1, false, 2, 0, 1, 2, 3),
                         turned = CLASS(-1, false, 2, 3, 2, 1, 0);
-    (void)state;
     Arena arena;
     arena_init(&arena, NULL);
     const Symmetry *both = symmetry_with(&arena, symmetry_with(&arena, NULL, &ab), &bc);
@@ -334,7 +323,6 @@ static void what_is_declared_of_symmetry_has_one_form(void **state)
 /* All patterns of floats of at most 16 bits, and values between. */
 static void short_floats_convert_exactly_and_round_to_even(void **state)
 {
-    (void)state;
     for (DType t = DTYPE_NONE + 1; t < DTYPE_COUNT; t++) {
         for (uint32_t k = 0; dtype_is_half(t) && k < 1u << 8 * dtype_bytes(t); k++) {
             double v = number_of_bits(t, k), near = nextafter(v, INFINITY);

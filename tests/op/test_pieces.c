@@ -64,7 +64,6 @@ static bool meet(World *w, Patch a, Patch b)
 
 static void pieces_are_apart_where_one_ends_before_the_other(void **state)
 {
-    (void)state;
     World w;
     begin(&w);
     Patch first = line(&w, w.n, at(&w, 1, 0, 0, 0));
@@ -85,7 +84,6 @@ static void pieces_are_apart_where_one_ends_before_the_other(void **state)
 
 static void pieces_are_apart_where_remainders_differ(void **state)
 {
-    (void)state;
     World w;
     begin(&w);
     Patch even = line(&w, w.n, at(&w, 2, 0, 0, 0));
@@ -109,7 +107,6 @@ static bool meets_itself(World *w, int64_t c, int64_t d, Dim i, Dim j)
 
 static void elements_of_a_piece_have_places_of_their_own(void **state)
 {
-    (void)state;
     World w;
     begin(&w);
     assert_false(meets_itself(&w, 8, 1, w.n, dim_fixed(8)));
@@ -136,7 +133,6 @@ static bool whole(World *w, Dim shape, Dim a, Dim b)
 
 static void pieces_cover_where_their_elements_add_up(void **state)
 {
-    (void)state;
     World w;
     begin(&w);
     assert_true(whole(&w, w.both, w.n, w.m));
@@ -152,7 +148,6 @@ static void pieces_cover_where_their_elements_add_up(void **state)
 
 static void pieces_of_several_dimensions_count_as_products(void **state)
 {
-    (void)state;
     World w;
     begin(&w);
     const Dim shape[2] = {w.both, w.both};
@@ -172,7 +167,6 @@ static void pieces_of_several_dimensions_count_as_products(void **state)
 /* In two dimensions one is enough. */
 static void blocks_are_apart_in_one_dimension(void **state)
 {
-    (void)state;
     World w;
     begin(&w);
     const Dim square[2] = {w.n, w.n}, wide[2] = {w.n, w.m};
@@ -190,7 +184,6 @@ static void blocks_are_apart_in_one_dimension(void **state)
 /* With all pairs compared this takes minutes. */
 static void pieces_of_an_open_dim_stand_in_a_row(void **state)
 {
-    (void)state;
     enum { PIECES = 3000 };
     World w;
     begin(&w);
@@ -210,7 +203,6 @@ static void pieces_of_an_open_dim_stand_in_a_row(void **state)
 
 static void the_first_two_that_meet_are_found(void **state)
 {
-    (void)state;
     World w;
     begin(&w);
     uint64_t random = 1;

@@ -149,7 +149,6 @@ static void casts_put(Text *t)
 
 static void test_values_are_what_they_were(void **state)
 {
-    (void)state;
     Arena arena;
     arena_init(&arena, NULL);
     Text t;
@@ -178,7 +177,6 @@ static double rounded(int64_t v, int digits)
 
 static void test_an_integer_is_rounded_once_to_every_type(void **state)
 {
-    (void)state;
     static const struct {
         DType type;
         int digits;

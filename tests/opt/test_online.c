@@ -162,7 +162,6 @@ static const char *rules_of(Bench *b, const Graph *g)
 
 static void rules_are_found_by_structure(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         Bench *b = bench_new();
         Graph *g = bench_graph(b, cases[k].lines);
@@ -187,7 +186,6 @@ static void rules_are_found_by_structure(void **state)
  * what the finder finds, and nothing else. */
 static void no_other_rule_passes_the_verifier(void **state)
 {
-    (void)state;
     uint32_t tried = 0, passed = 0;
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         Bench *b = bench_new();
@@ -231,7 +229,6 @@ static void no_other_rule_passes_the_verifier(void **state)
 
 static void rules_read_back_and_wrong_ones_do_not(void **state)
 {
-    (void)state;
     static const char *const wrong[][2] = {
         {"  online %7 by %4[b] over b\n", "the sum does not keep"},
         {"  online %7 by %4[a] over b power 2\n", "does not have that power"},
@@ -263,12 +260,5 @@ static void rules_read_back_and_wrong_ones_do_not(void **state)
     bench_free(b);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rules_are_found_by_structure),
-        cmocka_unit_test(no_other_rule_passes_the_verifier),
-        cmocka_unit_test(rules_read_back_and_wrong_ones_do_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(rules_are_found_by_structure), TEST(no_other_rule_passes_the_verifier),
+      TEST(rules_read_back_and_wrong_ones_do_not))

@@ -173,7 +173,6 @@ static void put_case(const char *name, const char *lines, Text *out)
 /* Of a case up to `gives`; other lines are themselves. */
 static void a_pass_makes_of_each_graph_what_its_case_says(void **state)
 {
-    (void)state;
     Arena arena;
     Text out, lines;
     size_t n = 0;
@@ -210,7 +209,6 @@ static void a_pass_makes_of_each_graph_what_its_case_says(void **state)
 
 static void random_programs_keep_their_value(void **state)
 {
-    (void)state;
     static const DType types[] = {DTYPE_F64, DTYPE_I32, DTYPE_F32, DTYPE_I64};
     for (uint64_t seed = 1; seed <= 400; seed++) {
         Bench *b = bench_new();
@@ -256,7 +254,6 @@ static const char several[] = "  param in @A : f64[3,5]\n"
 /* Expressions of the value follow; a contraction reads it as it is. */
 static void a_value_is_computed_once_for_each_order_in_which_it_is_read(void **state)
 {
-    (void)state;
     Bench *b = bench_new();
     uint32_t n = 0;
     const Graph *g = bench_graph(b, several);
@@ -284,7 +281,6 @@ static void a_value_is_computed_once_for_each_order_in_which_it_is_read(void **s
 
 static void graphs_with_a_value_for_each_order_compute_the_same(void **state)
 {
-    (void)state;
     uint32_t made = 0;
     static const char *const order[] = {"a,b,c", "a,c,b", "b,a,c", "b,c,a", "c,a,b", "c,b,a"};
     static const char *const ops[] = {"add", "sub", "mul"};
@@ -326,7 +322,6 @@ static void graphs_with_a_value_for_each_order_compute_the_same(void **state)
 /* Quadratic work would not end within the test's time. */
 static void long_products_of_own_sums_and_copies_stay_quick(void **state)
 {
-    (void)state;
     enum { MANY = 50000 };
     Bench *b = bench_new();
     Text t;

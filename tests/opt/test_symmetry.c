@@ -204,7 +204,6 @@ static Graph *case_graph(Bench *b, const char *lines)
 
 static void each_case_has_what_is_said_of_it(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         Bench *b = bench_new();
         Graph *g = case_graph(b, cases[k].lines);
@@ -223,7 +222,6 @@ static void each_case_has_what_is_said_of_it(void **state)
 
 static void false_claims_are_refused(void **state)
 {
-    (void)state;
     static const char *const nothing = "it does not have the symmetry that is said of it";
     static const struct {
         const char *line, *message;
@@ -353,7 +351,6 @@ static uint32_t check_numbers(Bench *b, Graph *g, Rng *rng)
 
 static void random_values_are_as_symmetric_as_is_said(void **state)
 {
-    (void)state;
     uint32_t found = 0;
     for (uint64_t seed = 1; seed <= 6000; seed++) {
         Bench *b = bench_new();
@@ -369,7 +366,6 @@ static void random_values_are_as_symmetric_as_is_said(void **state)
 
 static void values_of_the_cases_are_as_symmetric_as_is_said(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         Bench *b = bench_new();
         Rng rng = {k};
@@ -385,7 +381,6 @@ static void values_of_the_cases_are_as_symmetric_as_is_said(void **state)
 /* Quadratic work, or work that grows with how often a value is reached, would not end in time. */
 static void large_graphs_are_quick(void **state)
 {
-    (void)state;
     enum { MANY = 10000 };
     Bench *b = bench_new();
     Text t;

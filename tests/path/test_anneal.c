@@ -131,7 +131,6 @@ static void assert_fresh(Bench *b, Tree *fresh, size_t at)
 
 static void test_what_sweeps_keep_up_to_date_is_what_a_tree_from_scratch_has(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < CASES; i++) {
         static Bench b;
         bench_open(&b, &cases[i], false);
@@ -148,7 +147,6 @@ static void test_what_sweeps_keep_up_to_date_is_what_a_tree_from_scratch_has(voi
 
 static void test_slicing_one_label_is_what_a_refresh_makes_of_it(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < CASES; i++) {
         static Bench b;
         bench_open(&b, &cases[i], false);
@@ -167,7 +165,6 @@ static void test_slicing_one_label_is_what_a_refresh_makes_of_it(void **state)
 
 static void test_trees_are_the_same_with_and_without_special_instructions(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < CASES; i++) {
         static Bench b[2];
         bench_open(&b[0], &cases[i], false);
@@ -182,7 +179,6 @@ static void test_trees_are_the_same_with_and_without_special_instructions(void *
 
 static void test_sweeps_move_and_keep_the_limit(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < CASES; i++) {
         static Bench b;
         bench_open(&b, &cases[i], false);
@@ -196,13 +192,7 @@ static void test_sweeps_move_and_keep_the_limit(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_sweeps_keep_up_to_date_is_what_a_tree_from_scratch_has),
-        cmocka_unit_test(test_slicing_one_label_is_what_a_refresh_makes_of_it),
-        cmocka_unit_test(test_trees_are_the_same_with_and_without_special_instructions),
-        cmocka_unit_test(test_sweeps_move_and_keep_the_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(test_what_sweeps_keep_up_to_date_is_what_a_tree_from_scratch_has),
+      TEST(test_slicing_one_label_is_what_a_refresh_makes_of_it),
+      TEST(test_trees_are_the_same_with_and_without_special_instructions),
+      TEST(test_sweeps_move_and_keep_the_limit))

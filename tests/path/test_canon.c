@@ -184,7 +184,6 @@ static bool any_order_matches(const Sample *x, const Sample *y, uint32_t *order,
 
 static void test_keys_are_equal_where_a_renaming_makes_one_network_of_the_other(void **state)
 {
-    (void)state;
     PathMulti m = {.n_labels = LABELS, .sizes = sizes};
     static Sample at[2 * NETWORKS];
     SymTable keys;
@@ -219,7 +218,6 @@ static void test_keys_are_equal_where_a_renaming_makes_one_network_of_the_other(
 /* Four operands that nothing tells apart, in a ring: the key is that of the least order, whichever comes first. */
 static void test_a_ring_has_one_key_in_all_orders_of_its_operands(void **state)
 {
-    (void)state;
     PathMulti m = {.n_labels = LABELS, .sizes = sizes};
     SymTable keys;
     symtable_init(&keys, &ctx.arena);

@@ -102,7 +102,6 @@ static void expect(const char *lines, int64_t work, const char *report)
 
 static void test_terms_with_one_factor_are_added_before_it(void **state)
 {
-    (void)state;
     expect("  %5 = einsum %2[a,b,c,d], %3[b,e,c,f] -> [a,e,d,f] : f64[4,4,3,3]\n"
            "  %6 = einsum %2[a,b,c,d], %2[b,e,c,f] -> [a,e,d,f] : f64[4,4,3,3]\n"
            "  %7 = add %5[a,b,c,d], %6[a,b,c,d] -> [a,b,c,d] : f64[4,4,3,3]\n"
@@ -112,7 +111,6 @@ static void test_terms_with_one_factor_are_added_before_it(void **state)
 
 static void test_signs_factors_and_orders_of_axes_are_kept(void **state)
 {
-    (void)state;
     /* R = 3 (w t)[abij] - (g t t)[abij] - 3 (w t)[baij] + (g t t)[baij] + z */
     expect(
         "  %5 = einsum %1[a,b,c,d], %2[c,e,f,a] -> [b,e,f,d] : f64[4,4,3,3] as X\n"
@@ -131,7 +129,6 @@ static void test_signs_factors_and_orders_of_axes_are_kept(void **state)
 
 static void test_orders_of_unequal_factors_do_not_round(void **state)
 {
-    (void)state;
     /* 3 and 7, whose quotient is no number: 3 x + 7 x' + 6 y + 14 y', x' and y' with two axes
      * exchanged */
     expect("  %5 = einsum %2[a,b,c,d], %3[b,e,c,f] -> [a,e,d,f] : f64[4,4,3,3]\n"
@@ -154,7 +151,6 @@ static void test_orders_of_unequal_factors_do_not_round(void **state)
 
 static void test_a_contraction_that_others_read_is_left_as_it_is(void **state)
 {
-    (void)state;
     expect("  %5 = einsum %2[a,b,c,d], %3[b,e,c,f] -> [a,e,d,f] : f64[4,4,3,3]\n"
            "  %6 = einsum %2[a,b,c,d], %2[b,e,c,f] -> [a,e,d,f] : f64[4,4,3,3]\n"
            "  %7 = add %5[a,b,c,d], %6[a,b,c,d] -> [a,b,c,d] : f64[4,4,3,3]\n"
@@ -165,7 +161,6 @@ static void test_a_contraction_that_others_read_is_left_as_it_is(void **state)
 
 static void test_what_is_not_linear_is_added_as_it_is(void **state)
 {
-    (void)state;
     /* also where it reads one operand, or two as a sum does */
     expect("  %5 = einsum %2[a,b,c,d], %3[b,e,c,f] -> [a,e,d,f] : f64[4,4,3,3]\n"
            "  %6 = einsum %2[a,b,c,d], %2[b,e,c,f] -> [a,e,d,f] : f64[4,4,3,3]\n"
@@ -182,7 +177,6 @@ static void test_what_is_not_linear_is_added_as_it_is(void **state)
 
 static void test_two_factors_in_one_sum_do_not_meet(void **state)
 {
-    (void)state;
     expect("  %5 = einsum %2[a,b,c,d], %3[b,e,c,f] -> [a,e,d,f] : f64[4,4,3,3]\n"
            "  %6 = einsum %3[a,b,c,d], %4[b,e] -> [a,e,c,d] : f64[4,4,3,3]\n"
            "  %7 = einsum %2[a,b,c,d], %2[b,e,c,f] -> [a,e,d,f] : f64[4,4,3,3]\n"
@@ -196,7 +190,6 @@ static void test_two_factors_in_one_sum_do_not_meet(void **state)
 
 static void test_sums_nest(void **state)
 {
-    (void)state;
     /* z v v + t v v + w v = ((z + t) v + w) v */
     expect("  %5 = einsum %3[a,b,c,d], %4[b,e], %4[e,f] -> [a,f,c,d] : f64[4,4,3,3]\n"
            "  %6 = einsum %2[a,b,c,d], %4[b,e], %4[e,f] -> [a,f,c,d] : f64[4,4,3,3]\n"
@@ -209,7 +202,6 @@ static void test_sums_nest(void **state)
 
 static void test_equal_intermediates_of_several_results_are_made_once(void **state)
 {
-    (void)state;
     expect("  %5 = einsum %3[a,b,c,d], %4[b,e], %2[a,f,c,d] -> [e,f] : f64[4,4]\n"
            "  %6 = einsum %3[a,b,c,d], %4[e,b], %2[a,f,c,d] -> [e,f] : f64[4,4]\n"
            "  %7 = mul %5[a,b], %6[a,b] -> [a,b] : f64[4,4]\n"
@@ -219,7 +211,6 @@ static void test_equal_intermediates_of_several_results_are_made_once(void **sta
 
 static void test_factoring_can_be_turned_off(void **state)
 {
-    (void)state;
     PathControl control = {.options = {.effort = 1}, .no_factor = true};
     Case *c = case_new("  %5 = einsum %2[a,b,c,d], %3[b,e,c,f] -> [a,e,d,f] : f64[4,4,3,3]\n"
                        "  %6 = einsum %2[a,b,c,d], %2[b,e,c,f] -> [a,e,d,f] : f64[4,4,3,3]\n"
@@ -231,18 +222,11 @@ static void test_factoring_can_be_turned_off(void **state)
     free(c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_terms_with_one_factor_are_added_before_it),
-        cmocka_unit_test(test_signs_factors_and_orders_of_axes_are_kept),
-        cmocka_unit_test(test_orders_of_unequal_factors_do_not_round),
-        cmocka_unit_test(test_a_contraction_that_others_read_is_left_as_it_is),
-        cmocka_unit_test(test_what_is_not_linear_is_added_as_it_is),
-        cmocka_unit_test(test_two_factors_in_one_sum_do_not_meet),
-        cmocka_unit_test(test_sums_nest),
-        cmocka_unit_test(test_equal_intermediates_of_several_results_are_made_once),
-        cmocka_unit_test(test_factoring_can_be_turned_off),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(test_terms_with_one_factor_are_added_before_it),
+      TEST(test_signs_factors_and_orders_of_axes_are_kept),
+      TEST(test_orders_of_unequal_factors_do_not_round),
+      TEST(test_a_contraction_that_others_read_is_left_as_it_is),
+      TEST(test_what_is_not_linear_is_added_as_it_is),
+      TEST(test_two_factors_in_one_sum_do_not_meet), TEST(test_sums_nest),
+      TEST(test_equal_intermediates_of_several_results_are_made_once),
+      TEST(test_factoring_can_be_turned_off))

@@ -290,7 +290,6 @@ static void limits_put(Text *t)
 
 static void test_searches_find_what_they_found(void **state)
 {
-    (void)state;
     static const char *const quick[] = {"greedy", "eliminate", "bisect"};
     static const char *const slow[] = {"random-greedy", "auto"};
     Text t;

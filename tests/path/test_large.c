@@ -36,7 +36,6 @@ static uint32_t crossing(const Net *net, const uint8_t *side)
 
 static void test_a_lattice_is_cut_straight_across(void **state)
 {
-    (void)state;
     PathProblem p = nets_lattice(&ctx.arena, 12, 60, 2);
     PathProblem q = nets_shuffled(&ctx.arena, &p, 5);
     Net net = net_of(&q);
@@ -56,7 +55,6 @@ static void test_a_lattice_is_cut_straight_across(void **state)
 /* Vertices of unlike mass and nets of unlike weight, all pins of some the same. */
 static void test_a_cut_goes_through_the_lightest_nets(void **state)
 {
-    (void)state;
     uint32_t first[] = {0, 2, 5, 7, 9, 11, 13}, pin[] = {0, 1, 0, 1, 2, 1, 2, 2, 3, 3, 4, 4, 5};
     double weight[] = {4.0, 4.0, 4.0, 1.0, 3.0, 3.0};
     uint32_t mass[] = {1, 1, 1, 1, 1, 1};
@@ -75,7 +73,6 @@ static void test_a_cut_goes_through_the_lightest_nets(void **state)
  * front wider than rows + 2. */
 static void test_a_sweep_crosses_a_lattice_with_a_straight_front(void **state)
 {
-    (void)state;
     PathProblem p = nets_lattice(&ctx.arena, 14, 50, 2);
     PathProblem q = nets_shuffled(&ctx.arena, &p, 8);
     PathOptions o = {.effort = 0};
@@ -89,7 +86,6 @@ static void test_a_sweep_crosses_a_lattice_with_a_straight_front(void **state)
 /* What a sweep says of its cost is what its tree costs. */
 static void test_a_sweep_knows_its_cost(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 4; seed++) {
         PathProblem p = nets_regular(&ctx.arena, 60, 4, 3, seed);
         Net net = net_of(&p);
@@ -113,7 +109,6 @@ static void test_a_sweep_knows_its_cost(void **state)
 /* The stages of docs/paths.md. */
 static void test_the_unit_of_work_grows_in_steps(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t n;
         uint64_t steps;
@@ -140,7 +135,6 @@ static void count(void *user, const PathProgress *now)
 
 static void test_wide_networks_take_the_steps_they_plan(void **state)
 {
-    (void)state;
     PathProblem p[] = {nets_regular(&ctx.arena, 1400, 3, 2, 1),
                        nets_lattice(&ctx.arena, 50, 60, 2)};
     for (size_t i = one_of(2) - 1; i < sizeof p / sizeof *p; i++) {

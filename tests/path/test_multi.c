@@ -56,7 +56,6 @@ static void expect_counts(Text *found, const MultiSet *set, const char *key, con
 
 static void test_reuse_is_at_least_as_good_as_the_references(void **state)
 {
-    (void)state;
     size_t n = json_array_size(json_object_get(file, "sets"));
     assert_true(n >= 7);
     Text found;
@@ -202,7 +201,6 @@ static void expect_steps(const PathMulti *m, const PathTerm *term, const PathTer
 
 static void test_steps_of_one_value_are_one_tensor_and_applies_go_on_alike(void **state)
 {
-    (void)state;
     uint32_t shared_values = 0, shared_applies = 0;
     for (size_t i = 0; i < SMALL_SETS; i++) {
         MultiSet set = multi_set_read(file, i, &ctx);
@@ -299,7 +297,6 @@ static void choice_add(const PathMulti *m, const PathMerged *merged, uint32_t ch
 
 static void test_merged_terms_and_every_choice_of_a_group_add_up_to_the_same(void **state)
 {
-    (void)state;
     uint32_t choices = 0;
     for (size_t i = 0; i < SMALL_SETS; i++) {
         MultiSet set = multi_set_read(file, i, &ctx);
@@ -340,7 +337,6 @@ static void test_merged_terms_and_every_choice_of_a_group_add_up_to_the_same(voi
 
 static int set_up(void **state)
 {
-    (void)state;
     ctx_init(&ctx);
     file = multi_file_load();
     return file == NULL;
@@ -348,7 +344,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     json_decref(file);
     ctx_release(&ctx);
     return 0;

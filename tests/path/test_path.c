@@ -188,7 +188,6 @@ static Costs expect_honest(const PathProblem *p, const PathResult *r)
 
 static void test_the_default_is_optimal_on_small_networks(void **state)
 {
-    (void)state;
     Rng rng = {1};
     for (int i = 0; i < 400; i++) {
         ArenaMark mark = arena_mark(&ctx.arena);
@@ -204,7 +203,6 @@ static void test_the_default_is_optimal_on_small_networks(void **state)
 
 static void test_every_search_and_objective_gives_honest_numbers(void **state)
 {
-    (void)state;
     Rng rng = {2};
     for (uint32_t i = 0; i < 60; i++) {
         ArenaMark mark = arena_mark(&ctx.arena);
@@ -227,7 +225,6 @@ static void test_every_search_and_objective_gives_honest_numbers(void **state)
 
 static void test_size_and_write_are_minimised_when_asked_for(void **state)
 {
-    (void)state;
     Rng rng = {3};
     for (int i = 0; i < 100; i++) {
         ArenaMark mark = arena_mark(&ctx.arena);
@@ -291,7 +288,6 @@ static PathProblem pairs_problem(Rng *rng, uint32_t n)
 
 static void test_the_largest_tensor_comes_first_when_size_is_asked_for(void **state)
 {
-    (void)state;
     Rng rng = {11};
     uint32_t apart = 0, near = 0; /* annealing may miss the least now and then */
     const uint32_t n_problems = 150 / one_of(3);
@@ -328,7 +324,6 @@ static void test_the_largest_tensor_comes_first_when_size_is_asked_for(void **st
 
 static void test_a_memory_limit_holds_and_costs_are_over_all_slices(void **state)
 {
-    (void)state;
     Rng rng = {4};
     uint32_t cut = 0;
     for (unsigned i = 0; i < 150; i += one_of(4)) {
@@ -395,7 +390,6 @@ static int64_t oracle_sliced(const PathProblem *p, int64_t limit)
 
 static void test_slices_of_small_networks_are_the_best(void **state)
 {
-    (void)state;
     Rng rng = {8};
     uint32_t cut = 0, exact = 0;
     for (int i = 0; i < 60; i++) {
@@ -439,7 +433,6 @@ static int64_t least_peak(const PathTree *t, const int64_t *size, uint32_t done,
 
 static void test_the_order_of_steps_has_the_least_peak(void **state)
 {
-    (void)state;
     Rng rng = {5};
     for (int i = 0; i < 300; i++) {
         ArenaMark mark = arena_mark(&ctx.arena);
@@ -469,7 +462,6 @@ static void test_the_order_of_steps_has_the_least_peak(void **state)
 
 static void test_linear_paths_are_read_back(void **state)
 {
-    (void)state;
     Rng rng = {6};
     for (int i = 0; i < 50; i++) {
         PathProblem p = random_problem(&rng, 2 + (uint32_t)rng_below(&rng, 7));
@@ -493,7 +485,6 @@ static void test_linear_paths_are_read_back(void **state)
 
 static void test_paths_that_do_not_fit_are_refused(void **state)
 {
-    (void)state;
     static const char *const bad[] = {"",
                                       "(0,1)",
                                       "(0,1)(0,1)(0,1)",
@@ -534,7 +525,6 @@ static bool network(const char *json, PathProblem *p)
 
 static void test_network_files_are_checked(void **state)
 {
-    (void)state;
     static const char *const bad[] = {
         "",
         "[]",
@@ -576,7 +566,6 @@ static void test_network_files_are_checked(void **state)
 
 static void test_corners_have_the_right_numbers(void **state)
 {
-    (void)state;
     static const struct {
         const char *json, *macs, *largest, *peak;
     } row[] = {
@@ -624,7 +613,6 @@ static PathProblem chain(uint32_t n, int64_t size)
 
 static void test_a_long_chain_takes_linear_time(void **state)
 {
-    (void)state;
     ArenaMark mark = arena_mark(&ctx.arena);
     PathProblem p = chain(100000, 2);
     PathResult r = search(&p, (PathOptions){.effort = 0});
@@ -634,7 +622,6 @@ static void test_a_long_chain_takes_linear_time(void **state)
 
 static void test_costs_beyond_a_double_are_exact(void **state)
 {
-    (void)state;
     /* 2000 vectors of 4: an outer product of 4^2000 elements. */
     uint32_t n = 2000, *labels = ARENA_ARRAY(&ctx.arena, n, uint32_t);
     PathLabels *operands = ARENA_ARRAY(&ctx.arena, n, PathLabels);
@@ -653,7 +640,6 @@ static void test_costs_beyond_a_double_are_exact(void **state)
 
 static void test_bad_options_are_refused_with_a_reason(void **state)
 {
-    (void)state;
     Ctx saved = ctx; /* diagnostics of its own: only so many are kept */
     ctx_init(&ctx);
     PathProblem p = chain(5, 4);
@@ -707,7 +693,6 @@ static PathProblem rings(void)
 
 static void test_the_answer_depends_on_the_seed_only(void **state)
 {
-    (void)state;
     PathProblem p = rings();
     for (uint64_t seed = one_of(3) - 1; seed < 2; seed++) {
         PathResult x = search(&p, (PathOptions){.effort = 1, .seed = seed});
@@ -728,7 +713,6 @@ static void test_the_answer_depends_on_the_seed_only(void **state)
 
 static void test_an_interrupted_search_keeps_its_best(void **state)
 {
-    (void)state;
     volatile sig_atomic_t stop = 1;
     PathProblem p = rings();
     PathResult r = search(&p, (PathOptions){.effort = 1000, .interrupt = &stop});
@@ -737,7 +721,6 @@ static void test_an_interrupted_search_keeps_its_best(void **state)
 
 static void test_the_text_report_names_what_people_look_for(void **state)
 {
-    (void)state;
     PathProblem p = chain(3, 4);
     static const char *const names[] = {"i", "j", "k", "l"};
     p.names = names;

@@ -60,7 +60,6 @@ static void check_progress(const Told *told)
 
 static void test_steps_done_and_planned_are_true(void **state)
 {
-    (void)state;
     static Told told;
     static const char *const names[] = {"auto", "anneal", "random-greedy", "eliminate",
                                         "bisect"};
@@ -81,7 +80,6 @@ static void test_steps_done_and_planned_are_true(void **state)
 
 static void test_every_effort_begins_with_what_the_least_does(void **state)
 {
-    (void)state;
     static Told one, more;
     PathProblem p = nets_regular(&ctx.arena, 30, 3, 2, 6);
     static const int64_t limits[] = {0, 32};
@@ -111,7 +109,6 @@ static void test_every_effort_begins_with_what_the_least_does(void **state)
 
 static void test_stages_add_up_to_the_effort(void **state)
 {
-    (void)state;
     static const uint32_t efforts[] = {0, 1, 2, 16, 17, 100, 1000, UINT32_MAX};
     for (size_t i = 0; i < sizeof efforts / sizeof *efforts; i++) {
         uint64_t sum = 0;
@@ -128,7 +125,6 @@ static void test_stages_add_up_to_the_effort(void **state)
 
 static void test_an_interrupted_search_keeps_its_best(void **state)
 {
-    (void)state;
     static Told told;
     PathProblem p = nets_regular(&ctx.arena, 36, 3, 2, 7);
     PathResult greedy = run(&p, (PathOptions){.search = "greedy"}, &told);

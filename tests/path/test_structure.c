@@ -31,7 +31,6 @@ static double cube_least(const double *w, uint32_t n, double *table)
 
 static void test_polygons_are_cut_as_the_recurrence_says(void **state)
 {
-    (void)state;
     Rng rng = {11};
     for (int i = 0; i < 3000; i++) {
         ArenaMark mark = arena_mark(&ctx.arena);
@@ -73,7 +72,6 @@ static int64_t some_size(Rng *rng, int kind)
 
 static void test_structure_is_as_good_as_the_exhaustive_search(void **state)
 {
-    (void)state;
     Rng rng = {12};
     uint32_t solved = 0;
     for (int i = 0; i < 150; i++) {
@@ -100,7 +98,6 @@ static void test_structure_is_as_good_as_the_exhaustive_search(void **state)
 
 static void test_other_objectives_and_limits_take_their_own_way(void **state)
 {
-    (void)state;
     PathProblem p = nets_shape(&ctx.arena, NETS_CHAIN, 12, 3);
     assert_string_equal(search(&p, (PathOptions){.effort = 1}).strategy, "structure");
     PathOptions size = {.effort = 1, .objective = PATH_SIZE};
@@ -112,7 +109,6 @@ static void test_other_objectives_and_limits_take_their_own_way(void **state)
 /* A second of work, not a minute; the time itself is the machine's. */
 static void test_long_ones_take_near_linear_time(void **state)
 {
-    (void)state;
     for (int shape = 0; shape < NETS_SHAPES; shape++) {
         ArenaMark mark = arena_mark(&ctx.arena);
         PathProblem p = nets_shape(&ctx.arena, (NetsShape)shape, 50000, 5);
@@ -133,7 +129,6 @@ static void count(void *user, const PathProgress *now)
 
 static void test_narrow_networks_take_few_steps(void **state)
 {
-    (void)state;
     for (uint32_t n = 1000; n <= 10000 / one_of(10); n *= 10) {
         ArenaMark mark = arena_mark(&ctx.arena);
         PathProblem p = nets_ladder(&ctx.arena, n, 4, 16);

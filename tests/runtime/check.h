@@ -3,18 +3,12 @@
 #ifndef RUNTIME_CHECK_H
 #define RUNTIME_CHECK_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tdsl/tdsl.h"
+#include "support/test.h"
 #include "support_kernels.h"
 
 /* `status` is what was wanted, and the message has every one of the words (up to three). */

@@ -9,7 +9,6 @@
 
 static void every_status_has_a_name_and_a_text(void **state)
 {
-    (void)state;
     const tdsl_status all[] = {
         TDSL_OK,         TDSL_E_ARGUMENT,    TDSL_E_SHAPE,     TDSL_E_DTYPE,
         TDSL_E_STRIDE,   TDSL_E_OVERLAP,     TDSL_E_WORKSPACE, TDSL_E_OVERFLOW,
@@ -31,7 +30,6 @@ static void every_status_has_a_name_and_a_text(void **state)
 
 static void kernels_are_found_by_name_in_order(void **state)
 {
-    (void)state;
     tdsl_report report = TDSL_REPORT_INIT;
     tdsl_context *context = make_context(NULL);
     tdsl_kernel *small = make_kernel(context, &small_info);
@@ -51,7 +49,6 @@ static void kernels_are_found_by_name_in_order(void **state)
 
 static void a_list_of_kernels_is_registered_up_to_the_first_failure(void **state)
 {
-    (void)state;
     tdsl_report report = TDSL_REPORT_INIT;
     tdsl_kernel_info bad = matmul_info;
     bad.abi_version = 2; /* of another order of open dims */
@@ -72,7 +69,6 @@ static void a_list_of_kernels_is_registered_up_to_the_first_failure(void **state
 
 static void a_thousand_kernels_are_found(void **state)
 {
-    (void)state;
     enum { count = 1000 };
     static tdsl_kernel_info infos[count];
     static char names[count][16];
@@ -94,7 +90,6 @@ static void a_thousand_kernels_are_found(void **state)
 
 static void the_same_table_twice_is_fine_and_another_of_its_name_is_not(void **state)
 {
-    (void)state;
     tdsl_report report = TDSL_REPORT_INIT;
     tdsl_context *context = make_context(NULL);
     tdsl_kernel *kernel = make_kernel(context, &small_info);
@@ -117,7 +112,6 @@ static void refused_table(const tdsl_kernel_info *info, const char *word1, const
 
 static void tables_that_make_no_sense_are_refused(void **state)
 {
-    (void)state;
     tdsl_kernel_info info = matmul_info;
     info.struct_size = 16;
     refused_table(&info, "16 bytes", NULL);
@@ -196,7 +190,6 @@ static void newer_make(void)
 
 static void a_newer_and_longer_table_is_accepted(void **state)
 {
-    (void)state;
     static const int64_t shape[3][2] = {{2, 3}, {3, 1}, {2, 1}};
     float a[6] = {1, 2, 3, 4, 5, 6};
     float b[3] = {1, 1, 2};
@@ -229,7 +222,6 @@ static void a_newer_and_longer_table_is_accepted(void **state)
 
 static void null_pointers_are_statuses(void **state)
 {
-    (void)state;
     tdsl_report report = TDSL_REPORT_INIT;
     tdsl_kernel *kernel = NULL;
     tdsl_context *context = make_context(NULL);
@@ -249,7 +241,6 @@ static void null_pointers_are_statuses(void **state)
 
 static void a_report_or_configuration_of_another_version_is_refused(void **state)
 {
-    (void)state;
     tdsl_report report = TDSL_REPORT_INIT;
     tdsl_context *context = NULL;
     tdsl_config config = TDSL_CONFIG_INIT;
@@ -291,7 +282,6 @@ static tdsl_status whole_session(Counter *counter, tdsl_report *report)
 
 static void running_out_of_memory_anywhere_is_a_status_and_leaks_nothing(void **state)
 {
-    (void)state;
     long failures = 0;
     for (long i = 0;; i++) {
         Counter counter = {.fail_at = i};
@@ -310,7 +300,6 @@ static void running_out_of_memory_anywhere_is_a_status_and_leaks_nothing(void **
 
 static void a_workspace_is_kept_between_calls(void **state)
 {
-    (void)state;
     Counter counter = {.fail_at = -1};
     tdsl_report report = TDSL_REPORT_INIT;
     expect_ok(whole_session(&counter, &report), &report);
@@ -319,7 +308,6 @@ static void a_workspace_is_kept_between_calls(void **state)
 
 static void allocate_without_release_is_refused(void **state)
 {
-    (void)state;
     tdsl_config config = TDSL_CONFIG_INIT;
     tdsl_report report = TDSL_REPORT_INIT;
     tdsl_context *context = NULL;
@@ -345,7 +333,6 @@ static void refused_variable(const char *name, const char *value, const char *wo
 
 static void variables_that_make_no_sense_are_refused_by_name(void **state)
 {
-    (void)state;
     refused_variable("TDSL_BACKEND", "gpu", "'gpu'");
     refused_variable("TDSL_BACKEND", "default", "'default'");
     refused_variable("TDSL_BACKEND", "C", "'C'");
@@ -360,7 +347,6 @@ static void variables_that_make_no_sense_are_refused_by_name(void **state)
 
 static void variables_that_make_sense_are_accepted(void **state)
 {
-    (void)state;
     const char *const good[][2] = {{"TDSL_BACKEND", "auto"},
                                    {"TDSL_BACKEND", "c"},
                                    {"TDSL_BACKEND", "nki"},
@@ -381,7 +367,6 @@ static void variables_that_make_sense_are_accepted(void **state)
 
 static void a_deadline_may_be_as_far_as_can_be(void **state)
 {
-    (void)state;
     Stub stub;
     StubNeff neff;
     MatmulArgs m;
@@ -404,7 +389,6 @@ static void a_deadline_may_be_as_far_as_can_be(void **state)
 
 static void contradictions_are_refused(void **state)
 {
-    (void)state;
     tdsl_report report = TDSL_REPORT_INIT;
     tdsl_context *context = NULL;
     tdsl_config config = TDSL_CONFIG_INIT;
@@ -459,7 +443,6 @@ static void *work(void *argument)
 
 static void threads_may_register_and_call_at_once(void **state)
 {
-    (void)state;
     enum { count = 8 };
     pthread_t threads[count];
     Worker workers[count];
@@ -476,26 +459,15 @@ static void threads_may_register_and_call_at_once(void **state)
     tdsl_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_status_has_a_name_and_a_text),
-        cmocka_unit_test(kernels_are_found_by_name_in_order),
-        cmocka_unit_test(a_list_of_kernels_is_registered_up_to_the_first_failure),
-        cmocka_unit_test(a_thousand_kernels_are_found),
-        cmocka_unit_test(the_same_table_twice_is_fine_and_another_of_its_name_is_not),
-        cmocka_unit_test(tables_that_make_no_sense_are_refused),
-        cmocka_unit_test(a_newer_and_longer_table_is_accepted),
-        cmocka_unit_test(null_pointers_are_statuses),
-        cmocka_unit_test(a_report_or_configuration_of_another_version_is_refused),
-        cmocka_unit_test(running_out_of_memory_anywhere_is_a_status_and_leaks_nothing),
-        cmocka_unit_test(a_workspace_is_kept_between_calls),
-        cmocka_unit_test(allocate_without_release_is_refused),
-        cmocka_unit_test(variables_that_make_no_sense_are_refused_by_name),
-        cmocka_unit_test(variables_that_make_sense_are_accepted),
-        cmocka_unit_test(contradictions_are_refused),
-        cmocka_unit_test(a_deadline_may_be_as_far_as_can_be),
-        cmocka_unit_test(threads_may_register_and_call_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(every_status_has_a_name_and_a_text), TEST(kernels_are_found_by_name_in_order),
+      TEST(a_list_of_kernels_is_registered_up_to_the_first_failure),
+      TEST(a_thousand_kernels_are_found),
+      TEST(the_same_table_twice_is_fine_and_another_of_its_name_is_not),
+      TEST(tables_that_make_no_sense_are_refused), TEST(a_newer_and_longer_table_is_accepted),
+      TEST(null_pointers_are_statuses),
+      TEST(a_report_or_configuration_of_another_version_is_refused),
+      TEST(running_out_of_memory_anywhere_is_a_status_and_leaks_nothing),
+      TEST(a_workspace_is_kept_between_calls), TEST(allocate_without_release_is_refused),
+      TEST(variables_that_make_no_sense_are_refused_by_name),
+      TEST(variables_that_make_sense_are_accepted), TEST(contradictions_are_refused),
+      TEST(a_deadline_may_be_as_far_as_can_be), TEST(threads_may_register_and_call_at_once))

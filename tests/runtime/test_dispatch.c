@@ -134,7 +134,6 @@ static void set_no_library_but_required(tdsl_config *config)
 
 static void without_an_nki_form_the_c_form_runs(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, &matmul_info, false, NULL);
     runs(&b, TDSL_BACKEND_C, TDSL_REASON_NO_NKI_FORM);
@@ -146,7 +145,6 @@ static void without_an_nki_form_the_c_form_runs(void **state)
 
 static void the_backend_setting_decides_first(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, &matmul_info, true, set_c);
     runs(&b, TDSL_BACKEND_C, TDSL_REASON_FORCED);
@@ -161,7 +159,6 @@ static void the_backend_setting_decides_first(void **state)
 
 static void work_of_two_flops_per_multiply_add_is_held_to_the_threshold(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, &matmul_info, true, set_threshold_24);
     runs(&b, TDSL_BACKEND_NKI, TDSL_REASON_ABOVE_THRESHOLD);
@@ -176,7 +173,6 @@ static void work_of_two_flops_per_multiply_add_is_held_to_the_threshold(void **s
 
 static void the_default_threshold_is_two_billion(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, &matmul_info, true, set_threshold_24);
     tdsl_config config = TDSL_CONFIG_INIT;
@@ -193,7 +189,6 @@ static void the_default_threshold_is_two_billion(void **state)
 
 static void requiring_nki_overrides_the_threshold(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, &matmul_info, true, set_required);
     runs(&b, TDSL_BACKEND_NKI, TDSL_REASON_REQUIRED);
@@ -202,7 +197,6 @@ static void requiring_nki_overrides_the_threshold(void **state)
 
 static void requiring_nki_fails_where_the_c_form_would_run(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, &matmul_info, false, set_required);
     refuses(&b, TDSL_E_TARGET, "NEFF");
@@ -221,7 +215,6 @@ static void requiring_nki_fails_where_the_c_form_would_run(void **state)
 
 static void an_absent_device_means_c_and_is_said(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, &matmul_info, true, set_no_library);
     runs(&b, TDSL_BACKEND_C, TDSL_REASON_UNAVAILABLE);
@@ -243,7 +236,6 @@ static void set_default_log(tdsl_config *config)
 
 static void by_default_it_is_said_once_on_standard_error(void **state)
 {
-    (void)state;
     Bench b;
     char path[256];
     char text[1024] = {0};
@@ -269,7 +261,6 @@ static void by_default_it_is_said_once_on_standard_error(void **state)
 
 static void a_failing_device_means_c_and_is_said(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, &matmul_info, true, NULL);
     b.stub.script("nrt_execute:1=1005,nrt_tensor_read:2=1201");
@@ -326,7 +317,6 @@ static const char *spoil(Bench *b, int kind, char *path)
 
 static void a_neff_that_is_no_good_means_c_unless_nki_is_required(void **state)
 {
-    (void)state;
     for (int kind = 0; kind < 5; kind++) {
         for (int required = 0; required < 2; required++) {
             Bench b;
@@ -362,7 +352,6 @@ static void a_neff_that_is_no_good_means_c_unless_nki_is_required(void **state)
 
 static void explaining_does_not_use_up_the_log(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, &matmul_info, true, set_no_library);
     expect_ok(tdsl_dispatch_explain(b.kernel, b.m.args, 3, NULL, &b.report), &b.report);
@@ -375,7 +364,6 @@ static void explaining_does_not_use_up_the_log(void **state)
 
 static void a_numerical_error_delivers_results_and_says_so(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, &matmul_info, true, NULL);
     b.stub.script("nrt_execute=1003");
@@ -388,7 +376,6 @@ static void a_numerical_error_delivers_results_and_says_so(void **state)
 
 static void a_kernel_without_a_c_form_needs_the_device(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, &device_only_info, true, set_threshold_25);
     runs(&b, TDSL_BACKEND_NKI, TDSL_REASON_NO_C_FORM);
@@ -406,7 +393,6 @@ static void a_kernel_without_a_c_form_needs_the_device(void **state)
 
 static void a_form_for_other_extents_is_not_used(void **state)
 {
-    (void)state;
     static const int64_t other[3] = {2, 3, 4};
     Bench b;
     bench_open(&b, &matmul_info, false, NULL);
@@ -428,7 +414,6 @@ static void a_form_for_other_extents_is_not_used(void **state)
 
 static void a_neff_is_no_program_for_the_emulator(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, &matmul_info, true, NULL);
     tdsl_config config = stub_config(&b.stub);
@@ -451,7 +436,6 @@ static void set_environment(tdsl_config *config)
 
 static void the_environment_sets_what_the_program_leaves_open(void **state)
 {
-    (void)state;
     Bench b;
     Stub stub;
     stub_open(&stub, NULL);
@@ -486,7 +470,6 @@ static void the_environment_sets_what_the_program_leaves_open(void **state)
 
 static void huge_work_saturates_and_goes_to_the_device(void **state)
 {
-    (void)state;
     tdsl_report report = TDSL_REPORT_INIT;
     char text[256];
     report.multiply_adds = UINT64_MAX;
@@ -502,26 +485,17 @@ static void huge_work_saturates_and_goes_to_the_device(void **state)
     assert_string_equal(tdsl_backend_name(0), "nothing");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_an_nki_form_the_c_form_runs),
-        cmocka_unit_test(the_backend_setting_decides_first),
-        cmocka_unit_test(work_of_two_flops_per_multiply_add_is_held_to_the_threshold),
-        cmocka_unit_test(the_default_threshold_is_two_billion),
-        cmocka_unit_test(requiring_nki_overrides_the_threshold),
-        cmocka_unit_test(requiring_nki_fails_where_the_c_form_would_run),
-        cmocka_unit_test(an_absent_device_means_c_and_is_said),
-        cmocka_unit_test(by_default_it_is_said_once_on_standard_error),
-        cmocka_unit_test(a_failing_device_means_c_and_is_said),
-        cmocka_unit_test(a_neff_that_is_no_good_means_c_unless_nki_is_required),
-        cmocka_unit_test(explaining_does_not_use_up_the_log),
-        cmocka_unit_test(a_numerical_error_delivers_results_and_says_so),
-        cmocka_unit_test(a_kernel_without_a_c_form_needs_the_device),
-        cmocka_unit_test(a_form_for_other_extents_is_not_used),
-        cmocka_unit_test(a_neff_is_no_program_for_the_emulator),
-        cmocka_unit_test(the_environment_sets_what_the_program_leaves_open),
-        cmocka_unit_test(huge_work_saturates_and_goes_to_the_device),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(without_an_nki_form_the_c_form_runs), TEST(the_backend_setting_decides_first),
+      TEST(work_of_two_flops_per_multiply_add_is_held_to_the_threshold),
+      TEST(the_default_threshold_is_two_billion), TEST(requiring_nki_overrides_the_threshold),
+      TEST(requiring_nki_fails_where_the_c_form_would_run),
+      TEST(an_absent_device_means_c_and_is_said),
+      TEST(by_default_it_is_said_once_on_standard_error),
+      TEST(a_failing_device_means_c_and_is_said),
+      TEST(a_neff_that_is_no_good_means_c_unless_nki_is_required),
+      TEST(explaining_does_not_use_up_the_log),
+      TEST(a_numerical_error_delivers_results_and_says_so),
+      TEST(a_kernel_without_a_c_form_needs_the_device),
+      TEST(a_form_for_other_extents_is_not_used), TEST(a_neff_is_no_program_for_the_emulator),
+      TEST(the_environment_sets_what_the_program_leaves_open),
+      TEST(huge_work_saturates_and_goes_to_the_device))

@@ -95,7 +95,6 @@ static const char copy_script[] =
 
 static void the_command_line_and_the_arrays_are_right(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, copy_script, "/bin/sh", 0);
     expect_ok(bench_call(&b), &b.report);
@@ -125,7 +124,6 @@ static const tdsl_kernel_info pair_info = {
 
 static void complex_numbers_travel_as_pairs_and_scalars_as_one_by_one(void **state)
 {
-    (void)state;
     static const char script[] = "head -c 128 \"$7\" | grep -q \"'<f4'.*(1,2,)\" || exit 7\n"
                                  "head -c 128 \"$9\" | grep -q \"'<f4'.*(2,2,)\" || exit 8\n"
                                  "cp \"$9\" \"${11}\"\n";
@@ -152,7 +150,6 @@ static void complex_numbers_travel_as_pairs_and_scalars_as_one_by_one(void **sta
 
 static void its_complaint_is_in_the_message(void **state)
 {
-    (void)state;
     fails("echo 'line 7: rule M9: accumulate onto memset' >&2; exit 1", "/bin/sh", 0,
           TDSL_E_DEVICE, "exit status 1: line 7: rule M9");
     fails("echo 'array does not fit' >&2; exit 2", "/bin/sh", 0, TDSL_E_SHAPE, "does not fit");
@@ -164,7 +161,6 @@ static void its_complaint_is_in_the_message(void **state)
 
 static void results_that_are_none_are_refused(void **state)
 {
-    (void)state;
     fails("exit 0", "/bin/sh", 0, TDSL_E_DEVICE, "left no result");
     fails("echo nothing > ${11}", "/bin/sh", 0, TDSL_E_DEVICE, "another element type");
     fails("head -c 100 $7 > ${11}", "/bin/sh", 0, TDSL_E_DEVICE, "");
@@ -175,14 +171,12 @@ static void results_that_are_none_are_refused(void **state)
 
 static void an_emulator_that_hangs_or_dies_is_a_status(void **state)
 {
-    (void)state;
     fails("sleep 600 & wait", "/bin/sh", 100, TDSL_E_TIMEOUT, "100 ms");
     fails("kill -9 $$", "/bin/sh", 0, TDSL_E_DEVICE, "signal 9");
 }
 
 static void an_emulator_that_is_not_there_is_a_status(void **state)
 {
-    (void)state;
     Bench b;
     fails("exit 0", "/nonexistent/python3", 0, TDSL_E_NO_LIBRARY, "/nonexistent/python3");
     bench_open(&b, "exit 0", "/bin/sh", 0);
@@ -211,7 +205,6 @@ static void an_emulator_that_is_not_there_is_a_status(void **state)
 
 static void a_folder_for_arrays_that_is_not_there_is_a_status(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, copy_script, "/bin/sh", 0);
     assert_int_equal(rmdir(b.folder), 0);
@@ -223,7 +216,6 @@ static void a_folder_for_arrays_that_is_not_there_is_a_status(void **state)
 
 static void the_simulator_takes_the_devices_place(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, copy_script, "/bin/sh", 0);
     tdsl_config config = TDSL_CONFIG_INIT;
@@ -251,7 +243,6 @@ static void the_simulator_takes_the_devices_place(void **state)
 
 static void device_tensors_are_the_emulators_too(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, copy_script, "/bin/sh", 0);
     expect_ok(tdsl_to_device(b.context, &b.args[0], &b.report), &b.report);
@@ -280,7 +271,6 @@ static bool real_emulator(const char **python)
 
 static void the_emulator_runs_a_printed_program(void **state)
 {
-    (void)state;
     const char *python = NULL;
     Bench b;
     if (!real_emulator(&python)) {
@@ -295,7 +285,6 @@ static void the_emulator_runs_a_printed_program(void **state)
 
 static void the_stub_runs_a_printed_program_through_the_emulator(void **state)
 {
-    (void)state;
     const char *python = NULL;
     char text[4096];
     Bench b;
@@ -326,20 +315,12 @@ static void the_stub_runs_a_printed_program_through_the_emulator(void **state)
     bench_close(&b);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_command_line_and_the_arrays_are_right),
-        cmocka_unit_test(complex_numbers_travel_as_pairs_and_scalars_as_one_by_one),
-        cmocka_unit_test(its_complaint_is_in_the_message),
-        cmocka_unit_test(results_that_are_none_are_refused),
-        cmocka_unit_test(an_emulator_that_hangs_or_dies_is_a_status),
-        cmocka_unit_test(an_emulator_that_is_not_there_is_a_status),
-        cmocka_unit_test(a_folder_for_arrays_that_is_not_there_is_a_status),
-        cmocka_unit_test(the_simulator_takes_the_devices_place),
-        cmocka_unit_test(device_tensors_are_the_emulators_too),
-        cmocka_unit_test(the_emulator_runs_a_printed_program),
-        cmocka_unit_test(the_stub_runs_a_printed_program_through_the_emulator),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(the_command_line_and_the_arrays_are_right),
+      TEST(complex_numbers_travel_as_pairs_and_scalars_as_one_by_one),
+      TEST(its_complaint_is_in_the_message), TEST(results_that_are_none_are_refused),
+      TEST(an_emulator_that_hangs_or_dies_is_a_status),
+      TEST(an_emulator_that_is_not_there_is_a_status),
+      TEST(a_folder_for_arrays_that_is_not_there_is_a_status),
+      TEST(the_simulator_takes_the_devices_place), TEST(device_tensors_are_the_emulators_too),
+      TEST(the_emulator_runs_a_printed_program),
+      TEST(the_stub_runs_a_printed_program_through_the_emulator))

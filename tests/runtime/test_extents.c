@@ -116,7 +116,6 @@ static void called(const Case *c)
 
 static void dimensions_follow_from_sums_and_products(void **state)
 {
-    (void)state;
     const Case cases[] = {
         {4, {1, 3, 2, 0}, {3, 9, 5, 7}, 1, NULL, TDSL_OK, {7, 3, 5}, NULL},
         {3, {1, 3, 2}, {3, 9, 5}, 1, NULL, TDSL_OK, {7, 3, 5}, NULL},
@@ -145,7 +144,6 @@ static void dimensions_follow_from_sums_and_products(void **state)
 
 static void what_disagrees_is_refused_with_both_numbers(void **state)
 {
-    (void)state;
     const int64_t given[] = {7, 3, 5}, short_ones[] = {2, 3, 5}, most[] = {INT64_MAX, 1, 1};
     const Case cases[] = {
         {4,
@@ -248,7 +246,6 @@ typedef struct Longer {
 
 static void a_table_with_longer_rows_is_copied(void **state)
 {
-    (void)state;
     Vectors v;
     Longer rows[2];
     double data[3][16] = {{0}};
@@ -282,7 +279,6 @@ static void refused(const tdsl_kernel_info *info, const char *word)
 
 static void tables_that_make_no_sense_are_refused(void **state)
 {
-    (void)state;
     Vectors v;
     const int32_t dim[] = {3, 1, 2};
     static const tdsl_term itself[] = {{3, 1}}, before[] = {{-1, 1}};
@@ -314,7 +310,6 @@ static void tables_that_make_no_sense_are_refused(void **state)
 
 static void a_device_form_is_of_extents_that_fit(void **state)
 {
-    (void)state;
     Vectors v;
     const int64_t good[] = {9, 15, 5}, bad[] = {9, 16, 5}, negative[] = {1, 15, 5};
     const int64_t *const extents[] = {bad, negative, good};
@@ -336,14 +331,7 @@ static void a_device_form_is_of_extents_that_fit(void **state)
     tdsl_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dimensions_follow_from_sums_and_products),
-        cmocka_unit_test(what_disagrees_is_refused_with_both_numbers),
-        cmocka_unit_test(a_table_with_longer_rows_is_copied),
-        cmocka_unit_test(tables_that_make_no_sense_are_refused),
-        cmocka_unit_test(a_device_form_is_of_extents_that_fit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(dimensions_follow_from_sums_and_products),
+      TEST(what_disagrees_is_refused_with_both_numbers),
+      TEST(a_table_with_longer_rows_is_copied), TEST(tables_that_make_no_sense_are_refused),
+      TEST(a_device_form_is_of_extents_that_fit))

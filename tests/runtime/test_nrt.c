@@ -76,7 +76,6 @@ static void other_kernels_work(Bench *b)
 
 static void a_kernel_runs_on_the_device(void **state)
 {
-    (void)state;
     Bench b;
     MatmulArgs m;
     bench_open(&b, TDSL_BACKEND_NKI, "");
@@ -100,7 +99,6 @@ static void a_kernel_runs_on_the_device(void **state)
 
 static void kept_memory_is_given_back_when_the_device_runs_short(void **state)
 {
-    (void)state;
     static const char wider[] = "program\tbuiltin\tmatmul\ninput\tA\t10\t1\t3\n"
                                 "input\tB\t10\t3\t1\noutput\toutput_0\t10\t1\t1\n";
     static const int64_t dims[3] = {1, 3, 1};
@@ -144,7 +142,6 @@ static void kept_memory_is_given_back_when_the_device_runs_short(void **state)
 
 static void a_large_tensor_travels_in_pieces(void **state)
 {
-    (void)state;
     enum { n = 1500 }; /* 1500 x 1500 f32 are 9 MB: three pieces */
     static const char text[] = "program\tbuiltin\tmatmul\ninput\tA\t10\t1500\t1\n"
                                "input\tB\t10\t1\t1500\noutput\toutput_0\t10\t1500\t1500\n";
@@ -205,7 +202,6 @@ static void refused_library(const char *path, const char *word)
 
 static void a_library_that_is_none_is_a_status(void **state)
 {
-    (void)state;
     char path[256];
     refused_library("/nonexistent/libnrt.so.1", "/nonexistent");
     refused_library("/tmp", NULL);
@@ -222,7 +218,6 @@ static void a_library_that_is_none_is_a_status(void **state)
 
 static void each_missing_symbol_is_named(void **state)
 {
-    (void)state;
     static const char *const symbols[] = {
 #define NAME(member, symbol) symbol,
         NRT_SYMBOLS(NAME)
@@ -252,7 +247,6 @@ static void each_missing_symbol_is_named(void **state)
 
 static void an_unknown_version_is_refused(void **state)
 {
-    (void)state;
     Bench b;
     MatmulArgs m;
     bench_open(&b, TDSL_BACKEND_NKI, "version=9");
@@ -353,7 +347,6 @@ static void one_failing_call(Bench *b, const char *function, NrtStatus native)
 
 static void each_call_may_fail_with_each_status(void **state)
 {
-    (void)state;
     static Calls calls;
     calls_count(&calls);
     for (long i = 1; i <= calls.all; i++) {
@@ -382,7 +375,6 @@ static void each_call_may_fail_with_each_status(void **state)
 
 static void a_call_that_succeeds_and_gives_nothing_is_a_status(void **state)
 {
-    (void)state;
     static const char *const functions[] = {"nrt_load", "nrt_get_model_tensor_info",
                                             "nrt_allocate_tensor_set", "nrt_tensor_allocate"};
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
@@ -402,7 +394,6 @@ static void a_call_that_succeeds_and_gives_nothing_is_a_status(void **state)
 
 static void a_queue_that_stays_full_is_a_status_after_some_tries(void **state)
 {
-    (void)state;
     Bench b;
     MatmulArgs m;
     bench_open(&b, TDSL_BACKEND_NKI, "nrt_execute=7");
@@ -414,7 +405,6 @@ static void a_queue_that_stays_full_is_a_status_after_some_tries(void **state)
 
 static void every_status_is_mapped_as_the_table_says(void **state)
 {
-    (void)state;
     static const struct {
         NrtStatus native;
         tdsl_status status;
@@ -484,7 +474,6 @@ static void one_hang(long number, const char *function, bool ending)
 
 static void each_call_may_hang(void **state)
 {
-    (void)state;
     static Calls calls;
     calls_count(&calls);
     for (long i = 1; i <= calls.all; i++) {
@@ -511,7 +500,6 @@ static void refused_form(const tdsl_nki_form *form, const char *word1, const cha
 
 static void a_neff_that_is_missing_or_damaged_is_refused(void **state)
 {
-    (void)state;
     StubNeff neff;
     char path[256];
     stub_neff_open(&neff, stub_matmul_text, stub_dims);
@@ -543,7 +531,6 @@ static void a_neff_that_is_missing_or_damaged_is_refused(void **state)
 
 static void a_neff_by_path_with_its_digest_runs(void **state)
 {
-    (void)state;
     Bench b;
     MatmulArgs m;
     char path[256];
@@ -577,7 +564,6 @@ static void refused_text(const char *text, const char *word)
 
 static void a_neff_of_another_kernel_is_refused(void **state)
 {
-    (void)state;
     refused_text("no stub at all\n", "nrt_load");
     refused_text("program\tbuiltin\tmatmul\ninput\tA\t10\t2\t3\ninput\tC\t10\t3\t2\n"
                  "output\toutput_0\t10\t2\t2\n",
@@ -603,7 +589,6 @@ static void a_neff_of_another_kernel_is_refused(void **state)
 
 static void a_form_that_makes_no_sense_is_refused_at_once(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, TDSL_BACKEND_AUTO, "");
     tdsl_nki_form form = TDSL_NKI_FORM_INIT;
@@ -644,7 +629,6 @@ static void a_form_that_makes_no_sense_is_refused_at_once(void **state)
 
 static void two_contexts_share_one_initialisation(void **state)
 {
-    (void)state;
     Bench b;
     MatmulArgs m;
     bench_open(&b, TDSL_BACKEND_NKI, "");
@@ -669,7 +653,6 @@ static void two_contexts_share_one_initialisation(void **state)
 
 static void a_child_process_is_told_that_the_device_is_its_parents(void **state)
 {
-    (void)state;
     Bench b;
     MatmulArgs m;
     bench_open(&b, TDSL_BACKEND_NKI, "");
@@ -717,7 +700,6 @@ static void *call_often(void *argument)
 
 static void threads_may_use_one_kernel_on_the_device(void **state)
 {
-    (void)state;
     enum { count = 4 };
     Bench b;
     pthread_t threads[count];
@@ -735,27 +717,17 @@ static void threads_may_use_one_kernel_on_the_device(void **state)
     bench_close(&b);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kernel_runs_on_the_device),
-        cmocka_unit_test(kept_memory_is_given_back_when_the_device_runs_short),
-        cmocka_unit_test(a_large_tensor_travels_in_pieces),
-        cmocka_unit_test(a_library_that_is_none_is_a_status),
-        cmocka_unit_test(each_missing_symbol_is_named),
-        cmocka_unit_test(an_unknown_version_is_refused),
-        cmocka_unit_test(each_call_may_fail_with_each_status),
-        cmocka_unit_test(a_call_that_succeeds_and_gives_nothing_is_a_status),
-        cmocka_unit_test(a_queue_that_stays_full_is_a_status_after_some_tries),
-        cmocka_unit_test(every_status_is_mapped_as_the_table_says),
-        cmocka_unit_test(each_call_may_hang),
-        cmocka_unit_test(a_neff_that_is_missing_or_damaged_is_refused),
-        cmocka_unit_test(a_neff_by_path_with_its_digest_runs),
-        cmocka_unit_test(a_neff_of_another_kernel_is_refused),
-        cmocka_unit_test(a_form_that_makes_no_sense_is_refused_at_once),
-        cmocka_unit_test(two_contexts_share_one_initialisation),
-        cmocka_unit_test(a_child_process_is_told_that_the_device_is_its_parents),
-        cmocka_unit_test(threads_may_use_one_kernel_on_the_device),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(a_kernel_runs_on_the_device),
+      TEST(kept_memory_is_given_back_when_the_device_runs_short),
+      TEST(a_large_tensor_travels_in_pieces), TEST(a_library_that_is_none_is_a_status),
+      TEST(each_missing_symbol_is_named), TEST(an_unknown_version_is_refused),
+      TEST(each_call_may_fail_with_each_status),
+      TEST(a_call_that_succeeds_and_gives_nothing_is_a_status),
+      TEST(a_queue_that_stays_full_is_a_status_after_some_tries),
+      TEST(every_status_is_mapped_as_the_table_says), TEST(each_call_may_hang),
+      TEST(a_neff_that_is_missing_or_damaged_is_refused),
+      TEST(a_neff_by_path_with_its_digest_runs), TEST(a_neff_of_another_kernel_is_refused),
+      TEST(a_form_that_makes_no_sense_is_refused_at_once),
+      TEST(two_contexts_share_one_initialisation),
+      TEST(a_child_process_is_told_that_the_device_is_its_parents),
+      TEST(threads_may_use_one_kernel_on_the_device))

@@ -125,7 +125,6 @@ static void holds(const float *at, float w, float x, float y, float z)
 
 static void parts_run_in_order_over_a_temporary(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, square_text, "");
     expect_ok(add(&b), &b.report);
@@ -144,7 +143,6 @@ static void parts_run_in_order_over_a_temporary(void **state)
 
 static void parts_may_write_a_result_row_by_row(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, row_text, "");
     b.form.n_temporaries = 0;
@@ -175,7 +173,6 @@ static void parts_may_write_a_result_row_by_row(void **state)
 
 static void a_failing_part_is_named_and_leaves_host_memory_alone(void **state)
 {
-    (void)state;
     static const char *const scripts[] = {"nrt_execute:2=1004", "nrt_tensor_allocate:4=4",
                                           "nrt_load:2=1", "nrt_allocate_tensor_set:4=4"};
     for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
@@ -216,7 +213,6 @@ static void sliced_form(Bench *b)
 
 static void each_call_of_parts_with_slices_may_fail(void **state)
 {
-    (void)state;
     static const char *const verdicts[] = {"4", "1004", "1202", "nothing"};
     Bench b;
     bench_open(&b, row_text, "");
@@ -256,7 +252,6 @@ static void each_call_of_parts_with_slices_may_fail(void **state)
 
 static void parts_run_in_the_emulator(void **state)
 {
-    (void)state;
     const char *python = numpy_python();
     Bench b;
     tdsl_report report = TDSL_REPORT_INIT;
@@ -297,7 +292,6 @@ static void refused(Bench *b, const char *word)
 
 static void operands_out_of_order_or_out_of_range_are_refused(void **state)
 {
-    (void)state;
     static const int64_t below[2] = {2, -1};
     Bench b;
     bench_open(&b, square_text, "");
@@ -337,7 +331,6 @@ static void operands_out_of_order_or_out_of_range_are_refused(void **state)
 
 static void forms_without_their_tables_are_refused(void **state)
 {
-    (void)state;
     static const int64_t huge[2] = {INT64_MAX, 3};
     Bench b;
     bench_open(&b, square_text, "");
@@ -366,7 +359,6 @@ static void forms_without_their_tables_are_refused(void **state)
 
 static void dimensions_may_be_given_by_extents(void **state)
 {
-    (void)state;
     static const int64_t extents[] = {2, 2, 2, 2, 2, 2};
     static const int64_t other[] = {2, 2, 3, 2, 2, 2};
     static const int64_t below[] = {2, -2, 2, 2, 2, 2};
@@ -401,7 +393,6 @@ static void dimensions_may_be_given_by_extents(void **state)
 
 static void a_list_of_forms_is_registered_with_its_folder(void **state)
 {
-    (void)state;
     Bench b;
     char path[256];
     char folder[256];
@@ -456,7 +447,6 @@ static tdsl_status counted_session(Bench *b, Counter *counter)
 
 static void parts_run_out_of_memory_anywhere_and_leak_nothing(void **state)
 {
-    (void)state;
     Bench b;
     tdsl_status status = TDSL_E_MEMORY;
     long i = 0;
@@ -476,7 +466,6 @@ static void parts_run_out_of_memory_anywhere_and_leak_nothing(void **state)
 
 static void a_form_for_another_target_than_the_devices_is_not_loaded(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, square_text, "family=3");
     expect_ok(add(&b), &b.report);
@@ -497,7 +486,6 @@ static void a_form_for_another_target_than_the_devices_is_not_loaded(void **stat
 
 static void each_family_takes_its_targets_forms(void **state)
 {
-    (void)state;
     static const struct {
         int family;
         const char *target; /* null: nobody knows, so any is tried */
@@ -535,7 +523,6 @@ static void bench_open_without(Bench *b, const char *symbol, const char *text)
 
 static void a_library_that_cannot_say_what_it_runs_on_is_used(void **state)
 {
-    (void)state;
     Bench b;
     bench_open_without(&b, "nrt_get_instance_info", square_text);
     b.form.target = "trn3";
@@ -547,7 +534,6 @@ static void a_library_that_cannot_say_what_it_runs_on_is_used(void **state)
 
 static void a_library_without_slices_runs_all_but_them(void **state)
 {
-    (void)state;
     Bench b;
     bench_open_without(&b, "nrt_tensor_allocate_slice", row_text);
     sliced_form(&b);
@@ -556,23 +542,14 @@ static void a_library_without_slices_runs_all_but_them(void **state)
     bench_close(&b);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_run_in_order_over_a_temporary),
-        cmocka_unit_test(parts_may_write_a_result_row_by_row),
-        cmocka_unit_test(a_failing_part_is_named_and_leaves_host_memory_alone),
-        cmocka_unit_test(each_call_of_parts_with_slices_may_fail),
-        cmocka_unit_test(parts_run_in_the_emulator),
-        cmocka_unit_test(operands_out_of_order_or_out_of_range_are_refused),
-        cmocka_unit_test(forms_without_their_tables_are_refused),
-        cmocka_unit_test(dimensions_may_be_given_by_extents),
-        cmocka_unit_test(a_list_of_forms_is_registered_with_its_folder),
-        cmocka_unit_test(parts_run_out_of_memory_anywhere_and_leak_nothing),
-        cmocka_unit_test(a_form_for_another_target_than_the_devices_is_not_loaded),
-        cmocka_unit_test(each_family_takes_its_targets_forms),
-        cmocka_unit_test(a_library_without_slices_runs_all_but_them),
-        cmocka_unit_test(a_library_that_cannot_say_what_it_runs_on_is_used),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(parts_run_in_order_over_a_temporary), TEST(parts_may_write_a_result_row_by_row),
+      TEST(a_failing_part_is_named_and_leaves_host_memory_alone),
+      TEST(each_call_of_parts_with_slices_may_fail), TEST(parts_run_in_the_emulator),
+      TEST(operands_out_of_order_or_out_of_range_are_refused),
+      TEST(forms_without_their_tables_are_refused), TEST(dimensions_may_be_given_by_extents),
+      TEST(a_list_of_forms_is_registered_with_its_folder),
+      TEST(parts_run_out_of_memory_anywhere_and_leak_nothing),
+      TEST(a_form_for_another_target_than_the_devices_is_not_loaded),
+      TEST(each_family_takes_its_targets_forms),
+      TEST(a_library_without_slices_runs_all_but_them),
+      TEST(a_library_that_cannot_say_what_it_runs_on_is_used))

@@ -82,7 +82,6 @@ static void holds(const float *values, float v0, float v1, float v2, float v3)
 
 static void copies_are_made_once(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, TDSL_BACKEND_AUTO, 1);
     to_device(&b, &b.ta);
@@ -106,7 +105,6 @@ static void copies_are_made_once(void **state)
 
 static void chained_kernels_make_no_host_trip(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, TDSL_BACKEND_AUTO, 1000000); /* far below the threshold: residence decides */
     to_device(&b, &b.ta);
@@ -136,7 +134,6 @@ static void chained_kernels_make_no_host_trip(void **state)
 
 static void a_tensor_may_live_on_the_device_only(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, TDSL_BACKEND_AUTO, 1);
     b.td.data = NULL;
@@ -151,7 +148,6 @@ static void a_tensor_may_live_on_the_device_only(void **state)
 
 static void a_tensor_without_a_value_is_refused(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, TDSL_BACKEND_NKI, 1);
     b.td.data = NULL;
@@ -164,7 +160,6 @@ static void a_tensor_without_a_value_is_refused(void **state)
 
 static void what_the_host_changed_is_sent_again(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, TDSL_BACKEND_AUTO, 1);
     to_device(&b, &b.ta);
@@ -182,7 +177,6 @@ static void what_the_host_changed_is_sent_again(void **state)
 
 static void the_c_form_fetches_first_and_leaves_its_result_on_the_host(void **state)
 {
-    (void)state;
     static tdsl_kernel_info c_only;
     Bench b;
     bench_open(&b, TDSL_BACKEND_AUTO, 1);
@@ -208,7 +202,6 @@ static void the_c_form_fetches_first_and_leaves_its_result_on_the_host(void **st
 
 static void results_on_one_device_memory_are_overlap(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, TDSL_BACKEND_NKI, 1);
     to_device(&b, &b.ta);
@@ -222,7 +215,6 @@ static void results_on_one_device_memory_are_overlap(void **state)
 
 static void device_memory_of_others_is_refused(void **state)
 {
-    (void)state;
     static const int64_t longer[2] = {2, 3};
     Bench b;
     Bench other;
@@ -244,7 +236,6 @@ static void device_memory_of_others_is_refused(void **state)
 
 static void tensors_that_make_no_sense_are_refused(void **state)
 {
-    (void)state;
     static const int64_t below[2] = {2, -1};
     static const int64_t strides[2] = {1, 2};
     static const int64_t huge[2] = {INT64_MAX, INT64_MAX};
@@ -274,7 +265,6 @@ static void tensors_that_make_no_sense_are_refused(void **state)
 
 static void with_the_backend_c_nothing_moves(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, TDSL_BACKEND_C, 1);
     to_device(&b, &b.ta);
@@ -292,7 +282,6 @@ static void with_the_backend_c_nothing_moves(void **state)
 
 static void failing_transfers_are_statuses_and_leave_the_host_alone(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, TDSL_BACKEND_NKI, 1);
     b.stub.script("nrt_tensor_allocate:1=4,nrt_tensor_write:1=1203");
@@ -319,7 +308,6 @@ static void failing_transfers_are_statuses_and_leave_the_host_alone(void **state
 
 static void a_value_lost_with_the_device_is_not_made_up(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, TDSL_BACKEND_AUTO, 1);
     to_device(&b, &b.tc);
@@ -338,7 +326,6 @@ static void a_value_lost_with_the_device_is_not_made_up(void **state)
 
 static void a_result_of_a_failed_run_has_no_value(void **state)
 {
-    (void)state;
     Bench b;
     bench_open(&b, TDSL_BACKEND_NKI, 1);
     b.tc.data = NULL;
@@ -421,7 +408,6 @@ static void updated_twice(const char *input_name)
 
 static void an_inout_argument_is_updated_in_a_new_tensor_or_in_place(void **state)
 {
-    (void)state;
     updated_twice("C");
     updated_twice("C.must_alias_input");
 }
@@ -458,7 +444,6 @@ static tdsl_status whole_session(const Stub *stub, const StubNeff *neff, Counter
 
 static void running_out_of_memory_anywhere_is_a_status_and_leaks_nothing(void **state)
 {
-    (void)state;
     Stub stub;
     StubNeff neff;
     tdsl_status status = TDSL_E_MEMORY;
@@ -477,24 +462,14 @@ static void running_out_of_memory_anywhere_is_a_status_and_leaks_nothing(void **
     stub_close(&stub);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_are_made_once),
-        cmocka_unit_test(chained_kernels_make_no_host_trip),
-        cmocka_unit_test(a_tensor_may_live_on_the_device_only),
-        cmocka_unit_test(a_tensor_without_a_value_is_refused),
-        cmocka_unit_test(what_the_host_changed_is_sent_again),
-        cmocka_unit_test(the_c_form_fetches_first_and_leaves_its_result_on_the_host),
-        cmocka_unit_test(results_on_one_device_memory_are_overlap),
-        cmocka_unit_test(device_memory_of_others_is_refused),
-        cmocka_unit_test(tensors_that_make_no_sense_are_refused),
-        cmocka_unit_test(with_the_backend_c_nothing_moves),
-        cmocka_unit_test(failing_transfers_are_statuses_and_leave_the_host_alone),
-        cmocka_unit_test(a_value_lost_with_the_device_is_not_made_up),
-        cmocka_unit_test(a_result_of_a_failed_run_has_no_value),
-        cmocka_unit_test(an_inout_argument_is_updated_in_a_new_tensor_or_in_place),
-        cmocka_unit_test(running_out_of_memory_anywhere_is_a_status_and_leaks_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(copies_are_made_once), TEST(chained_kernels_make_no_host_trip),
+      TEST(a_tensor_may_live_on_the_device_only), TEST(a_tensor_without_a_value_is_refused),
+      TEST(what_the_host_changed_is_sent_again),
+      TEST(the_c_form_fetches_first_and_leaves_its_result_on_the_host),
+      TEST(results_on_one_device_memory_are_overlap), TEST(device_memory_of_others_is_refused),
+      TEST(tensors_that_make_no_sense_are_refused), TEST(with_the_backend_c_nothing_moves),
+      TEST(failing_transfers_are_statuses_and_leave_the_host_alone),
+      TEST(a_value_lost_with_the_device_is_not_made_up),
+      TEST(a_result_of_a_failed_run_has_no_value),
+      TEST(an_inout_argument_is_updated_in_a_new_tensor_or_in_place),
+      TEST(running_out_of_memory_anywhere_is_a_status_and_leaks_nothing))

@@ -24,7 +24,6 @@ static int64_t most_that_fit(int64_t strips, double mine, double other, double r
 
 static void test_as_many_strips_are_kept_as_fit_beside_one_of_the_other(void **state)
 {
-    (void)state;
     Rng rng = {3};
     uint32_t exact = 0, kept_columns = 0, packless = 0;
     for (uint32_t k = 0; k < SAMPLES; k++) {
@@ -99,7 +98,6 @@ static void test_as_many_strips_are_kept_as_fit_beside_one_of_the_other(void **s
 /* Where neither operand stays, a panel of rows does, and all columns pass by. */
 static void test_a_panel_stays_where_it_reads_no_more(void **state)
 {
-    (void)state;
     Strips x = {.live = 8, .most_rows = 4, .panel_rows = 8, .room = 20};
     x.tiles[ROLE_M] = 64;
     x.tiles[ROLE_N] = 16;

@@ -26,13 +26,11 @@
 #define TESTS_IN_CTX(...)                                                                      \
     static int set_up(void **state)                                                            \
     {                                                                                          \
-        (void)state;                                                                           \
         ctx_init(&ctx);                                                                        \
         return 0;                                                                              \
     }                                                                                          \
     static int tear_down(void **state)                                                         \
     {                                                                                          \
-        (void)state;                                                                           \
         ctx_release(&ctx);                                                                     \
         return 0;                                                                              \
     }                                                                                          \

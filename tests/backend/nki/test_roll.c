@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops are made of flat legal kernels: what becomes one, what stays, and that the instructions
  * and what they compute are the same. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "backend/nki/roll.h"
+#include "support/test.h"
 
 extern const Target target_trn2;
 
@@ -78,7 +73,6 @@ static const char *copies(Ctx *ctx, int n)
 
 static void equal_runs_become_one_loop_whose_positions_grow(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     Kernel *flat = kernel_of(&ctx, copies(&ctx, 4));
@@ -92,7 +86,6 @@ static void equal_runs_become_one_loop_whose_positions_grow(void **state)
 
 static void a_step_that_changes_ends_the_loop(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     const char *body = "  alloc @t : f32[128,512] tile\n"
@@ -109,7 +102,6 @@ static void a_step_that_changes_ends_the_loop(void **state)
 
 static void tiles_that_live_on_lie_side_by_side_in_one(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     Text t;
@@ -139,7 +131,6 @@ static void tiles_that_live_on_lie_side_by_side_in_one(void **state)
 /* Each part of `n` PSUM tiles: opened one after the other, then emptied. */
 static void psum_banks_that_are_open_together_are_a_list(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     Text t;
@@ -192,7 +183,6 @@ static const char *groups(Ctx *ctx, int n)
 
 static void a_group_begins_in_the_first_iteration_of_loops_that_go_on_with_it(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     const Kernel *k = roll(&ctx, kernel_of(&ctx, groups(&ctx, 3)));
@@ -206,7 +196,6 @@ static void a_group_begins_in_the_first_iteration_of_loops_that_go_on_with_it(vo
 
 static void another_order_place_or_number_of_instructions_is_not_the_same(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     const char *text = copies(&ctx, 2);
@@ -230,7 +219,6 @@ static void another_order_place_or_number_of_instructions_is_not_the_same(void *
 /* Text that is one mistake away from a good kernel; who finds it says so. */
 static void planted_faults_are_found(void **state)
 {
-    (void)state;
     static const struct {
         const char *body, *message;
     } faults[] = {
@@ -286,16 +274,9 @@ static void planted_faults_are_found(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_runs_become_one_loop_whose_positions_grow),
-        cmocka_unit_test(a_step_that_changes_ends_the_loop),
-        cmocka_unit_test(tiles_that_live_on_lie_side_by_side_in_one),
-        cmocka_unit_test(psum_banks_that_are_open_together_are_a_list),
-        cmocka_unit_test(a_group_begins_in_the_first_iteration_of_loops_that_go_on_with_it),
-        cmocka_unit_test(planted_faults_are_found),
-        cmocka_unit_test(another_order_place_or_number_of_instructions_is_not_the_same),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(equal_runs_become_one_loop_whose_positions_grow),
+      TEST(a_step_that_changes_ends_the_loop), TEST(tiles_that_live_on_lie_side_by_side_in_one),
+      TEST(psum_banks_that_are_open_together_are_a_list),
+      TEST(a_group_begins_in_the_first_iteration_of_loops_that_go_on_with_it),
+      TEST(planted_faults_are_found),
+      TEST(another_order_place_or_number_of_instructions_is_not_the_same))

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The smallest back end does what the interface asks: its output is text, which reads back to
  * its legal kernels. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "loop/loop.h"
 #include "target/target.h"
+#include "support/test.h"
 
 extern const Target target_null;
 
@@ -35,7 +30,6 @@ static KernelModule *read_text(Ctx *ctx, Str text)
 
 static void the_output_is_the_legal_kernels_as_a_dump(void **state)
 {
-    (void)state;
     Ctx ctx;
     ctx_init(&ctx);
     KernelModule *tiled = read_text(&ctx, str_from(program));
@@ -66,7 +60,6 @@ static void the_output_is_the_legal_kernels_as_a_dump(void **state)
 
 static void its_machine_forbids_nothing(void **state)
 {
-    (void)state;
     const Machine *m = target_null.machine;
     assert_true(m->open_extents && m->complex_numbers && m->overwrites && m->online &&
                 m->pairs);
@@ -77,7 +70,6 @@ static void its_machine_forbids_nothing(void **state)
 
 static void spaces_are_known_by_their_names(void **state)
 {
-    (void)state;
     for (Space s = SPACE_ARGUMENT; s < SPACE_COUNT; s++) {
         Space found = SPACE_COUNT;
         assert_true(space_from_name(str_from(space_name(s)), &found));
@@ -88,12 +80,5 @@ static void spaces_are_known_by_their_names(void **state)
     assert_int_equal(untouched, SPACE_TILE);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_output_is_the_legal_kernels_as_a_dump),
-        cmocka_unit_test(its_machine_forbids_nothing),
-        cmocka_unit_test(spaces_are_known_by_their_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(TEST(the_output_is_the_legal_kernels_as_a_dump), TEST(its_machine_forbids_nothing),
+      TEST(spaces_are_known_by_their_names))
