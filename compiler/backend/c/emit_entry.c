@@ -321,10 +321,18 @@ static bool count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
     return grown || raised;
 }
 
-/* Is a function printed that says how much workspace there must be? */
+/* Calls must be checked for a workspace, or extents for being too large. */
 bool has_sizes(const Kernel *k)
 {
     return any_open_buffer(k) || needs_workspace(k, k->body, k->n_body);
+}
+
+bool sizes_fixed(const Kernel *k, int64_t *bytes)
+{
+    bool fixed = !any_open_buffer(k) && !any_split(k, k->body, k->n_body, true) &&
+                 stack_fixed(k, k->body, k->n_body, bytes);
+    *bytes = workspace_bytes(k, false);
+    return fixed && *bytes <= INT32_MAX / 2;
 }
 
 void dims_emit(Emitter *e, const char *text)
@@ -357,8 +365,8 @@ void kernel_sizes_emit(Emitter *e)
     Text *out = e->w.out, body;
     const Kernel *k = e->w.k;
     const char *need = e->own.need;
-    int64_t most = stack_bytes(k, false);
-    if (!has_sizes(k)) {
+    int64_t most = stack_bytes(k, false), bytes = 0;
+    if (sizes_fixed(k, &bytes)) {
         return;
     }
     text_printf(out,

@@ -254,6 +254,7 @@ void kernel_info_emit(Emitter *e, const char *source)
     Arena *a = e->w.arena;
     tables_emit(e);
     const char *work = work_emit(e);
+    int64_t bytes = 0;
     text_printf(out, "TDSL_KERNEL(%s,\n    ", s);
     text_literal(out, k->name->text);
     text_put(out, ", ");
@@ -265,8 +266,9 @@ void kernel_info_emit(Emitter *e, const char *source)
     line_printf(&e->w, "%u, %s, %u, %s, %s, %s, (%s),", n_dims(k),
                 n_dims(k) == 0 ? "NULL" : str_format(a, "tdsl_dims_%s", s), k->args.n,
                 k->args.n == 0 ? "NULL" : str_format(a, "tdsl_args_%s", s),
-                has_sizes(k) ? str_format(a, "tdsl_sizes_%s", s) : "NULL", work,
-                dims_parameters(e));
+                sizes_fixed(k, &bytes) ? str_format(a, "(NULL, %lld)", (long long)bytes)
+                                       : str_format(a, "(tdsl_sizes_%s, 0)", s),
+                work, dims_parameters(e));
     if (e->file_computes) {
         line_printf(&e->w, e->n_computed == 0 ? "(NULL, 0)," : "(tdsl_computed_%s, %u),", s,
                     e->n_computed);

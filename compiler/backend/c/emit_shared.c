@@ -29,7 +29,7 @@ static const Piece pieces[] = {
      "/* A kernel, as the functions below see it. */\n"
      "typedef struct tdsl_kernel {\n"
      "    const tdsl_kernel_info *info;\n"
-     "    size_t (*sizes)(const int64_t *dims, int32_t threads); /* null: no workspace */\n"
+     "    size_t (*sizes)(const int64_t *dims, int32_t threads), bytes; /* without `sizes` */\n"
      "    void (*run)(const int64_t *dims, void *const *args, unsigned char *ws,\n"
      "                const tdsl_threads *threads, int32_t crew, size_t space);\n"},
     {REQUIRES,
@@ -114,7 +114,7 @@ static const Piece pieces[] = {
            "        }\n"
            "    }\n"},
     {ALWAYS,
-     "    *need = k->sizes == NULL ? 0 : k->sizes(dims, threads);\n"
+     "    *need = k->sizes == NULL ? k->bytes : k->sizes(dims, threads);\n"
      "    return *need == SIZE_MAX ? TDSL_E_OVERFLOW : TDSL_OK;\n"
      "}\n"
      "\n"
@@ -223,7 +223,7 @@ static const Piece pieces[] = {
      "        tdsl_loops_##NAME(TDSL_LIST LOOPS); \\\n"
      "    } \\\n"
      "    static const tdsl_kernel_info tdsl_table_##NAME; \\\n"
-     "    static const tdsl_kernel tdsl_of_##NAME = {&tdsl_table_##NAME, SIZES, "
+     "    static const tdsl_kernel tdsl_of_##NAME = {&tdsl_table_##NAME, TDSL_LIST SIZES, "
      "tdsl_run_##NAME"},
     {REQUIRES, ", OUTSIDE"},
     {FACTORS, ", FACTORS"},

@@ -20,8 +20,9 @@ const char *args_parameters(const Emitter *e);
 const char *rest_text(Emitter *e, bool types);
 /* Without ", " at its end; `empty` for nothing. */
 const char *list_text(Emitter *e, const char *text, const char *empty);
-/* Is a function printed that says how much workspace there must be? */
 bool has_sizes(const Kernel *k);
+/* Does a call need these bytes of workspace whatever its dims and threads are? Else a function says how many. */
+bool sizes_fixed(const Kernel *k, int64_t *bytes);
 /* "TDSL_F64" */
 const char *c_dtype_text(DType t);
 

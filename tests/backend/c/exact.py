@@ -54,7 +54,7 @@ def number_of_calls(tdslc, path, folder):
     if "int32_t tdsl_pieces(" in text:  # small calls stay in one thread: here they do not
         assert WORTH in text, f"{path}: no {WORTH.strip()}"
         (folder / "k.c").write_text(text.replace(WORTH, "    (void)most;\n"))
-    if "tdsl_sizes_" not in text and not re.search(r"_workspace_bytes\(int64_t", header):
+    if not re.search(r"_workspace_bytes\(int64_t|_WORKSPACE_BYTES \(\(size_t\)[1-9]", header):
         return None
     kernels = re.search(r"extern const tdsl_kernel_info \*const (\w+)\[\];", header)[1]
     steps.run(f"{path}: C compiler", ["gcc", *FLAGS, f'-DHEADER="{folder}/k.h"', f"-DKERNELS={kernels}", MAIN, folder / "k.c", "-o", folder / "k", "-lm"])
