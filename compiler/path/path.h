@@ -71,7 +71,6 @@ typedef struct PathOptions {
     PathObjective objective;
     double factor;        /* of combo and roofline, above 0; 0: 64 */
     int64_t memory_limit; /* elements of the largest tensor within one slice; 0: none */
-    bool no_slicing;      /* the limit is met without slices or not at all */
     const char *search;   /* a name of the strategy table; null: "auto" */
     uint64_t seed;
     uint32_t effort; /* budget of the iterative searches; 0: the first plan only, 1: default */
@@ -119,7 +118,7 @@ extern const PathStrategy path_strategies[];
 extern const uint32_t path_strategy_count;
 const PathStrategy *path_strategy_find(const char *name); /* null: none */
 
-/* False after a diagnostic: unknown search, a limit that nothing meets. */
+/* False after a diagnostic: an unknown search, or one for fewer operands. */
 bool path_search(const PathProblem *p, const PathOptions *o, Ctx *ctx, PathResult *out);
 
 /* A decision from outside instead of a search: `tree` and `sliced` are checked against the problem (and the limit of

@@ -182,7 +182,7 @@ static void job_join(Job *j)
 }
 
 /* Under a limit the whole network is searched at once, since a sliced label of one part multiplies the others. First
- * without the limit; when that does not fit, with it. False: only where slices are not allowed. */
+ * without the limit; when that does not fit, with it. False: too many operands for the strategy. */
 static bool job_limited(Job *j, PathResult *out, bool *proved)
 {
     Search *s = &j->search;
@@ -191,11 +191,9 @@ static bool job_limited(Job *j, PathResult *out, bool *proved)
     ArenaMark mark = arena_mark(s->arena);
     PathStep *steps = ARENA_ARRAY(s->arena, part->net.n, PathStep);
     uint32_t effort = s->effort;
-    bool slices = !s->options->no_slicing;
     s->sliced = ARENA_ARRAY(s->arena, part->net.n_labels, uint8_t);
-    s->effort = effort > 1 && slices ? 1 : effort;
-    s->model.limit = slices ? INFINITY : limit;
-    s->later = slices ? slice_budget(s, &part->net) : 0;
+    s->effort = effort > 1 ? 1 : effort;
+    s->later = slice_budget(s, &part->net);
     bool found = part->net.n == 1 || j->row->search(s, &part->net, steps);
     s->effort = effort;
     s->model.limit = limit;
@@ -208,7 +206,7 @@ static bool job_limited(Job *j, PathResult *out, bool *proved)
     Score score = tree_score(&s->model, &part->net, steps, s->arena);
     out->strategy = s->won != NULL ? s->won : j->row->name;
     *proved = s->proved && score.over <= 0.0;
-    if (score.over > 0.0 && slices) {
+    if (score.over > 0.0) {
         /* The limit says how large tensors are; what is left to minimise is the work. */
         s->model.objective = s->model.objective == PATH_SIZE ? PATH_FLOPS : s->model.objective;
         slice_search(s, &part->net, steps);
@@ -246,27 +244,6 @@ static bool exceeds(const char *digits, int64_t limit, Arena *arena)
     const char *most = str_format(arena, "%lld", (long long)limit);
     size_t n = strlen(digits), m = strlen(most);
     return n > m || (n == m && strcmp(digits, most) > 0);
-}
-
-/* The least limit known to do: of the best tree for size. */
-static const char *least_limit(const PathProblem *p, const PathOptions *o, Ctx *ctx)
-{
-    PathOptions size = *o;
-    PathResult r;
-    size.memory_limit = 0;
-    size.objective = PATH_SIZE;
-    size.search = NULL;
-    return path_search(p, &size, ctx, &r) ? r.costs.largest : "?";
-}
-
-static bool refuse_limit(const PathProblem *p, const PathOptions *o, Ctx *ctx)
-{
-    Diagnostic *d =
-        diag_error(&ctx->diags, E_LIMIT_MEMORY, (Span){0, 0, 0},
-                   "no path found without slices has tensors of at most %lld elements",
-                   (long long)o->memory_limit);
-    diag_help(d, "a limit of %s elements would do", least_limit(p, o, ctx));
-    return false;
 }
 
 static bool options_valid(const PathProblem *p, const PathOptions *o, Ctx *ctx)
@@ -332,14 +309,10 @@ bool path_search(const PathProblem *p, const PathOptions *o, Ctx *ctx, PathResul
         j.n_steps = j.reduced.n_steps;
         j.root = ARENA_ARRAY(arena, j.reduced.n_parts, uint32_t);
         bool found = limited ? job_limited(&j, out, &proved) : job_parts(&j, out, &proved);
-        bool many = !limited ||
-                    (j.row->search == exact_search && j.reduced.parts[0].net.n > EXACT_MOST);
-        if (!found && many) {
-            diag_limit(&ctx->diags, E_LIMIT_SIZE, (Span){0, 0, 0},
-                       "the search '%s' takes at most %d operands", j.row->name, EXACT_MOST);
-        }
         if (!found) {
-            return !many && refuse_limit(p, o, ctx);
+            return diag_refuse_limit(&ctx->diags, E_LIMIT_SIZE, (Span){0, 0, 0},
+                                     "the search '%s' takes at most %d operands", j.row->name,
+                                     EXACT_MOST);
         }
         out->tree.n_steps = j.n_steps;
     }
@@ -352,8 +325,10 @@ bool path_search(const PathProblem *p, const PathOptions *o, Ctx *ctx, PathResul
     PathLabels sliced = {out->sliced, out->n_sliced};
     path_order_for_peak(p, &out->tree, sliced, arena);
     path_account(p, &out->tree, sliced, arena, &out->costs);
-    if (limited && exceeds(out->costs.largest, o->memory_limit, arena)) {
-        return refuse_limit(p, o, ctx);
+    if (o->memory_limit > 1 && exceeds(out->costs.largest, o->memory_limit, arena)) {
+        PathOptions less = *o; /* a logarithm does not tell numbers of ten digits apart */
+        less.memory_limit -= o->memory_limit / 1000000000 + 1;
+        return path_search(p, &less, ctx, out);
     }
     return true;
 }

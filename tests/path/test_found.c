@@ -201,10 +201,6 @@ static const Case cases[] = {
     {REGULAR, 12, 6, 0, "auto", {.effort = 1, .memory_limit = 200}},
     {REGULAR, 12, 6, 0, "auto", {.effort = 1, .memory_limit = 40}},
     {REGULAR, 12, 6, 0, "auto", {.effort = 1, .memory_limit = 1}},
-    {REGULAR, 12, 6, 0, "auto", {.effort = 1, .memory_limit = 400, .no_slicing = true}},
-    {REGULAR, 12, 6, 0, "auto", {.effort = 1, .memory_limit = 1000, .no_slicing = true}},
-    {REGULAR, 24, 3, 0, "anneal", {.effort = 1, .memory_limit = 60, .no_slicing = true}},
-    {LATTICE, 26, 3, 0, "anneal", {.effort = 1, .memory_limit = 150, .no_slicing = true}},
     {HYPER, 12, 5, 2, "auto", {.effort = 1, .memory_limit = 300}},
     {MIXED, 12, 5, 2, "auto", {.effort = 1, .memory_limit = 150}},
     {PARTS, 12, 8, 2, "auto", {.effort = 1, .memory_limit = 50}},
@@ -233,8 +229,7 @@ static void line_put(Text *t, const Case *c, const PathResult *r)
         }
     }
     if (c->options.memory_limit > 0) {
-        text_printf(t, " within %lld%s", (long long)c->options.memory_limit,
-                    c->options.no_slicing ? " whole" : "");
+        text_printf(t, " within %lld", (long long)c->options.memory_limit);
     }
     text_printf(t, ": 10^%.4f, largest 2^%.3f, written 2^%.3f, peak 2^%.3f, ",
                 r->costs.log10_multiply_adds, r->costs.log2_largest, r->costs.log2_written,
