@@ -397,27 +397,6 @@ static void descend_best(Multi *g, uint64_t budget)
     trials(g, budget);
 }
 
-/* Factoring from a plan without it, where that is better than factoring from the first. */
-static void search(Multi *g)
-{
-    if (!g->factor) {
-        descend_best(g, g->m->budget);
-        return;
-    }
-    g->factor = false;
-    descend_best(g, g->m->budget / 4);
-    double plain = g->total;
-    g->factor = true;
-    descend_best(g, g->m->budget);
-    if (plain < g->total) {
-        g->factor = false;
-        descend_best(g, g->m->budget / 4);
-        g->factor = true;
-        settle(g);
-        trials(g, g->m->budget);
-    }
-}
-
 bool path_multi(const PathMulti *m, Ctx *ctx, PathMultiResult *out)
 {
     Arena scratch;
@@ -427,7 +406,7 @@ bool path_multi(const PathMulti *m, Ctx *ctx, PathMultiResult *out)
     bool ok = multi_begin(&g);
     if (ok) {
         multi_separate(&g, out);
-        search(&g);
+        descend_best(&g, m->budget);
         multi_emit(&g, out);
     }
     arena_release(&scratch);
