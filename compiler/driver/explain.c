@@ -1,33 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See explain.h. explain.txt holds, after a line "@CODE", why, a program that fails, and one that is repaired: tests/driver/explain.py runs
- * them all. */
+/* See explain.h. The page docs/messages.md is part of the compiler; tests/driver/explain.py runs the programs in it. */
 #include "driver/explain.h"
 
 #include <string.h>
 
-extern const char explain_txt[]; /* made from explain.txt */
-
-/* What stands after "@CODE", up to the next such line. */
-static Str text_of(const char *code)
-{
-    size_t n = strlen(code);
-    for (const char *at = explain_txt; at != NULL; at = strstr(at, "\n@")) {
-        at += *at == '\n' ? 1 : 0;
-        if (strncmp(at + 1, code, n) == 0 && at[n + 1] == '\n') {
-            const char *from = at + n + 2, *to = strstr(from, "\n@");
-            return (Str){from, to == NULL ? strlen(from) : (size_t)(to + 1 - from)};
-        }
-    }
-    return (Str){NULL, 0};
-}
-
-/* "E0203", "-Wspill" -> "e0203", "-wspill": what headings are called in addresses. */
-static void put_anchor(const char *code, Text *out)
-{
-    for (const char *c = code; *c != '\0'; c++) {
-        text_char(out, (char)(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c));
-    }
-}
+extern const char messages_md[]; /* docs/messages.md */
 
 static void put_list(Text *out)
 {
@@ -36,49 +13,35 @@ static void put_list(Text *out)
     }
 }
 
-static void put_page(Text *out)
+/* What the page says below the heading of this code. */
+static void put_section(const char *code, Text *out)
 {
-    text_put(out,
-             "# Messages\n\nEvery code of a message: what it means, why, a program that fails "
-             "and the repaired "
-             "one. `tdslc explain CODE` prints one of them,\n`tdslc explain all` this page. "
-             "Of warnings, `-Wno-NAME` turns one off, `-Werror` makes all errors.\n\n"
-             "| code | |\n|---|---|\n");
-    for (DiagCode k = 0; k < DIAG_COUNT; k++) {
-        text_printf(out, "| [`%s`](#", diag_code_text(k));
-        put_anchor(diag_code_text(k), out);
-        text_printf(out, ") | %s |\n", diag_code_about(k));
-    }
-    for (DiagCode k = 0; k < DIAG_COUNT; k++) {
-        Str more = text_of(diag_code_text(k));
-        text_printf(out, "\n## %s\n\n%s.\n", diag_code_text(k), diag_code_about(k));
-        text_put(out, more.n > 0 ? "\n" : "");
-        text_put_n(out, more.n > 0 ? more.at : "", more.n);
-    }
+    const char *from = strstr(messages_md, str_format(out->arena, "\n## %s\n\n", code));
+    CHECK(from != NULL);
+    from += strlen(code) + 6;
+    const char *to = strstr(from, "\n## ");
+    text_printf(out, "%s: ", code);
+    text_put_n(out, from, to == NULL ? strlen(from) : (size_t)(to - from));
 }
 
 bool explain_code(const char *code, Text *out)
 {
-    if (strcmp(code, "all") == 0 || strcmp(code, "list") == 0) {
-        (code[0] == 'a' ? put_page : put_list)(out);
+    if (strcmp(code, "all") == 0) {
+        text_put(out, messages_md);
+        return true;
+    }
+    if (strcmp(code, "list") == 0) {
+        put_list(out);
         return true;
     }
     for (DiagCode k = 0; k < DIAG_COUNT; k++) {
         const char *text = diag_code_text(k);
-        bool match = strcmp(text, code) == 0;
-        if (strncmp(text, "-W", 2) == 0) {
-            match |= strcmp(text + 1, code) == 0 || strcmp(text + 2, code) == 0;
+        bool warning = strncmp(text, "-W", 2) == 0;
+        if (strcmp(text, code) == 0 ||
+            (warning && (strcmp(text + 1, code) == 0 || strcmp(text + 2, code) == 0))) {
+            put_section(text, out);
+            return true;
         }
-        if (!match) {
-            continue;
-        }
-        text_printf(out, "%s: %s\n", text, diag_code_about(k));
-        Str more = text_of(text);
-        if (more.n > 0) {
-            text_char(out, '\n');
-            text_put_n(out, more.at, more.n);
-        }
-        return true;
     }
     return false;
 }
