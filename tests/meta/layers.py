@@ -11,6 +11,8 @@ ROOMS = {"driver/report": [], "driver/lsp": ["driver/report"], "driver/run": ["d
 DOORS = {"driver/report": ["compile.c", "tool.c", "path_tool.c"], "driver/lsp": ["main.c"], "driver/run": [],
          "driver/tune": ["main.c"], "path/terms": ["apply.c"]}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+# Of the runtime, compiled into both.
+SHARED = "../../runtime/src/sha256.h"
 # Generated headers and where the folder that owns them stands.
 GENERATED = {"grammar/einsum": "front", "grammar/tdsl": "front", "grammar/dump": "dump"}
 
@@ -56,6 +58,8 @@ def breaches_in(path, text):
             used = GENERATED.get(name.split(".")[0])
         elif name == "backend/targets.inc":
             used = "driver"
+        elif name == SHARED:
+            used = user if user == "base" else None
         elif name.startswith("tdsl/"):
             used = user if user in ("driver",) else None
         else:
