@@ -11,8 +11,7 @@ static void put_span(Diags *d, Text *out, Span span)
     uint32_t line = 0, column = 0;
     const Source *source = source_get(d->sources, span.source);
     source_position(d->sources, span, &line, &column);
-    text_put(out, "{\"file\": ");
-    text_json(out, source->name);
+    text_member(out, "{\"file\": ", source->name);
     text_printf(out, ", \"line\": %u, \"column\": %u", line, column);
     if (!source->places_only) {
         uint32_t end_line = 0, end_column = 0;
@@ -22,16 +21,6 @@ static void put_span(Diags *d, Text *out, Span span)
                     end_line, end_column, span.lo, span.hi);
     }
     text_char(out, '}');
-}
-
-static void put_text(Text *out, const char *name, const char *text)
-{
-    text_printf(out, ", \"%s\": ", name);
-    if (text == NULL) {
-        text_put(out, "null");
-    } else {
-        text_json(out, text);
-    }
 }
 
 static void put_record(Diags *d, Text *out, const Diagnostic *r)
@@ -44,29 +33,28 @@ static void put_record(Diags *d, Text *out, const Diagnostic *r)
     text_printf(out, "{\"level\": \"%s\", \"kind\": \"%s\", \"code\": \"%s\"",
                 r->severity == SEVERITY_WARNING && !promoted ? "warning" : "error",
                 kinds[r->severity], diag_code_text(r->code));
-    put_text(out, "message", r->message);
+    text_member(out, ", \"message\": ", r->message);
     text_put(out, ", \"place\": ");
     put_span(d, out, r->span);
     text_put(out, ", \"marks\": [");
     for (uint32_t k = 0; k < r->marks.n; k++) {
         text_put(out, k == 0 ? "{\"place\": " : ", {\"place\": ");
         put_span(d, out, r->marks.at[k].span);
-        put_text(out, "message", r->marks.at[k].text);
+        text_member(out, ", \"message\": ", r->marks.at[k].text);
         text_char(out, '}');
     }
     text_put(out, "], \"rows\": [");
     for (uint32_t k = 0; k < r->rows.n; k++) {
-        text_put(out, k == 0 ? "" : ", ");
-        text_json(out, r->rows.at[k]);
+        text_member(out, k == 0 ? "" : ", ", r->rows.at[k]);
     }
     text_char(out, ']');
-    put_text(out, "note", r->because);
-    put_text(out, "help", r->help);
+    text_member(out, ", \"note\": ", r->because);
+    text_member(out, ", \"help\": ", r->help);
     text_put(out, ", \"fixes\": [");
     for (uint32_t k = 0; k < r->fixes.n; k++) {
         text_put(out, k == 0 ? "{\"place\": " : ", {\"place\": ");
         put_span(d, out, r->fixes.at[k].span);
-        put_text(out, "text", r->fixes.at[k].text);
+        text_member(out, ", \"text\": ", r->fixes.at[k].text);
         text_char(out, '}');
     }
     text_put(out, "]}\n");
@@ -79,7 +67,7 @@ void diags_render_json(Diags *d, Text *out)
     }
     for (uint32_t k = 0; k < d->told.n; k++) {
         text_put(out, "{\"level\": \"note\"");
-        put_text(out, "message", d->told.at[k]);
+        text_member(out, ", \"message\": ", d->told.at[k]);
         text_put(out, "}\n");
     }
     if (d->more_errors + d->more_warnings > 0) {

@@ -317,3 +317,13 @@ void text_json(Text *t, const char *s)
     }
     text_char(t, '"');
 }
+
+void text_member(Text *t, const char *before, const char *s)
+{
+    text_put(t, before);
+    if (s == NULL) {
+        text_put(t, "null");
+    } else {
+        text_json(t, s);
+    }
+}

@@ -36,6 +36,8 @@ void text_f64(Text *t, double v);
 void text_quoted(Text *t, Str s);
 /* The same as JSON writes it: UTF-8 stays as it is. */
 void text_json(Text *t, const char *s);
+/* What comes before, and the string as JSON, or null. */
+void text_member(Text *t, const char *before, const char *s);
 /* Within '...' of a shell: the text without these quotes; a backslash before characters of `escaped`. */
 void text_shell_quoted(Text *t, const char *s, const char *escaped);
 Str text_str(const Text *t);

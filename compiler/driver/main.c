@@ -349,13 +349,12 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
 
 static bool list_passes(ToolRun *t)
 {
-    const char *name = option_last(&t->options, OPT_TARGET, "c");
-    const Target *target = target_find(name);
+    const Target *target =
+        target_named(&t->arena, option_last(&t->options, OPT_TARGET, "c"), &t->usage);
     Text text;
     text_init(&text, &t->arena);
     if (target == NULL) {
-        return usage_error(&t->usage, "unknown target '%s'; there are%s", name,
-                           target_names(&t->arena));
+        return false;
     }
     passes_list(target, &text);
     files_add(&t->files, "-", text_str(&text));
@@ -468,13 +467,11 @@ static bool check_usage(ToolRun *t)
 
 static bool lsp_check_usage(ToolRun *t)
 {
-    const char *name = option_last(&t->options, OPT_TARGET, "c");
     if (t->options.positional.n > 0) {
         return usage_error(&t->usage, "--lsp takes no file: the editor sends texts");
     }
-    return target_find(name) != NULL ||
-           usage_error(&t->usage, "unknown target '%s'; there are%s", name,
-                       target_names(&t->arena));
+    return target_named(&t->arena, option_last(&t->options, OPT_TARGET, "c"), &t->usage) !=
+           NULL;
 }
 
 static bool compile_one(ToolRun *t)
@@ -514,13 +511,9 @@ static bool compile_several(ToolRun *t, const char *names)
                                       OPT_EMIT,   OPT_TUNE,   OPT_WATCH,    OPT_TIME_TRACE};
     Options *o = &t->options;
     const char *out = option_last(o, OPT_OUTPUT, NULL);
-    for (size_t k = 0; k < sizeof single / sizeof single[0]; k++) {
-        if (option_given(o, single[k])) {
-            char name[64];
-            OptionRow row = option_row(single[k]);
-            return usage_error(&t->usage, "%s goes with one target",
-                               option_spelling(&row, name, sizeof name));
-        }
+    const char *other = option_among(o, &t->arena, sizeof single / sizeof single[0], single);
+    if (other != NULL) {
+        return usage_error(&t->usage, "%s goes with one target", other);
     }
     if (out == NULL || file_is_stream(out)) {
         return usage_error(
@@ -531,11 +524,10 @@ static bool compile_several(ToolRun *t, const char *names)
     for (const char *at = names; ok; at++) {
         size_t n = strcspn(at, ",");
         const char *name = str_dup(&t->arena, (Str){at, n});
-        const Target *target = target_find(name);
+        const Target *target = target_named(&t->arena, name, &t->usage);
         const char *folder = str_format(&t->arena, "%s/%s", out, name);
         if (target == NULL) {
-            return usage_error(&t->usage, "unknown target '%s'; there are%s", name,
-                               target_names(&t->arena));
+            return false;
         }
         files_folder(&t->files, folder);
         vec_push(&t->arena, &o->given[OPT_TARGET].at, name);

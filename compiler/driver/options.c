@@ -69,6 +69,17 @@ const char *option_spelling(const OptionRow *row, char *buffer, size_t n)
     return buffer;
 }
 
+const char *option_among(const Options *o, Arena *arena, size_t n, const OptionId *among)
+{
+    for (size_t k = 0; k < n; k++) {
+        if (option_given(o, among[k])) {
+            char *name = arena_alloc(arena, 64);
+            return option_spelling(&infos[among[k]], name, 64);
+        }
+    }
+    return NULL;
+}
+
 bool variable_row(uint32_t number, VariableRow *out)
 {
     bool there = number < sizeof variables / sizeof variables[0];

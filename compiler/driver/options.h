@@ -46,6 +46,8 @@ typedef struct VariableRow {
 } VariableRow;
 OptionRow option_row(OptionId id);
 /* "--name", "-MF" or "-e". */
+/* Of these options the first that is given, as it is spelled; null: none is. */
+const char *option_among(const Options *o, Arena *arena, size_t n, const OptionId *among);
 const char *option_spelling(const OptionRow *row, char *buffer, size_t n);
 bool variable_row(uint32_t number, VariableRow *out);
 /* manual.c: `form` is man, bash, zsh or fish; else false. */

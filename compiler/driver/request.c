@@ -41,12 +41,7 @@ static bool ends_in(const char *path, const char *suffix)
 
 static bool read_target(const Reader *d)
 {
-    const char *name = option_last(d->o, OPT_TARGET, "c");
-    d->r->target = target_find(name);
-    if (d->r->target == NULL) {
-        (void)usage_error(d->usage, "unknown target '%s'; there are%s", name,
-                          target_names(d->arena));
-    }
+    d->r->target = target_named(d->arena, option_last(d->o, OPT_TARGET, "c"), d->usage);
     return d->r->target != NULL;
 }
 
@@ -210,15 +205,9 @@ static bool read_path_request(const Reader *d)
 {
     static const OptionId others[] = {OPT_DUMP, OPT_STOP, OPT_HEADER, OPT_MD,  OPT_MMD,
                                       OPT_MT,   OPT_MF,   OPT_MP,     OPT_TUNE};
-    static const char *const names[] = {"--dump", "--stop-after", "--header", "-MD",   "-MMD",
-                                        "-MT",    "-MF",          "-MP",      "--tune"};
-    for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
-        if (given(d, others[k])) {
-            return refuse_name(d, "--emit=path writes the report of a search only, without",
-                               names[k]);
-        }
-    }
-    return true;
+    const char *other = option_among(d->o, d->arena, sizeof others / sizeof others[0], others);
+    return other == NULL ||
+           refuse_name(d, "--emit=path writes the report of a search only, without", other);
 }
 
 /* A nest goes to -o, and nothing beside it. */
@@ -226,12 +215,9 @@ static bool read_tune_request(const Reader *d)
 {
     static const OptionId others[] = {OPT_DUMP,   OPT_STOP,     OPT_HEADER,    OPT_EMIT,
                                       OPT_REPORT, OPT_PLAN_OUT, OPT_CHECK_EACH};
-    static const char *const names[] = {"--dump",   "--stop-after", "--header",    "--emit",
-                                        "--report", "--plan-out",   "--check-each"};
-    for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
-        if (given(d, others[k])) {
-            return refuse_name(d, "--tune writes a nest only, without", names[k]);
-        }
+    const char *other = option_among(d->o, d->arena, sizeof others / sizeof others[0], others);
+    if (other != NULL) {
+        return refuse_name(d, "--tune writes a nest only, without", other);
     }
     d->r->wanted = WANT_TUNED;
     d->r->last = STAGE_NEST;

@@ -49,14 +49,18 @@ const Target *target_limited(Arena *a, const Target *target, int64_t max_instruc
     return limited;
 }
 
-const char *target_names(Arena *a)
+const Target *target_named(Arena *a, const char *name, Usage *usage)
 {
+    const Target *target = target_find(name);
     Text t;
     text_init(&t, a);
-    for (uint32_t i = 0; target_at(i) != NULL; i++) {
+    for (uint32_t i = 0; target == NULL && target_at(i) != NULL; i++) {
         text_printf(&t, "%s '%s'", i == 0 ? "" : ",", target_at(i)->name);
     }
-    return t.at;
+    if (target == NULL) {
+        (void)usage_error(usage, "unknown target '%s'; there are%s", name, t.at);
+    }
+    return target;
 }
 
 const char *target_symbol(Arena *a, const Target *target, const char *name)

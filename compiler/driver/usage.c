@@ -49,16 +49,12 @@ void usage_render(const Usage *u, Text *out)
 void usage_render_json(const Usage *u, Text *out)
 {
     if (usage_is_wrong(u)) {
-        text_put(out,
-                 "{\"level\": \"error\", \"kind\": \"usage\", \"code\": null, \"message\": ");
-        text_json(out, u->message.at);
-        text_put(out,
-                 ", \"place\": null, \"marks\": [], \"rows\": [], \"note\": null, \"help\": ");
-        if (u->help.n > 0) {
-            text_json(out, u->help.at);
-        } else {
-            text_put(out, "null");
-        }
+        text_member(out,
+                    "{\"level\": \"error\", \"kind\": \"usage\", \"code\": null, \"message\": ",
+                    u->message.at);
+        text_member(
+            out, ", \"place\": null, \"marks\": [], \"rows\": [], \"note\": null, \"help\": ",
+            u->help.n > 0 ? u->help.at : NULL);
         text_put(out, ", \"fixes\": []}\n");
     }
 }

@@ -568,11 +568,8 @@ static void eval_piece(Evaluator *e, const Node *n, uint32_t k, Tensor *to)
     const Affine *at = n->at + (size_t)k * n->rank;
     int64_t index[RANK_LIMIT] = {0};
     for (int64_t i = 0; i < from->count; i++) {
-        int64_t rest = i, offset = 0;
-        for (uint32_t d = from->rank; d-- > 0;) {
-            index[d] = rest % from->extent[d];
-            rest /= from->extent[d];
-        }
+        int64_t offset = 0;
+        tensor_position(from, i, index);
         for (uint32_t d = 0; d < n->rank; d++) {
             int64_t x = position(e, at[d], index);
             CHECK(x >= 0 && x < to->extent[d]);
@@ -593,11 +590,8 @@ static void eval_view(Evaluator *e, const Node *n, Tensor *to)
     const Tensor *from = e->value[n->operand[0]];
     int64_t label[RANK_LIMIT] = {0};
     for (int64_t i = 0; i < to->count; i++) {
-        int64_t rest = i, offset = 0;
-        for (uint32_t d = n->rank; d-- > 0;) {
-            label[d] = rest % to->extent[d];
-            rest /= to->extent[d];
-        }
+        int64_t offset = 0;
+        tensor_position(to, i, label);
         for (uint32_t d = 0; d < from->rank; d++) {
             int64_t at = position(e, n->at[d], label);
             CHECK(at >= 0 && at < from->extent[d]);

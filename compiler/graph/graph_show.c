@@ -6,13 +6,6 @@
 
 #include "dump/text.h"
 
-static void json_field(Text *out, const char *name, const char *value)
-{
-    text_json(out, name);
-    text_put(out, ": ");
-    text_json(out, value);
-}
-
 static void json_shape(Text *out, const DimTable *dims, uint32_t rank, const Dim *shape)
 {
     text_put(out, "\"shape\": [");
@@ -73,25 +66,25 @@ static void json_node(const Graph *g, NodeRef r, Text *out)
 {
     const Node *n = graph_node(g, r);
     text_printf(out, "{\"id\": %u, ", r);
-    json_field(out, "op", op_info(n->op)->name);
+    text_member(out, "\"op\": ", op_info(n->op)->name);
     text_put(out, ", ");
-    json_field(out, "dtype", dtype_name(n->dtype));
+    text_member(out, "\"dtype\": ", dtype_name(n->dtype));
     text_put(out, ", ");
     json_shape(out, &g->dims, n->rank, n->shape);
     if (n->acc != n->dtype) {
         text_put(out, ", ");
-        json_field(out, "accumulator", dtype_name(n->acc));
+        text_member(out, "\"accumulator\": ", dtype_name(n->acc));
     }
     if (n->name != NULL) {
         text_put(out, ", ");
-        json_field(out, "name", n->name->text);
+        text_member(out, "\"name\": ", n->name->text);
     }
     if (n->op == OP_CONST) {
         text_put(out, ", \"value\": ");
         json_value(out, n->value);
     } else if (n->op == OP_EXTENT) {
         text_put(out, ", ");
-        json_field(out, "dim", dim_written(out->arena, &g->dims, dim_open(n->dim)));
+        text_member(out, "\"dim\": ", dim_written(out->arena, &g->dims, dim_open(n->dim)));
     } else if (n->at != NULL) {
         text_put(out, ", \"operands\": [");
         for (uint32_t k = 0; k < n->n_operands; k++) {
@@ -138,11 +131,11 @@ static void json_params(const Graph *g, Text *out)
         const Param *p = &g->params.at[k];
         json_list_next(out, k);
         text_char(out, '{');
-        json_field(out, "name", p->name->text);
+        text_member(out, "\"name\": ", p->name->text);
         text_put(out, ", ");
-        json_field(out, "role", roles[p->role]);
+        text_member(out, "\"role\": ", roles[p->role]);
         text_put(out, ", ");
-        json_field(out, "dtype", dtype_name(p->dtype));
+        text_member(out, "\"dtype\": ", dtype_name(p->dtype));
         text_put(out, ", ");
         json_shape(out, &g->dims, p->rank, p->shape);
         text_char(out, '}');
@@ -161,7 +154,8 @@ static void json_computed(const Graph *g, Text *out)
         }
         json_list_next(out, k - given);
         text_char(out, '{');
-        json_field(out, "extent", dim_written(out->arena, &g->dims, dim_open((int32_t)k)));
+        text_member(out,
+                    "\"extent\": ", dim_written(out->arena, &g->dims, dim_open((int32_t)k)));
         text_printf(out, ", \"base\": %lld, \"divisor\": %lld, \"%s\": [",
                     (long long)(info->n_terms > 0 ? info->base : 1),
                     (long long)(info->divisor > 1 ? info->divisor : 1),
@@ -188,16 +182,16 @@ static void json_computed(const Graph *g, Text *out)
 static void graph_json(const Graph *g, Text *out)
 {
     text_put(out, "{");
-    json_field(out, "name", g->name->text);
+    text_member(out, "\"name\": ", g->name->text);
     text_put(out, ",\n");
-    json_field(out, "signature", g->signature);
+    text_member(out, "\"signature\": ", g->signature);
     text_put(out, ",\n");
-    json_field(out, "form", graph_form_name(g->form));
+    text_member(out, "\"form\": ", graph_form_name(g->form));
     json_list_open(out, "dims");
     for (uint32_t k = 0; k < dims_given(&g->dims); k++) {
         json_list_next(out, k);
         text_char(out, '{');
-        json_field(out, "name", g->dims.list.at[k].name->text);
+        text_member(out, "\"name\": ", g->dims.list.at[k].name->text);
         text_printf(out, ", \"typical\": %lld}", (long long)g->dims.list.at[k].typical);
     }
     json_list_close(out);
@@ -214,7 +208,7 @@ static void graph_json(const Graph *g, Text *out)
         const Result *result = &g->results.at[k];
         json_list_next(out, k);
         text_char(out, '{');
-        json_field(out, "name", result->name->text);
+        text_member(out, "\"name\": ", result->name->text);
         text_printf(out, ", \"node\": %u, \"updates\": %s}", result->node,
                     result->param >= 0 ? "true" : "false");
     }
@@ -225,9 +219,9 @@ static void graph_json(const Graph *g, Text *out)
 void module_dump_json(const Module *m, Text *out)
 {
     text_put(out, "{");
-    json_field(out, "stage", "graph");
+    text_member(out, "\"stage\": ", "graph");
     text_put(out, ",\n\"version\": 1,\n");
-    json_field(out, "source", m->source_name != NULL ? m->source_name : "");
+    text_member(out, "\"source\": ", m->source_name != NULL ? m->source_name : "");
     json_list_open(out, "kernels");
     for (uint32_t k = 0; k < m->graphs.n; k++) {
         json_list_next(out, k);

@@ -25,11 +25,44 @@ uint32_t recurrence_state_result(const Recurrence *r, uint32_t param)
     return k;
 }
 
-void recurrence_prune(Arena *arena, Graph *g, uint32_t number)
+/* The results of the body that are kept, numbered anew; `body` and `param`, copies that may have been changed, take the place of its own. */
+static void keep_results(Arena *arena, Graph *g, uint32_t number, const bool *keep, Graph *body,
+                         StepsParam *param)
 {
     Recurrence *r = g->recurrences.at[number];
     uint32_t n = r->body->results.n, kept = 0;
     uint32_t *place = ARENA_ARRAY(arena, n, uint32_t);
+    uint32_t *first = ARENA_ARRAY(arena, n * r->given, uint32_t);
+    body->results.at = NULL;
+    body->results.n = body->results.cap = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        place[k] = kept;
+        for (uint32_t p = 0; keep[k] && p < r->given; p++) {
+            first[kept * r->given + p] = r->first[k * r->given + p];
+        }
+        if (keep[k]) {
+            vec_push(arena, &body->results, r->body->results.at[k]);
+            kept++;
+        }
+    }
+    for (uint32_t k = 0; k < body->params.n; k++) {
+        param[k].result = param[k].role == STEPS_PRIOR ? place[param[k].result] : 0;
+    }
+    r->first = first;
+    r->body = body;
+    r->param = param;
+    for (NodeRef k = 0; k < g->nodes.n; k++) {
+        Node *node = &g->nodes.at[k];
+        if (node->op == OP_STEPS && node->steps.recurrence == number) {
+            node->steps.result = place[node->steps.result];
+        }
+    }
+}
+
+void recurrence_prune(Arena *arena, Graph *g, uint32_t number)
+{
+    Recurrence *r = g->recurrences.at[number];
+    uint32_t n = r->body->results.n, kept = 0;
     bool *needed = ARENA_ARRAY(arena, n, bool);
     for (NodeRef k = 0; k < g->nodes.n; k++) {
         const Node *node = graph_node(g, k);
@@ -37,35 +70,15 @@ void recurrence_prune(Arena *arena, Graph *g, uint32_t number)
             needed[node->steps.result] = true;
         }
     }
-    uint32_t *first = ARENA_ARRAY(arena, n * r->given, uint32_t);
-    Graph *body = arena_copy(arena, r->body, sizeof *body);
-    body->results.at = NULL;
-    body->results.n = body->results.cap = 0;
     for (uint32_t k = 0; k < n; k++) {
-        const Result *result = &r->body->results.at[k];
-        if (needed[k] || result->param >= 0) {
-            for (uint32_t p = 0; p < r->given; p++) {
-                first[kept * r->given + p] = r->first[k * r->given + p];
-            }
-            vec_push(arena, &body->results, *result);
-            place[k] = kept++;
-        }
+        needed[k] = needed[k] || r->body->results.at[k].param >= 0;
+        kept += needed[k] ? 1 : 0;
     }
-    if (kept == n) {
-        return;
-    }
-    StepsParam *param = arena_copy(arena, r->param, body->params.n * sizeof *param);
-    for (uint32_t k = 0; k < body->params.n; k++) {
-        param[k].result = param[k].role == STEPS_PRIOR ? place[param[k].result] : 0;
-    }
-    r->body = graph_prune(arena, body);
-    r->param = param;
-    r->first = first;
-    for (NodeRef k = 0; k < g->nodes.n; k++) {
-        Node *node = &g->nodes.at[k];
-        if (node->op == OP_STEPS && node->steps.recurrence == number) {
-            node->steps.result = place[node->steps.result];
-        }
+    if (kept < n) {
+        Graph *body = arena_copy(arena, r->body, sizeof *body);
+        keep_results(arena, g, number, needed, body,
+                     arena_copy(arena, r->param, body->params.n * sizeof *r->param));
+        r->body = graph_prune(arena, body);
     }
 }
 
@@ -130,7 +143,7 @@ static bool read_back_from(const Graph *g, uint32_t number, uint32_t param, Step
 static void read_back(Arena *arena, Graph *g, uint32_t number)
 {
     Recurrence *r = g->recurrences.at[number];
-    uint32_t n = r->body->results.n, kept = 0;
+    uint32_t n = r->body->results.n;
     StepsParam *param = arena_copy(arena, r->param, r->body->params.n * sizeof *param);
     bool *gone = ARENA_ARRAY(arena, n, bool), any = false;
     for (uint32_t k = 0; k < r->body->params.n; k++) {
@@ -149,40 +162,19 @@ static void read_back(Arena *arena, Graph *g, uint32_t number)
         return;
     }
     Graph *body = arena_copy(arena, r->body, sizeof *body);
-    uint32_t *place = ARENA_ARRAY(arena, n, uint32_t);
     body->params.at =
         arena_copy(arena, r->body->params.at, r->body->params.n * sizeof *body->params.at);
-    body->results.at = NULL;
-    body->results.n = body->results.cap = 0;
     for (uint32_t k = 0; k < r->body->params.n; k++) {
         Param *p = &body->params.at[k];
         if (param[k].role == STEPS_PRIOR) {
             p->role = p->rank == 0 ? PARAM_SCALAR : PARAM_IN;
         }
     }
-    uint32_t *first = ARENA_ARRAY(arena, n * r->given, uint32_t);
+    bool *keep = ARENA_ARRAY(arena, n, bool);
     for (uint32_t k = 0; k < n; k++) {
-        place[k] = kept;
-        if (!gone[k]) {
-            vec_push(arena, &body->results, r->body->results.at[k]);
-            for (uint32_t p = 0; p < r->given; p++) {
-                first[kept * r->given + p] = r->first[k * r->given + p];
-            }
-            kept++;
-        }
+        keep[k] = !gone[k];
     }
-    for (uint32_t k = 0; k < body->params.n; k++) {
-        param[k].result = param[k].role == STEPS_PRIOR ? place[param[k].result] : 0;
-    }
-    r->first = first;
-    r->body = body;
-    r->param = param;
-    for (NodeRef k = 0; k < g->nodes.n; k++) {
-        Node *node = &g->nodes.at[k];
-        if (node->op == OP_STEPS && node->steps.recurrence == number) {
-            node->steps.result = place[node->steps.result];
-        }
-    }
+    keep_results(arena, g, number, keep, body, param);
 }
 
 /* Does the body compute elementwise alone? */

@@ -34,6 +34,14 @@ Tensor *tensor_new(Ctx *ctx, Arena *arena, DType dtype, uint32_t rank, const int
 
 /* ---- elements ---- */
 
+void tensor_position(const Tensor *t, int64_t at, int64_t *position)
+{
+    for (uint32_t d = t->rank; d-- > 0;) {
+        position[d] = at % t->extent[d];
+        at /= t->extent[d];
+    }
+}
+
 /* An integer of so many bytes, whose bits above are 0. */
 static uint64_t bits_get(const void *data, int64_t at, int64_t bytes)
 {

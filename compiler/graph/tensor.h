@@ -17,6 +17,8 @@ typedef struct Tensor {
 
 /* Zeroed. Null (and reported as E_LIMIT_SIZE) when bytes overflow SIZE_LIMIT or pass `max_bytes`. */
 Tensor *tensor_new(Ctx *ctx, Arena *arena, DType dtype, uint32_t rank, const int64_t *extent);
+/* Of element `at` in C order. */
+void tensor_position(const Tensor *t, int64_t at, int64_t *position);
 Number tensor_get(const Tensor *t, int64_t at);
 void tensor_set(Tensor *t, int64_t at, Number v); /* rounds or wraps to t's type */
 

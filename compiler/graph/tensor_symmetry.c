@@ -4,14 +4,6 @@
 
 #include "graph/tensor.h"
 
-static void place_of(const Tensor *t, int64_t element, int64_t *at)
-{
-    for (uint32_t d = t->rank; d-- > 0;) {
-        at[d] = element % t->extent[d];
-        element /= t->extent[d];
-    }
-}
-
 static int64_t element_at(const Tensor *t, const int64_t *at)
 {
     int64_t element = 0;
@@ -73,7 +65,7 @@ void tensor_make_symmetric(Arena *scratch, Tensor *t, const Symmetry *declared)
     SymmetryGroup group;
     symmetry_declared_group(scratch, t->rank, declared, &group);
     for (int64_t k = 0; k < t->count; k++) {
-        place_of(t, k, at);
+        tensor_position(t, k, at);
         int64_t first = k;
         const Generator *by = &group.at[0];
         for (uint32_t i = 1; i < group.n; i++) {
@@ -109,11 +101,11 @@ bool tensor_is_symmetric(const Tensor *t, const Symmetry *declared, int64_t *at,
     uint32_t to[RANK_LIMIT];
     for (int64_t k = 0; declared != NULL && k < t->count; k++) {
         Generator exchange;
-        place_of(t, k, at);
+        tensor_position(t, k, at);
         for (uint32_t i = 0; symmetry_generator(declared, t->rank, i, to, &exchange); i++) {
             int64_t other = image_of(t, at, to);
             if (!is_image(t, k, other, &exchange)) {
-                place_of(t, other, image);
+                tensor_position(t, other, image);
                 return false;
             }
         }

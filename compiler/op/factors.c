@@ -377,24 +377,26 @@ bool dims_refine(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span
     return true;
 }
 
-bool dims_same_elements(Arena *scratch, const DimTable *t, uint32_t rank_a, const Dim *a,
-                        uint32_t rank_b, const Dim *b)
+/* How many parts the two have in common when both have as many elements; UINT32_MAX: they have not. */
+static uint32_t parts_count(Arena *scratch, const DimTable *t, uint32_t rank_a, const Dim *a,
+                            uint32_t rank_b, const Dim *b)
 {
     ArenaMark mark = arena_mark(scratch);
     Part *part = ARENA_ARRAY(scratch, (size_t)rank_a + rank_b + 1, Part);
     uint32_t n = 0;
     bool same = parts_of(scratch, t, rank_a, a, rank_b, b, &n, part);
     arena_reset(scratch, mark);
-    return same;
+    return same ? n : UINT32_MAX;
+}
+
+bool dims_same_elements(Arena *scratch, const DimTable *t, uint32_t rank_a, const Dim *a,
+                        uint32_t rank_b, const Dim *b)
+{
+    return parts_count(scratch, t, rank_a, a, rank_b, b) != UINT32_MAX;
 }
 
 bool dims_only_split(Arena *scratch, const DimTable *t, uint32_t rank, const Dim *shape,
                      uint32_t n, const Dim *split)
 {
-    ArenaMark mark = arena_mark(scratch);
-    Part *part = ARENA_ARRAY(scratch, (size_t)rank + n + 1, Part);
-    uint32_t found = 0;
-    bool only = parts_of(scratch, t, rank, shape, n, split, &found, part) && found == n;
-    arena_reset(scratch, mark);
-    return only;
+    return parts_count(scratch, t, rank, shape, n, split) == n;
 }

@@ -306,16 +306,11 @@ static Verdict root_of_no_less(Rewriter *r, NodeSpec *s, NodeRef *done)
         return RULE_NO;
     }
     Access own = access_of(&r->scratch, s->rank, s->out);
-    NodeRef *operand = ARENA_ARRAY(&r->scratch, 2, NodeRef);
-    Access *access = ARENA_ARRAY(&r->scratch, 2, Access);
+    NodeRef operand[2];
     operand[0] = apply_one(r, s, OP_SQRT, with_least(r, s, OP_MAX, s->dtype), own);
     operand[1] = apply_one(r, s, OP_CAST, with_least(r, s, OP_GE, DTYPE_BOOL), own);
-    access[0] = access[1] = own;
-    s->op = OP_MUL;
-    s->n_operands = 2;
-    s->operand = operand;
-    s->access = access;
-    return RULE_SPEC;
+    const Access access[2] = {own, own};
+    return spec_set(r, s, OP_MUL, 2, operand, access);
 }
 
 static const Rule rules[] = {

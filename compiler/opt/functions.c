@@ -66,11 +66,8 @@ static void become(const Writer *w, NodeSpec *s, Op op, DType t, uint32_t n, con
         operand[k] = x[k].node;
         access[k] = x[k].at;
     }
-    s->op = op;
     s->dtype = t;
-    s->n_operands = n;
-    s->operand = operand;
-    s->access = access;
+    (void)spec_set(w->r, s, op, n, operand, access);
 }
 
 static Read map_of(const Writer *w, Op op, DType t, uint32_t n, const Read *x)

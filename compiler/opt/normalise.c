@@ -43,15 +43,13 @@ static void add_to_zero(Rewriter *r, NodeSpec *s)
 {
     NodeSpec term = *s;
     term.name = NULL;
-    NodeRef *operand = ARENA_ARRAY(&r->scratch, 2, NodeRef);
-    Access *access = ARENA_ARRAY(&r->scratch, 2, Access);
-    become_value(r, &term, &operand[1], &access[1]);
     Number zero = number_cast(number_int(DTYPE_I64, 0), s->dtype);
+    NodeRef operand[2];
+    Access access[2] = {{0, NULL}};
+    become_value(r, &term, &operand[1], &access[1]);
     operand[0] = graph_const(r->to, zero, s->span);
     become_of(s, OP_ADD, s->dtype);
-    s->n_operands = 2;
-    s->operand = operand;
-    s->access = access;
+    (void)spec_set(r, s, OP_ADD, 2, operand, access);
 }
 
 /* An index of extent 1 that is summed is position 0. One of the result keeps a single operand: then it is no batch index. */
@@ -145,10 +143,7 @@ static Verdict drop_ones(Rewriter *r, NodeSpec *s, NodeRef *done)
     if (n == s->n_operands) {
         return RULE_NO;
     }
-    s->operand = operand;
-    s->access = access;
-    s->n_operands = n;
-    return RULE_SPEC;
+    return spec_set(r, s, s->op, n, operand, access);
 }
 
 /* ---- sums that concern one operand alone ---- */
@@ -240,13 +235,11 @@ static void take_in_accumulator(Rewriter *r, NodeSpec *s)
     NodeSpec wide = *s;
     wide.dtype = s->acc;
     wide.name = NULL;
-    NodeRef *one = ARENA_ARRAY(&r->scratch, 1, NodeRef);
-    Access *read = ARENA_ARRAY(&r->scratch, 1, Access);
-    become_value(r, &wide, one, read);
+    NodeRef one;
+    Access read;
+    become_value(r, &wide, &one, &read);
     become_of(s, OP_CAST, s->dtype);
-    s->n_operands = 1;
-    s->operand = one;
-    s->access = read;
+    (void)spec_set(r, s, OP_CAST, 1, &one, &read);
 }
 
 /* sum_k A[i,k] * (sum_l B[k,l]) for sum_kl A[i,k] * B[k,l]. When the accumulator is wider than the result, the product is

@@ -26,16 +26,10 @@ static NodeRef add_of(Rewriter *r, const NodeSpec *s, Op op, const NodeRef *oper
 /* The spec becomes `op` of two values, each read with one label for each dimension of the result. */
 static Verdict become_of(Rewriter *r, NodeSpec *s, Op op, NodeRef x, NodeRef y)
 {
-    NodeRef *operand = ARENA_ARRAY(&r->scratch, 2, NodeRef);
-    Access *access = ARENA_ARRAY(&r->scratch, 2, Access);
-    operand[0] = x;
-    operand[1] = y;
-    access[0] = access[1] = access_of(&r->scratch, s->rank, s->out);
-    s->op = op;
-    s->n_operands = 2;
-    s->operand = operand;
-    s->access = access;
-    return RULE_SPEC;
+    const Access own = access_of(&r->scratch, s->rank, s->out);
+    const NodeRef operand[2] = {x, y};
+    const Access access[2] = {own, own};
+    return spec_set(r, s, op, 2, operand, access);
 }
 
 static Verdict power_of_number(Rewriter *r, NodeSpec *s, NodeRef *done)
@@ -60,15 +54,10 @@ static Verdict power_of_number(Rewriter *r, NodeSpec *s, NodeRef *done)
         return become_of(r, s, OP_MUL, two, other);
     }
     if (n.re == -1) {
-        NodeRef *operand = ARENA_ARRAY(&r->scratch, 2, NodeRef);
-        Access *access = ARENA_ARRAY(&r->scratch, 2, Access);
-        operand[0] = graph_const(r->to, number_real(s->dtype, 1), s->span);
-        operand[1] = s->operand[0];
-        access[1] = s->access[0];
-        s->op = OP_DIV;
-        s->operand = operand;
-        s->access = access;
-        return RULE_SPEC;
+        const NodeRef operand[2] = {graph_const(r->to, number_real(s->dtype, 1), s->span),
+                                    s->operand[0]};
+        const Access access[2] = {{0, NULL}, s->access[0]};
+        return spec_set(r, s, OP_DIV, 2, operand, access);
     }
     return RULE_NO;
 }

@@ -91,6 +91,16 @@ bool spec_same(const NodeSpec *s, uint32_t k, uint32_t l)
     return s->operand[k] == s->operand[l] && access_eq(s->access[k], s->access[l]);
 }
 
+Verdict spec_set(Rewriter *r, NodeSpec *s, Op op, uint32_t n, const NodeRef *operand,
+                 const Access *access)
+{
+    s->op = op;
+    s->n_operands = n;
+    s->operand = arena_copy(&r->scratch, operand, n * sizeof *operand);
+    s->access = arena_copy(&r->scratch, access, n * sizeof *access);
+    return RULE_SPEC;
+}
+
 Verdict spec_become(Rewriter *r, NodeSpec *s, Op op, uint32_t n, const uint32_t *operands)
 {
     NodeRef *operand = ARENA_ARRAY(&r->scratch, n, NodeRef);
@@ -99,25 +109,17 @@ Verdict spec_become(Rewriter *r, NodeSpec *s, Op op, uint32_t n, const uint32_t 
         operand[k] = s->operand[operands[k]];
         access[k] = s->access[operands[k]];
     }
-    s->op = op;
-    s->n_operands = n;
-    s->operand = operand;
-    s->access = access;
     s->acc = DTYPE_NONE;
-    return RULE_SPEC;
+    return spec_set(r, s, op, n, operand, access);
 }
 
 Verdict spec_become_const(Rewriter *r, NodeSpec *s, Number v)
 {
     CHECK(v.dtype == s->dtype);
-    NodeRef *operand = ARENA_ARRAY(&r->scratch, 1, NodeRef);
-    operand[0] = graph_const(r->to, v, s->span);
-    s->op = OP_COPY;
-    s->n_operands = 1;
-    s->operand = operand;
-    s->access = ARENA_NEW(&r->scratch, Access);
+    const NodeRef value = graph_const(r->to, v, s->span);
+    const Access whole = {0, NULL};
     s->acc = DTYPE_NONE;
-    return RULE_SPEC;
+    return spec_set(r, s, OP_COPY, 1, &value, &whole);
 }
 
 Access access_see_through(Rewriter *r, const Node *through, const Access *a)

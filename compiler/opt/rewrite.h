@@ -45,6 +45,9 @@ static inline const Node *spec_operand(const Rewriter *r, const NodeSpec *s, uin
 bool spec_const(const Rewriter *r, const NodeSpec *s, uint32_t k, Number *v);
 /* Operands k and l are the same value read the same way. */
 bool spec_same(const NodeSpec *s, uint32_t k, uint32_t l);
+/* The spec becomes `op` of these operands, which are copied, as its type and labels are. */
+Verdict spec_set(Rewriter *r, NodeSpec *s, Op op, uint32_t n, const NodeRef *operand,
+                 const Access *access);
 /* The spec becomes `op` of some of its operands, in this order, read as before. */
 Verdict spec_become(Rewriter *r, NodeSpec *s, Op op, uint32_t n, const uint32_t *operands);
 /* The spec becomes this constant, everywhere. */

@@ -190,11 +190,9 @@ static Verdict div_unit(Rewriter *r, NodeSpec *s, NodeRef *done)
         exponent < -10 || exponent > 10) { /* so that the reciprocal is normal in every type */
         return RULE_NO;
     }
-    NodeRef *operand = arena_copy(&r->scratch, s->operand, 2 * sizeof *operand);
-    operand[1] = graph_const(r->to, number_real(v.dtype, 1 / v.re), s->span);
-    s->operand = operand;
-    s->op = OP_MUL;
-    return RULE_SPEC;
+    const NodeRef operand[2] = {s->operand[0],
+                                graph_const(r->to, number_real(v.dtype, 1 / v.re), s->span)};
+    return spec_set(r, s, OP_MUL, 2, operand, s->access);
 }
 
 /* scale(0, x) = 0; scale(c, x) = c * x for any other constant */
@@ -263,11 +261,7 @@ static Verdict wrap_index(Rewriter *r, NodeSpec *s, NodeRef *done)
     NodeRef behind = map_of_places(r, s, OP_SUB, DTYPE_I64, place, extent);
     const NodeRef operand[3] = {beyond, behind, place};
     const Access access[3] = {s->access[0], s->access[0], s->access[0]};
-    s->op = OP_SELECT;
-    s->n_operands = 3;
-    s->operand = arena_copy(&r->scratch, operand, sizeof operand);
-    s->access = arena_copy(&r->scratch, access, sizeof access);
-    return RULE_SPEC;
+    return spec_set(r, s, OP_SELECT, 3, operand, access);
 }
 
 /* ---- choices ---- */

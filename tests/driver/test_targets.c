@@ -24,10 +24,11 @@ static void the_names_are_listed_for_messages(void **state)
 {
     Ctx c;
     ctx_init(&c);
-    const char *names = target_names(&c.arena);
-    assert_non_null(strstr(names, " 'c'"));
-    assert_non_null(strstr(names, " 'null'"));
-    assert_null(target_find("'c'"));
+    Usage usage;
+    usage_init(&usage, &c.arena, "tdslc");
+    assert_null(target_named(&c.arena, "'c'", &usage));
+    assert_non_null(strstr(usage.message.at, " 'c'"));
+    assert_non_null(strstr(usage.message.at, " 'null'"));
     assert_null(target_find(""));
     ctx_release(&c);
 }

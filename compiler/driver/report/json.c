@@ -37,8 +37,7 @@ static void json_words(Text *out, const char *name, const char *words)
 static void json_value(const ReportKernel *r, const ReportValue *v, Text *out)
 {
     const Node *node = graph_node(r->g, v->node);
-    text_put(out, "{\"name\": ");
-    text_json(out, v->name);
+    text_member(out, "{\"name\": ", v->name);
     text_printf(out, ", \"dtype\": \"%s\", \"accumulator\": \"%s\", \"shape\": [",
                 dtype_name(node->dtype), dtype_name(node->acc));
     for (uint32_t d = 0; d < node->rank; d++) {
@@ -66,8 +65,8 @@ static void json_value(const ReportKernel *r, const ReportValue *v, Text *out)
         text_printf(out, ", \"line\": %u", v->line);
     }
     for (uint32_t k = 0; k < v->reads.list.n; k++) {
-        text_put(out, k == 0 ? ", \"reads\": [" : ", ");
-        text_json(out, report_value_name(r->g, v->reads.list.at[k].node, r->c->arena));
+        text_member(out, k == 0 ? ", \"reads\": [" : ", ",
+                    report_value_name(r->g, v->reads.list.at[k].node, r->c->arena));
     }
     text_put(out, v->reads.list.n > 0 ? "]" : "");
     json_stays(r->c, r->nest, v->node, out);
@@ -83,8 +82,7 @@ static void json_nest(const ReportKernel *r, Text *out)
         const NestItem *item = &nest->items[i];
         text_put(out, i == 0 || item->parent + 1 == i ? "" : ", ");
         if (nest_is_loop(item)) {
-            text_put(out, "{\"index\": ");
-            text_json(out, r->items[i].index);
+            text_member(out, "{\"index\": ", r->items[i].index);
             json_words(out, "extent", r->items[i].extent);
             text_printf(out, ", \"tile\": %lld, \"parallel\": %s", (long long)item->tile,
                         item->parallel ? "true" : "false");
@@ -105,8 +103,7 @@ static void json_list(Text *out, const char *name, const char *const *list, uint
 {
     text_printf(out, ", \"%s\": [", name);
     for (uint32_t k = 0; k < n; k++) {
-        text_put(out, k == 0 ? "" : ", ");
-        text_json(out, list[k]);
+        text_member(out, k == 0 ? "" : ", ", list[k]);
     }
     text_char(out, ']');
 }
@@ -116,8 +113,7 @@ static void json_together(const Compilation *c, Text *out)
     text_put(out, "\n], \"planned_together\": [");
     for (uint32_t k = 0; k < c->decisions.together.n; k++) {
         const PathTogether *t = &c->decisions.together.at[k];
-        text_put(out, k == 0 ? "\n{\"kernel\": " : ",\n{\"kernel\": ");
-        text_json(out, t->kernel->text);
+        text_member(out, k == 0 ? "\n{\"kernel\": " : ",\n{\"kernel\": ", t->kernel->text);
         text_printf(out, ", \"multiply_adds\": \"%s\", \"one_by_one\": \"%s\"", t->together,
                     t->separate);
         json_list(out, "computed_once", t->shared.at, t->shared.n);
@@ -136,12 +132,11 @@ void compilation_report_json(const Compilation *c, Text *out)
         }
         const ReportKernel *r = report_collect(c, k);
         const Graph *g = r->g;
-        text_put(out, k == 0 ? "\n{\"name\": " : ",\n{\"name\": ");
-        text_json(out, g->name->text);
+        text_member(out, k == 0 ? "\n{\"name\": " : ",\n{\"name\": ", g->name->text);
         text_put(out, ", \"typical\": {");
         for (uint32_t d = 0; d < g->dims.list.n; d++) {
-            text_put(out, d == 0 ? "" : ", ");
-            text_json(out, dim_written(c->arena, &g->dims, dim_open((int32_t)d)));
+            text_member(out, d == 0 ? "" : ", ",
+                        dim_written(c->arena, &g->dims, dim_open((int32_t)d)));
             text_printf(out, ": %lld", (long long)g->dims.list.at[d].typical);
         }
         text_put(out, "}, \"values\": [");
@@ -151,12 +146,12 @@ void compilation_report_json(const Compilation *c, Text *out)
         }
         json_nest(r, out);
         for (uint32_t n = 0; n < r->pairs.n; n++) {
-            text_put(out, n == 0 ? "], \"pairs_once\": [" : ", ");
-            text_json(out, report_value_name(g, r->pairs.at[n], c->arena));
+            text_member(out, n == 0 ? "], \"pairs_once\": [" : ", ",
+                        report_value_name(g, r->pairs.at[n], c->arena));
         }
         for (uint32_t n = 0; n < r->late.n; n++) {
-            text_put(out, n == 0 ? "], \"at_the_end\": [{\"name\": " : ", {\"name\": ");
-            text_json(out, r->late.at[n].name);
+            text_member(out, n == 0 ? "], \"at_the_end\": [{\"name\": " : ", {\"name\": ",
+                        r->late.at[n].name);
             json_words(out, "computes", r->late.at[n].computes);
             text_char(out, '}');
         }

@@ -144,8 +144,7 @@ static void json_levels(const Machine *m, const char *name, const double *number
 {
     text_printf(out, ", \"%s\": {", name);
     for (uint32_t v = 0; v + 1 < m->n_levels; v++) {
-        text_put(out, v == 0 ? "" : ", ");
-        text_json(out, m->level[v].name);
+        text_member(out, v == 0 ? "" : ", ", m->level[v].name);
         text_printf(out, ": %.9g", number[v]);
     }
     text_char(out, '}');
@@ -156,8 +155,7 @@ static void json_nest_text(const Nest *nest, Arena *arena, Text *out)
     Text dump;
     text_init(&dump, arena);
     nest_dump(nest, &dump);
-    text_put(out, ", \"nest\": ");
-    text_json(out, dump.at);
+    text_member(out, ", \"nest\": ", dump.at);
 }
 
 void report_price_json(const ReportKernel *r, Text *out)
@@ -188,8 +186,7 @@ void report_price_json(const ReportKernel *r, Text *out)
             json_nest_text(f == 0 ? nest : nest->second, arena, out);
         }
         if (f == 2) {
-            text_put(out, ", \"because\": ");
-            text_json(out, nest->turned_down);
+            text_member(out, ", \"because\": ", nest->turned_down);
         }
         text_char(out, '}');
     }

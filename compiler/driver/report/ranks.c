@@ -639,23 +639,20 @@ void report_ranks_json(const Compilation *c, uint32_t kernel, Text *out)
         return;
     }
     if (r.why != NULL) {
-        text_put(out, ", \"ranks\": {\"refused\": ");
-        text_json(out, r.why);
+        text_member(out, ", \"ranks\": {\"refused\": ", r.why);
         text_char(out, '}');
         return;
     }
     text_printf(out, ", \"ranks\": {\"count\": %d, \"mesh\": ", (int)r.ranks);
     text_json(out, r.mesh);
-    text_put(out, ", \"grid\": ");
-    text_json(out, r.grid);
+    text_member(out, ", \"grid\": ", r.grid);
     text_printf(out,
                 ", \"memory\": %llu, \"received\": %llu, \"bound\": %llu, \"seconds\": %.9g, "
                 "\"moving\": %.9g, \"imbalance\": %.4g, \"grids\": [",
                 (unsigned long long)r.memory, (unsigned long long)r.received,
                 (unsigned long long)r.bound, r.moving + r.computing, r.moving, r.imbalance);
     for (uint32_t k = 0; k < r.n_other; k++) {
-        text_put(out, k > 0 ? ", {\"grid\": " : "{\"grid\": ");
-        text_json(out, r.other[k].grid);
+        text_member(out, k > 0 ? ", {\"grid\": " : "{\"grid\": ", r.other[k].grid);
         text_printf(out, ", \"seconds\": %.9g}", r.other[k].seconds);
     }
     text_put(out, "], \"next_best\": [");
@@ -664,8 +661,7 @@ void report_ranks_json(const Compilation *c, uint32_t kernel, Text *out)
         Text cuts;
         text_init(&cuts, c->arena);
         put_cuts(c, &r, other->n_cuts, other->cut, &cuts);
-        text_put(out, k > 0 ? ", {\"cuts\": " : "{\"cuts\": ");
-        text_json(out, cuts.at);
+        text_member(out, k > 0 ? ", {\"cuts\": " : "{\"cuts\": ", cuts.at);
         text_printf(out, ", \"times\": %.4g}", other->percent / 100.0);
     }
     text_put(out, "]}");

@@ -67,8 +67,7 @@ void report_sizes_json(const Machine *m, const Nest *nest, Arena *arena, Text *o
     text_put(out, ", \"nests\": [");
     for (uint32_t k = 0; k < nest->n_sizes; k++) {
         const NestSize *s = &nest->sizes[k];
-        text_put(out, k == 0 ? "\n  {\"dim\": " : ",\n  {\"dim\": ");
-        text_json(out, dim_name(arena, nest));
+        text_member(out, k == 0 ? "\n  {\"dim\": " : ",\n  {\"dim\": ", dim_name(arena, nest));
         text_printf(out, ", \"from\": %" PRId64 ", \"to\": ", s->when.least);
         if (s->when.most == DIM_ANY_SIZE) {
             text_put(out, "null");

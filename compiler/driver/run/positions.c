@@ -35,15 +35,12 @@ static bool positions_hold(Ctx *ctx, Arena *arena, const Requirement *r, const T
 {
     int64_t below = r->below.sym < 0 ? r->below.n : dims[r->below.sym];
     for (int64_t i = 0; i < at->count; i++) {
-        int64_t position = tensor_get(at, i).i, rest = i;
+        int64_t position = tensor_get(at, i).i;
         if (!required_is_outside(r, position, below)) {
             continue;
         }
         int64_t *index = ARENA_ARRAY(arena, at->rank, int64_t);
-        for (uint32_t d = at->rank; d-- > 0;) {
-            index[d] = rest % at->extent[d];
-            rest /= at->extent[d];
-        }
+        tensor_position(at, i, index);
         const Outside o = {r->array->text, r->text,  r->indices, r->dimension,
                            at->rank,       position, below,      index};
         return positions_report(ctx, r->span, &o);
