@@ -724,7 +724,7 @@ bool graph_eval(Ctx *ctx, Arena *arena, const Graph *g, const int64_t *dims,
                 dim_written(arena, &g->dims, dim_open((int32_t)k)), (long long)dims[k]);
         }
     }
-    const bool *needed = graph_needed(arena, g);
+    const bool *needed = graph_needed(arena, g, true);
     for (NodeRef r = 0; r < g->nodes.n; r++) {
         if (needed[r] && !eval_node(&e, r)) {
             return false;

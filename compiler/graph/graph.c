@@ -614,13 +614,13 @@ static bool need_read_back(const Graph *g, const Node *n, bool *needed)
     return more;
 }
 
-bool *graph_needed(Arena *arena, const Graph *g)
+bool *graph_needed(Arena *arena, const Graph *g, bool required)
 {
     bool *needed = ARENA_ARRAY(arena, g->nodes.n, bool), more = true;
     for (uint32_t k = 0; k < g->results.n; k++) {
         needed[g->results.at[k].node] = true;
     }
-    for (uint32_t k = 0; k < g->required.n; k++) {
+    for (uint32_t k = 0; required && k < g->required.n; k++) {
         needed[g->required.at[k].node] = true;
     }
     while (more) {
@@ -640,7 +640,7 @@ Graph *graph_prune(Arena *arena, const Graph *g)
 {
     Graph *to = graph_like(arena, g);
     NodeRef *map = ARENA_ARRAY(arena, g->nodes.n, NodeRef);
-    const bool *needed = graph_needed(arena, g);
+    const bool *needed = graph_needed(arena, g, true);
     for (uint32_t r = 0; r < g->nodes.n; r++) {
         if (needed[r]) {
             map[r] = graph_clone_node(to, g, r, map);

@@ -337,8 +337,8 @@ Access access_whole(Arena *arena, uint32_t rank);
 Access access_compose(Arena *arena, const Node *node, Access inner, Access outer);
 /* Nodes that no result and no requirement needs are dropped (inputs stay only if used). */
 Graph *graph_prune(Arena *arena, const Graph *g);
-/* [nodes]: those that a result or a requirement needs, and values that steps of such read back. */
-bool *graph_needed(Arena *arena, const Graph *g);
+/* [nodes]: those that a result needs, or a requirement where these count, and values that steps of such read back. */
+bool *graph_needed(Arena *arena, const Graph *g, bool required);
 /* The same with each open dim as the number that is planned for; to be priced, not to be added to. */
 Graph *graph_typical(Arena *arena, const Graph *g);
 /* Is the value computed at once, of operands that are read whole: put together of pieces, step by step, or of matrices? */

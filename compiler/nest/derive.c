@@ -325,7 +325,7 @@ void nest_facts_of(Arena *arena, const Graph *g, const Residence *residence, Nes
 void nest_facts(Arena *arena, const Graph *g, NestFacts *f)
 {
     Residence *residence = ARENA_ARRAY(arena, g->nodes.n, Residence);
-    bool *needed = graph_needed(arena, g);
+    bool *needed = graph_needed(arena, g, false);
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         const Node *node = graph_node(g, n);
         residence[n] = !needed[n]             ? RESIDE_NONE

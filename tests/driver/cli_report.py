@@ -303,6 +303,8 @@ def conditions_and_positions_read_as_in_the_language():
     page = tdslc("positions.tdsl", "-w", "--report=json").text
     for wanted in ("select(index(j) <= index(i), ", "x[-i + n + 1]", "x[i + 1]", "index(i)"):
         assert wanted in page, (wanted, re.findall(r'"computes": "[^"]*"', page))
+    page = tdslc(ROOT / "tests/programs/gather.tdsl", "-w", "--kernel=edges", "--report=json").text
+    assert "dst[k] < n" not in page, "what a call checks before is no value of the kernel"
 
 
 @test
