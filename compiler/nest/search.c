@@ -279,6 +279,9 @@ static State tree_price(Search *s, const Tree *t, bool first)
         if (s->w->cut > 1.0 && cuts_contractions(s->facts->g, t)) {
             priced.seconds *= s->w->cut;
         }
+        for (uint32_t k = 0; s->w->loop > 1.0 && k < t->list.n; k++) {
+            priced.seconds *= t->list.at[k].is_loop ? s->w->loop : 1.0;
+        }
     }
     arena_reset(s->scratch, mark);
     return priced;

@@ -75,7 +75,9 @@ static void score_load(const Lower *l, const Stmt *s, const Expr *load, uint32_t
                        double *score)
 {
     for (uint32_t d = 0; d < rank; d++) {
-        score[d] *= is_sum(s, load->at[d]) ? WEIGHT_SUM : 1.0;
+        score[d] *= is_sum(s, load->at[d])   ? WEIGHT_SUM
+                    : is_one(s, load->at[d]) ? WEIGHT_BATCH
+                                             : 1.0;
         score[d] *= lies_along(l, s, load->at[d]) ? WEIGHT_ALONG : 1.0;
         bool kept = false;
         for (uint32_t t = 0; t < load->at[d].n; t++) {

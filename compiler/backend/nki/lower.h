@@ -122,6 +122,7 @@ typedef enum AwayKind {
     AWAY_ACROSS,   /* rows from two groups of 128 partitions as one */
     AWAY_BOOL,     /* booleans turned */
     AWAY_SUM,      /* positions that are sums of indices, or every n-th */
+    AWAY_STEPS,    /* in each iteration of a loop other partitions */
     AWAY_OTHER     /* several indices on partitions, of which it has one there, and the like */
 } AwayKind;
 

@@ -105,16 +105,34 @@ static bool fits_block(const Lower *l, const Place *x)
     return fits;
 }
 
+#define UNROLLED_MOST 8 /* iterations, for the sake of a block that lies across them */
+
+/* Iterations of the innermost loop that moves it. */
+static int64_t trips_of(const Lower *l, Affine moves)
+{
+    for (uint32_t d = l->loops.depth; d-- > 0;) {
+        if (affine_uses(moves, l->loops.open[d].var)) {
+            return l->loops.open[d].trips;
+        }
+    }
+    return 0;
+}
+
 static void place_away(Lower *l, const Place *x)
 {
     const Home *h = &l->home[x->buf];
     Affine across =
         x->moves != NULL && h->on_chip && x->rank > 0 ? x->moves[h->pdim] : affine_const(0);
     for (uint32_t t = 0; t < across.n; t++) { /* no engine moves along partitions */
-        if (across.term[t].coef % NKI_PARTITIONS != 0) {
-            retry_unrolled(l, across);
-            return;
+        if (across.term[t].coef % NKI_PARTITIONS == 0) {
+            continue;
         }
+        if (trips_of(l, across) > UNROLLED_MOST) {
+            retry_away(l, x->buf, AWAY_STEPS);
+        } else {
+            retry_unrolled(l, across);
+        }
+        return;
     }
     if (l->home[x->buf].on_chip && !fits_block(l, x)) {
         retry_away(l, x->buf, AWAY_SUM);

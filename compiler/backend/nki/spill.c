@@ -44,6 +44,7 @@ static Reason away(const Lower *l, const Away *a)
         [AWAY_ACROSS] = "reads rows as one that lie in two groups of 128 partitions",
         [AWAY_BOOL] = "wants booleans turned",
         [AWAY_SUM] = "reads or writes it at sums or multiples of indices",
+        [AWAY_STEPS] = "reads or writes other partitions of it in each iteration of a loop",
         [AWAY_OTHER] = "wants other indices of it on partitions",
     };
     static const char *const avoid[] = {
@@ -51,6 +52,7 @@ static Reason away(const Lower *l, const Away *a)
         [AWAY_ACROSS] = "steps of loops that divide 128, by --nest",
         [AWAY_BOOL] = "a number instead of the boolean",
         [AWAY_SUM] = "nothing: an access pattern over HBM is what the device has for that",
+        [AWAY_STEPS] = "a dimension more, which the loop does not move along",
         [AWAY_OTHER] = "the same order of indices where it is made and where it is read",
     };
     return (Reason){a->stmt,
