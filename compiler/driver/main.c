@@ -290,7 +290,36 @@ static bool run_dumping(ToolRun *t, Compilation *c, uint32_t end)
     return true;
 }
 
-static bool compile(ToolRun *t, const Request *r, Compilation *c)
+/* Programs whose kernels are printed as one (--emit=shared): what was read and compiled of them. */
+typedef struct Together {
+    Text names;
+    VEC(const char *) files;
+    VEC(Kernel *) kernels;
+} Together;
+
+/* Takes one program more, and hands all of them over, to be printed if it is the last one. */
+static void take_together(Together *all, Input *in, Compilation *c)
+{
+    text_printf(&all->names, all->names.n == 0 ? "%s" : ", %s", in->name);
+    for (uint32_t k = 0; k < in->files.n; k++) {
+        vec_push(in->arena, &all->files, in->files.at[k]);
+    }
+    for (uint32_t k = 0; k < c->legal->kernels.n; k++) {
+        vec_push(in->arena, &all->kernels, c->legal->kernels.at[k]);
+    }
+    c->emit.source_name = all->names.at;
+    in->files.n = 0;
+    for (uint32_t k = 0; k < all->files.n; k++) {
+        vec_push(in->arena, &in->files, all->files.at[k]);
+    }
+    c->legal->kernels.n = 0;
+    for (uint32_t k = 0; k < all->kernels.n; k++) {
+        vec_push(in->arena, &c->legal->kernels, all->kernels.at[k]);
+    }
+}
+
+/* `together`: with others, or null. */
+static bool compile(ToolRun *t, const Request *r, Compilation *c, Together *together)
 {
     Input in = {.ctx = &t->ctx, .arena = &t->arena, .options = &t->options};
     double start = tool_clock();
@@ -305,6 +334,7 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
     c->emit.source_name = in.name;
     c->emit.prefix = r->prefix;
     c->emit.wrapper = r->wrapper;
+    c->emit.shared = r->shared;
     c->emit.warn_names = true;
     c->emit.header_name = r->header == NULL ? NULL : path_last_part(r->header);
     warn_defines(t, &in);
@@ -334,6 +364,12 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
                                       "--without=fuse");
     }
     add_decisions(t, &in);
+    if (together != NULL) {
+        if (!decisions_make(t, c, passes_until(c->target, STAGE_LEGAL))) {
+            return false;
+        }
+        take_together(together, &in, c);
+    }
     if ((tuned && !tune_start(c)) || !run_dumping(t, c, r->end) ||
         !decisions_make(t, c, r->end) || !check_order(t, r, c) || !report_ranks_fit(c) ||
         (tuned && !tune(t, c, (double)r->seconds, (int32_t)r->threads)) ||
@@ -457,12 +493,13 @@ static bool check_usage(ToolRun *t)
             return usage_error(&t->usage, "'%s' is an array, which tdsl-run takes", at);
         }
     }
-    if (inputs != 1) {
-        (void)usage_error(
-            &t->usage, inputs == 0 ? "no input: a FILE.tdsl, -e EQUATION or --network=FILE.json"
-                                   : "more than one input");
+    bool together =
+        inputs == o->positional.n && strcmp(option_last(o, OPT_EMIT, ""), "shared") == 0;
+    if (inputs == 0) {
+        return usage_error(&t->usage,
+                           "no input: a FILE.tdsl, -e EQUATION or --network=FILE.json");
     }
-    return inputs == 1;
+    return inputs == 1 || together || usage_error(&t->usage, "more than one input");
 }
 
 static bool lsp_check_usage(ToolRun *t)
@@ -472,6 +509,43 @@ static bool lsp_check_usage(ToolRun *t)
     }
     return target_named(&t->arena, option_last(&t->options, OPT_TARGET, "c"), &t->usage) !=
            NULL;
+}
+
+/* --emit=shared of several programs: all are compiled before the last one's files are printed. */
+static bool compile_together(ToolRun *t, const Request *r)
+{
+    static const OptionId single[] = {OPT_REPORT,  OPT_DUMP_DIR, OPT_NEST,   OPT_PATH,
+                                      OPT_PLAN_IN, OPT_PLAN_OUT, OPT_KERNEL, OPT_WATCH};
+    for (size_t k = 0; k < sizeof single / sizeof single[0]; k++) {
+        if (option_given(&t->options, single[k])) {
+            char name[64];
+            OptionRow row = option_row(single[k]);
+            return usage_error(&t->usage, "%s goes with one program",
+                               option_spelling(&row, name, sizeof name));
+        }
+    }
+    uint32_t n = t->options.positional.n;
+    const char **file = arena_copy(&t->arena, t->options.positional.at, n * sizeof *file);
+    Compilation *c = ARENA_ARRAY(&t->arena, n, Compilation);
+    Together all = {0};
+    bool ok = true;
+    text_init(&all.names, &t->arena);
+    for (uint32_t k = 0; ok && k < n; k++) {
+        Request part = *r;
+        if (k + 1 < n) {
+            part.wanted = WANT_NOTHING;
+            part.last = STAGE_LEGAL;
+            part.end = passes_until(r->target, STAGE_LEGAL);
+            part.depfile = NULL;
+        }
+        t->options.positional.at[0] = file[k]; /* what is read */
+        ok = compile(t, &part, &c[k], &all);
+    }
+    t->options.positional.at[0] = file[0];
+    for (uint32_t k = 0; k < n; k++) {
+        compilation_release(&c[k]);
+    }
+    return ok;
 }
 
 static bool compile_one(ToolRun *t)
@@ -485,8 +559,11 @@ static bool compile_one(ToolRun *t)
         PathOptions p = {0};
         return decisions_path(t, r.target, &p) && path_tool(t, &r, &p);
     }
+    if (t->options.positional.n > 1) {
+        return compile_together(t, &r);
+    }
     Compilation c = {0};
-    bool ok = compile(t, &r, &c);
+    bool ok = compile(t, &r, &c, NULL);
     watch_tell(t);
     compilation_release(&c);
     return ok;

@@ -325,6 +325,29 @@ static bool check_output(const Reader *d)
                        r->out);
 }
 
+/* Is it written what files of one build share? */
+bool request_is_shared(const Request *r)
+{
+    return r->wrapper != NULL && strcmp(r->wrapper, "shared") == 0;
+}
+
+/* --emit=shared writes C and a header; --shared names it to the files that include it. */
+static bool place_shared(const Reader *d)
+{
+    Request *r = d->r;
+    const char *header = option_last(d->o, OPT_SHARED, NULL);
+    bool writes_c = r->wanted == WANT_CODE && r->target->wrappers != NULL;
+    if (request_is_shared(r) && r->header == NULL) {
+        return refuse(d, "--emit=shared writes two files, of C and its header: -o FILE.c");
+    }
+    if (header != NULL && !writes_c) {
+        return refuse(d, "--shared goes with C only");
+    }
+    r->shared = header == NULL || request_is_shared(r) ? NULL : path_last_part(header);
+    return header == NULL || !request_is_shared(r) ||
+           refuse(d, "--shared is for the files that include what --emit=shared writes");
+}
+
 static bool place_header(const Reader *d)
 {
     Request *r = d->r;
@@ -400,6 +423,6 @@ bool request_read(Request *r, const Options *o, Arena *arena, Usage *usage)
         return false;
     }
     r->out = option_last(o, OPT_OUTPUT, r->wanted == WANT_NOTHING ? NULL : "-");
-    return place_report(&d) && check_output(&d) && place_header(&d) && place_depfile(&d) &&
-           check_places(&d);
+    return place_report(&d) && check_output(&d) && place_header(&d) && place_shared(&d) &&
+           place_depfile(&d) && check_places(&d);
 }

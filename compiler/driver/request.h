@@ -30,6 +30,7 @@ typedef struct Request {
     const char *prefix;  /* of exported names; null: none */
     const char *suffix;  /* of what the target writes; null: a folder of files */
     const char *wrapper; /* one of the target's, instead of its text; null: its text */
+    const char *shared; /* the header of what files of one build share; null: each has it all */
     const char *header;
     bool header_asked; /* by name: that there is none is an error */
     const char *depfile;
@@ -45,6 +46,9 @@ typedef struct Request {
 
 /* What --emit takes, of all targets, with blanks between. */
 void request_kinds(Text *out);
+
+/* Is it --emit=shared, which takes several programs? */
+bool request_is_shared(const Request *r);
 
 /* False after a message on `usage` (exit 2). */
 bool request_read(Request *r, const Options *o, Arena *arena, Usage *usage);

@@ -194,6 +194,8 @@ typedef struct EmitOptions {
     const char *prefix; /* before all exported names; null: none */
     const char
         *wrapper; /* the name of one of the target's, to be printed instead; null: none */
+    const char *
+        shared; /* the header of what files of one build share; null: the file has all itself */
     bool profile; /* C with a counter for each statement; for one thread */
     bool
         warn_names; /* of kernels that are not called as in the program: somebody is to link to them */

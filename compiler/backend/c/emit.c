@@ -30,17 +30,15 @@ typedef struct File {
     Text list;    /* rows of the table of kernels */
     Text ranks;   /* tables of those on ranks, and their declarations */
     Text ranks_header;
-    bool complex, open, parallel; /* some kernel has such numbers, open dims, parallel loops */
-    bool requires;                /* some kernel has positions that must lie inside */
-    bool factors;                 /* some kernel factors matrices */
-    uint32_t extents;             /* see shared_emit */
+    bool complex; /* some kernel has such numbers */
+    SharedNeeds needs;
+    Across across;
 } File;
 
-/* 0: no kernel has extents that are computed. */
-static uint32_t most_extents(Arena *scratch, const KernelModule *m)
+/* 0: no kernel has extents that are computed, and files alone need not be ready for such (`any`). */
+static uint32_t most_extents(Arena *scratch, const KernelModule *m, bool any)
 {
-    uint32_t most = 0;
-    bool any = false;
+    uint32_t most = 1;
     for (uint32_t k = 0; k < m->kernels.n; k++) {
         uint32_t computed = computed_count(scratch, m->kernels.at[k]);
         uint32_t n = dims_given(&m->kernels.at[k]->dims) + computed;
@@ -126,6 +124,8 @@ static void emitter_init(Emitter *e, File *f, const Kernel *k, ExportedName name
     e->own.none = names_take(&e->w.names, "none");
     e->own.ws = names_take(&e->w.names, "ws");
     e->own.isa = names_take(&e->w.names, "isa");
+    e->own.folds =
+        f->tiles.role == FILE_SHARING ? names_take(&e->w.names, "folds") : e->own.isa;
     for (uint32_t b = 0; b < k->bufs.n; b++) {
         if (e->w.buf[b] == NULL) {
             const char *text = k->bufs.at[b].name->text;
@@ -183,7 +183,7 @@ static void positions_emit(File *f, const Kernel *k, ExportedName name)
     Emitter e;
     if (k->positions != NULL) {
         emitter_init(&e, f, k->positions, name);
-        computed_begin(&e, f->extents > 0);
+        computed_begin(&e, f->needs.extents > 0);
         e.w.out = &f->tables;
         required_emit(&e, k);
     }
@@ -194,9 +194,9 @@ static void kernel_emit(File *f, const Kernel *k, ExportedName name, const char 
     Emitter e;
     ArenaMark mark = arena_mark(&f->scratch);
     emitter_init(&e, f, k, name);
-    computed_begin(&e, f->extents > 0);
-    e.file_requires = f->requires;
-    e.file_factors = f->factors;
+    computed_begin(&e, f->needs.extents > 0);
+    e.file_requires = f->needs.requires;
+    e.file_factors = f->needs.factors;
     Text body;
     size_t folds = f->tiles.folds.n, from = f->kernels.n, tables = f->tables.n;
     text_init(&body, &f->scratch);
@@ -221,8 +221,8 @@ static void kernel_emit(File *f, const Kernel *k, ExportedName name, const char 
         text_printf(&f->list, "    &tdsl_table_%s,\n", e.symbol);
     }
     f->complex |= uses_complex(k);
-    f->open |= dims_given(&k->dims) > 0;
-    f->parallel |= e.n_parts > 0;
+    f->needs.open |= dims_given(&k->dims) > 0;
+    f->needs.parallel |= e.n_parts > 0;
     arena_reset(&f->scratch, mark);
 }
 
@@ -235,7 +235,7 @@ static bool tables_of_ranks(File *f, const KernelModule *m, const ExportedName *
             Emitter e;
             ArenaMark mark = arena_mark(&f->scratch);
             emitter_init(&e, f, m->kernels.at[k], name[k]);
-            computed_begin(&e, f->extents > 0);
+            computed_begin(&e, f->needs.extents > 0);
             ok = ranks_emit(&e, m, name, &f->ranks);
             text_printf(&f->ranks_header,
                         "extern const tdsl_dist_info %s_dist;\n"
@@ -341,12 +341,19 @@ static void wrapper_emit(const KernelModule *all_kernels, const ExportedName *na
 /* Where in tdsl/abi.h that begins which calls do not need. */
 static const char about_tables[] = "/* ---- what describes kernels ---- */";
 
+/* The interface's types for calls, and those that describe kernels. */
+static const char *interface_texts(const char **tables)
+{
+    const char *calls = strchr(abi_text, '\n') + 1; /* after the licence of the original */
+    *tables = strstr(calls, about_tables);
+    CHECK(*tables != NULL);
+    return calls;
+}
+
 static void header_text(File *f, Text *out, const char *guard, const char *list)
 {
+    const char *tables = NULL, *calls = interface_texts(&tables);
     text_printf(out, "#ifndef %s\n#define %s\n\n", guard, guard);
-    const char *calls = strchr(abi_text, '\n') + 1; /* after the licence of the original */
-    const char *tables = strstr(calls, about_tables);
-    CHECK(tables != NULL);
     text_printf(out, "%.*s", (int)(tables - calls - 1), calls);
     text_put(out, f->complex ? complex_types : "");
     text_put(out, "\nTDSL_BEGIN\n");
@@ -372,7 +379,7 @@ static const char about_sums[] =
 static const char about_helpers[] =
     "\n#if defined(__GNUC__)\n"
     "#define TDSL_HELPER static inline __attribute__((unused, always_inline))\n"
-    "#define TDSL_ALIGNED __attribute__((aligned(64))) /* as fast wherever it stands "
+    "#define TDSL_ALIGNED __attribute__((unused, aligned(64))) /* as fast wherever it stands "
     "*/\n#else\n"
     "#define TDSL_HELPER static inline\n#define TDSL_ALIGNED\n#endif\n";
 
@@ -396,42 +403,86 @@ static void contents_emit(File *f, const KernelModule *m, const ExportedName *na
     text_put(out, " *   tdsl_call, which checks arguments; what other files call\n */\n");
 }
 
+static void includes_put(const File *f, Text *out)
+{
+    text_put(out, "\n#include <stddef.h>\n#include <stdint.h>\n");
+    text_put(out, f->help.complex ? "#include <complex.h>\n" : "");
+    text_put(out, f->help.math ? "#include <math.h>\n" : "");
+}
+
 static void source_text(File *f, const KernelModule *m, const ExportedName *name, Text *out,
                         const char *list)
 {
-    Text tiles, entries, all;
-    Text *const new[] = {&tiles, &entries, &all};
+    Text tiles, entries, all, include;
+    Text *const new[] = {&tiles, &entries, &all, &include};
+    bool alone = f->tiles.role == FILE_ALONE;
     for (size_t i = 0; i < sizeof new / sizeof *new; i++) {
         text_init(new[i], f->arena);
         new[i]->indent_width = 4;
     }
-    if (f->list.n > 0) {
-        shared_needs(&f->help, f->open, f->parallel);
-        shared_emit(&entries, f->open, f->parallel, f->extents, f->requires, f->factors);
+    if (!alone) {
+        across_include(&f->tiles, &f->across, &include);
+        f->tiles.shapes.n = 0; /* another file has them */
+    } else if (f->list.n > 0) {
+        shared_needs(&f->help, &f->needs);
+        shared_types_emit(&entries, &f->needs);
+        shared_functions_emit(&entries, &f->needs);
+        shared_macros_emit(&entries, &f->needs);
     }
     tiles_emit(&f->tiles, &tiles); /* says which vectors are used */
-    text_put(&all, f->help.text.at);
+    text_put(&all, alone ? f->help.text.at : "");
     text_put(&all, tiles.at);
     contents_emit(f, m, name, out, tiles.n > 0);
     text_put(out, about_sums);
-    text_put(out, "\n#include <stddef.h>\n#include <stdint.h>\n");
-    text_put(out, f->help.complex ? "#include <complex.h>\n" : "");
-    text_put(out, f->help.math ? "#include <math.h>\n" : "");
-    bool helpers =
-        strstr(all.at, "TDSL_HELPER") != NULL || strstr(all.at, "TDSL_ALIGNED") != NULL;
-    text_put(out, helpers ? about_helpers : "");
-    text_put(out, f->help.types.at);
+    text_put(out, include.at);
+    if (alone) {
+        includes_put(f, out);
+        bool helpers =
+            strstr(all.at, "TDSL_HELPER") != NULL || strstr(all.at, "TDSL_ALIGNED") != NULL;
+        text_put(out, helpers ? about_helpers : "");
+        text_put(out, f->help.types.at);
+    }
     tiles_type_emit(&f->tiles, out);
     text_put(out, "\n"); /* what kernels call, defined below */
     declare_used(f->arena, out, f->kernels.at, all.at);
     text_put(out, f->kernels.at);
-    isa_names_emit(&f->tiles, out, all.at);
+    if (alone) {
+        isa_names_emit(&f->tiles, out, all.at);
+    }
     text_put(out, all.at);
     text_put(out, entries.at);
     text_put(out, f->tables.at);
     text_put(out, f->ranks.at);
     text_printf(out, "\nconst tdsl_kernel_info *const %s[] = {\n%s    NULL,\n};\n", list,
                 f->list.at);
+}
+
+/* What other files share of these kernels. */
+static void shared_files(File *f, const EmitOptions *o, const char *source)
+{
+    Arena *a = f->arena;
+    Text about, h, c;
+    Text *const new[] = {&about, &h, &c};
+    for (size_t i = 0; i < sizeof new / sizeof *new; i++) {
+        text_init(new[i], a);
+        new[i]->indent_width = 4;
+    }
+    const char *tables = NULL, *calls = interface_texts(&tables);
+    text_put(&about, calls);
+    text_put(&about, f->complex ? complex_types : "");
+    includes_put(f, &about);
+    text_put(&about, about_helpers);
+    const char *guard = str_format(a, "TDSL_SHARED_%s_H", base_name(a, o->header_name));
+    first_line(&h, o, source, NULL);
+    text_printf(&h, "\n#ifndef %s\n#define %s\n\n", guard, guard);
+    across_emit(&f->tiles, &f->across, about.at, &h, &c);
+    text_put(&h, "\n#endif\n");
+    Text all;
+    text_init(&all, a);
+    first_line(&all, o, source, NULL);
+    text_printf(&all, "\n#include \"%s\"\n%s", o->header_name, c.at);
+    vec_push(a, &f->set->files, ((OutputFile){".c", NULL, text_str(&all)}));
+    vec_push(a, &f->set->files, ((OutputFile){".h", NULL, text_str(&h)}));
 }
 
 static uint32_t count_tiles(const Kernel *k)
@@ -471,11 +522,14 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
                          : m->source_name != NULL ? m->source_name
                                                   : "";
     bool lines = o->wrapper != NULL && strcmp(o->wrapper, "c-lines") == 0;
-    if (o->wrapper != NULL && !lines) {
+    if (o->wrapper != NULL && !lines && strcmp(o->wrapper, "shared") != 0) {
         wrapper_emit(m, name, o, source, set);
         return true;
     }
     Counters counters = {.arena = a};
+    FileRole role = o->wrapper != NULL && !lines ? FILE_SHARED
+                    : o->shared != NULL          ? FILE_SHARING
+                                                 : FILE_ALONE;
     File f = {.ctx = ctx,
               .lines = lines,
               .counters = o->profile ? &counters : NULL,
@@ -484,6 +538,8 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
     arena_init(&f.scratch, &ctx->budget);
     helpers_init(&f.help, a);
     tiles_init(&f.tiles, a, &f.help);
+    f.tiles.role = role;
+    f.across = (Across){&f.needs, o->shared, o->tool_version != NULL ? o->tool_version : ""};
     text_init(&f.header, a);
     text_init(&f.kernels, a);
     f.kernels.indent_width = 4;
@@ -492,10 +548,12 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
     text_init(&f.list, a);
     text_init(&f.ranks, a);
     text_init(&f.ranks_header, a);
-    f.extents = most_extents(&f.scratch, m);
+    f.needs.extents = most_extents(&f.scratch, m, role != FILE_ALONE);
+    f.needs.requires = f.needs.factors = role != FILE_ALONE; /* whatever other files do */
+    f.needs.open = f.needs.parallel = role == FILE_SHARED;
     for (uint32_t k = 0; k < m->kernels.n; k++) {
-        f.requires |= m->kernels.at[k]->positions != NULL;
-        f.factors |= kernel_indefinite(m->kernels.at[k]) != BUF_NONE;
+        f.needs.requires |= m->kernels.at[k]->positions != NULL;
+        f.needs.factors |= kernel_indefinite(m->kernels.at[k]) != BUF_NONE;
     }
     for (uint32_t k = 0; k < m->kernels.n; k++) {
         kernel_emit(&f, m->kernels.at[k], name[k], source);
@@ -504,6 +562,10 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
     arena_release(&f.scratch);
     if (!ok) {
         return false;
+    }
+    if (role == FILE_SHARED) {
+        shared_files(&f, o, source);
+        return true;
     }
     const char *base = base_name(a, o->header_name != NULL ? o->header_name : source);
     const char *list = exported_list(a, o, base);

@@ -10,6 +10,7 @@
  *   emit_computed.c  extents that are computed: where they are used, and their table
  *   emit_info.c    what describes a kernel, and its exported functions
  *   emit_shared.c  checks, exported functions: the same for all kernels
+ *   emit_across.c  what several files share: --emit=shared
  *   emit_declare.c declarations of functions that kernels call
  *   emit_space.c   where buffers lie in the workspace
  *   emit_stmt.c    buffers and blocks; statements, as backend/ctext prints them
@@ -96,6 +97,9 @@ typedef struct TileFold {
     bool plain_apart; /* plain C is no case of the macro */
 } TileFold;
 
+/* Of --emit=shared: what a file has of what kernels of several files share. ALONE: all that its own need. */
+typedef enum FileRole { FILE_ALONE, FILE_SHARED, FILE_SHARING } FileRole;
+
 /* The functions of one file that are there once for each instruction set. */
 typedef struct Tiles {
     Arena *arena;
@@ -109,6 +113,7 @@ typedef struct Tiles {
     Text folds, members; /* functions of single statements; as members of the table */
     VEC(TileFold) fold;
     bool turns; /* there is a function without rows of its own that asks which they are */
+    FileRole role;
 } Tiles;
 
 /* The walk over what fills these panels next: its variable, and how far, in bytes, it goes from step to step of a sum, at the last one of a
@@ -135,6 +140,8 @@ typedef struct Emitter {
     const char *macro;         /* of its workspace's size; null: it has none */
     struct {
         const char *bytes, *size, *need, *none, *ws, *isa;
+        const char *
+            folds; /* the functions of single statements: those of `isa`, or a table of their own */
         const char *each, *space, *crew, *common, *work, *number; /* where loops are parallel */
         const char *first, *until, *count, *worth, *from, *step, *next, *skip, *front, *most;
         const char *strip, *end, *near, *far; /* see emit_strips.c */
@@ -277,6 +284,8 @@ void tiles_init(Tiles *t, Arena *a, Helpers *help);
 bool tiles_have_dots(const Tiles *t);
 /* The name that the function has in the table of an instruction set; it is printed later. */
 const char *tile_use(Tiles *t, TileShape s);
+/* Those that put a tile where not all of it is. */
+void joins_emit(Tiles *t, Text *out);
 /* All functions of register tiles and the tables of them: once every kernel has been printed. */
 void tiles_emit(Tiles *t, Text *out);
 /* The type of such a table, as kernels see it. */
@@ -410,11 +419,29 @@ bool gather_emit(Emitter *e, const Stmt *s);
 void places_emit(Emitter *e, const Stmt *s);
 
 /* ---- emit_shared.c: what all kernels of a file share ---- */
-/* `open`: some kernel has open dims; `requires`: some has positions that must lie inside; `factors`: some factors matrices; `parallel`: some has a parallel loop; `extents`: the most that a kernel has, open and computed
- * ones, where some has computed ones, else 0. */
-void shared_needs(Helpers *h, bool open, bool parallel); /* the helper functions in it */
-void shared_emit(Text *out, bool open, bool parallel, uint32_t extents, bool requires,
-                 bool factors);
+typedef struct SharedNeeds {
+    bool open;     /* some kernel has open dims, */
+    bool parallel; /* a parallel loop, */
+    bool requires; /* positions that must lie inside, */
+    bool factors;  /* matrices that it factors */
+    uint32_t
+        extents; /* where some kernel has computed ones, the most that one has, open and computed; else 0 */
+} SharedNeeds;
+void shared_needs(Helpers *h, const SharedNeeds *n); /* the helper functions in it */
+/* Types, functions, the macro of a kernel's functions and tables. */
+void shared_types_emit(Text *out, const SharedNeeds *n);
+void shared_functions_emit(Text *out, const SharedNeeds *n);
+void shared_macros_emit(Text *out, const SharedNeeds *n);
+
+/* ---- emit_across.c: what files of one build share ---- */
+typedef struct Across {
+    const SharedNeeds *needs;
+    const char *header, *version; /* its name; of the compiler */
+} Across;
+/* The header's text behind the types of the interface, and that of the C file; `about`: what stands before all. */
+void across_emit(Tiles *t, const Across *x, const char *about, Text *h, Text *c);
+/* In a file that shares them. */
+void across_include(const Tiles *t, const Across *x, Text *out);
 
 /* ---- emit_declare.c ---- */
 /* Prototypes of what is defined in `definitions` and called in `kernels`. */

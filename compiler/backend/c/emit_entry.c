@@ -491,8 +491,12 @@ void kernel_loops_emit(Emitter *e, const Text *body)
     out->indent--;
     text_put(out, products.at);
     out->indent++;
-    if (e->uses_isa) {
+    bool apart = e->own.folds != e->own.isa;
+    if (e->uses_isa && (!apart || mentions(body->at, e->own.isa))) {
         line_printf(&e->w, "const tdsl_isa *const %s = tdsl_isa_here();", e->own.isa);
+    }
+    if (apart && mentions(body->at, e->own.folds)) {
+        line_printf(&e->w, "const tdsl_folds *const %s = tdsl_folds_here();", e->own.folds);
     }
     out->indent--;
     text_put(out, body->at);

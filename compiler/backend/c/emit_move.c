@@ -180,7 +180,8 @@ bool zero_emit(Emitter *e, const Stmt *s)
 
 static const char edge_text[] =
     "/* Zeros in k lines of the panel in which n columns end, unless they fill it. */\n"
-    "static void tdsl_edge_$N($T *to, int64_t width, int64_t panel, int64_t n, int64_t k)\n"
+    "TDSL_ALIGNED static void tdsl_edge_$N($T *to, int64_t width, int64_t panel, int64_t n, "
+    "int64_t k)\n"
     "{\n    const int64_t most = n > 0 && n % width != 0 ? width * k : 0;\n"
     "    for (int64_t i = 0; i < most; ++i) {\n        to[n / width * panel + i] = 0;\n    "
     "}\n}\n";

@@ -45,7 +45,7 @@ bool any_split(const Kernel *k, Stmt *const *body, uint32_t n, bool with_buffers
 
 /* A variable of the kernel that a part may need. */
 typedef struct Known {
-    enum { KNOWN_NOT, KNOWN_DIM, KNOWN_VAR, KNOWN_BUF, KNOWN_ISA } kind;
+    enum { KNOWN_NOT, KNOWN_DIM, KNOWN_VAR, KNOWN_BUF, KNOWN_ISA, KNOWN_FOLDS } kind;
     uint32_t number; /* of the dim, loop variable or buffer */
     bool shares;     /* a buffer: its place has another name */
     uint32_t part;   /* the last one that declares it itself or was handed it */
@@ -87,7 +87,8 @@ static void known_init(Emitter *e)
     for (uint32_t b = 0; b < k->bufs.n; b++) {
         known_set(e, e->w.buf[b], (Known){KNOWN_BUF, b, shares[b], 0});
     }
-    known_set(e, e->own.isa, (Known){KNOWN_ISA, 0, false, 0});
+    known_set(e, e->own.folds, (Known){KNOWN_FOLDS, 0, false, 0});
+    known_set(e, e->own.isa, (Known){KNOWN_ISA, 0, false, 0}); /* both, where they are one */
 }
 
 /* Marks what the part declares itself as handed over. */
@@ -132,8 +133,8 @@ static size_t next_word(const char **at)
 
 static const char *known_type(const Emitter *e, const Known *x)
 {
-    if (x->kind == KNOWN_ISA) {
-        return "const tdsl_isa *";
+    if (x->kind == KNOWN_ISA || x->kind == KNOWN_FOLDS) {
+        return x->kind == KNOWN_ISA ? "const tdsl_isa *" : "const tdsl_folds *";
     }
     if (x->kind != KNOWN_BUF) {
         return "int64_t ";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all kernels of a file share beside helper functions: checks of what is given, and the macro that makes a kernel's
- * exported functions and its tables. Lines that no kernel of the file needs are left out. */
+/* What all kernels of a file, or of several (emit_across.c), share beside helper functions: checks of what is given, and the macro that makes
+ * a kernel's exported functions and its tables. Lines that no kernel needs are left out. */
 #include "backend/c/emit.h"
 
 /* What a file must have for a piece of the text: kernels with open dims, none of them; parallel loops, none; computed extents,
@@ -24,7 +24,7 @@ typedef struct Piece {
 
 /* The list of kernels names no symbol that may be bound to another library's: each table is there twice, and all goes to
  * static functions. One function checks the arguments of all kernels: a copy in each would take compilers most of the time. */
-static const Piece pieces[] = {
+static const Piece type_pieces[] = {
     {ALWAYS,
      "/* A kernel, as the functions below see it. */\n"
      "typedef struct tdsl_kernel {\n"
@@ -37,9 +37,11 @@ static const Piece pieces[] = {
      "/* or null */\n"},
     {FACTORS,
      "    int32_t factors; /* the workspace begins with what was not positive definite */\n"},
-    {ALWAYS, "} tdsl_kernel;\n"
-             "\n"
-             "static int tdsl_has_elements(const tdsl_arg_info *a, const int64_t *dims)\n"
+    {ALWAYS, "} tdsl_kernel;\n\n"},
+};
+
+static const Piece function_pieces[] = {
+    {ALWAYS, "static int tdsl_has_elements(const tdsl_arg_info *a, const int64_t *dims)\n"
              "{\n"
              "    int some = 1;\n"
              "    for (int32_t d = 0; d < a->rank; ++d) {\n"},
@@ -201,6 +203,9 @@ static const Piece pieces[] = {
                "TDSL_E_SHAPE ? 0 : UINT64_MAX;\n"
                "}\n"
                "\n"},
+};
+
+static const Piece macro_pieces[] = {
     {ALWAYS,
      "/* The exported functions of a kernel, and its tables. Dims and arguments are lists in "
      "parentheses; FAST\n"
@@ -287,32 +292,46 @@ static const Piece pieces[] = {
     {LAX, "NULL};\n"},
 };
 
-void shared_needs(Helpers *h, bool open, bool parallel)
+void shared_needs(Helpers *h, const SharedNeeds *n)
 {
-    if (open) {
+    if (n->open) {
         (void)help_fixed(h, "tdsl_grow");
     }
-    if (parallel) {
+    if (n->parallel) {
         (void)help_fixed(h, "tdsl_crew");
     }
 }
 
-void shared_emit(Text *out, bool open, bool parallel, uint32_t extents, bool requires,
-                 bool factors)
+static void pieces_put(Text *out, const SharedNeeds *n, const Piece *piece, size_t count)
 {
     const bool holds[] = {
-        [ALWAYS] = true,        [OPEN] = open,         [FIXED] = !open,
-        [PARALLEL] = parallel,  [SERIAL] = !parallel,  [COMPUTED] = extents > 0,
-        [PLAIN] = extents == 0, [REQUIRES] = requires, [LAX] = !requires,
-        [FACTORS] = factors,
+        [ALWAYS] = true,           [OPEN] = n->open,         [FIXED] = !n->open,
+        [PARALLEL] = n->parallel,  [SERIAL] = !n->parallel,  [COMPUTED] = n->extents > 0,
+        [PLAIN] = n->extents == 0, [REQUIRES] = n->requires, [LAX] = !n->requires,
+        [FACTORS] = n->factors,
     };
+    for (size_t i = 0; i < count; i++) {
+        text_put(out, holds[piece[i].need] ? piece[i].text : "");
+    }
+}
+
+void shared_types_emit(Text *out, const SharedNeeds *n)
+{
     text_put(out, "\n");
-    if (extents > 0) {
+    if (n->extents > 0) {
         text_printf(out,
                     "#define TDSL_EXTENTS %u /* the most of a kernel, given and computed */\n",
-                    extents);
+                    n->extents);
     }
-    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
-        text_put(out, holds[pieces[i].need] ? pieces[i].text : "");
-    }
+    pieces_put(out, n, type_pieces, sizeof type_pieces / sizeof *type_pieces);
+}
+
+void shared_functions_emit(Text *out, const SharedNeeds *n)
+{
+    pieces_put(out, n, function_pieces, sizeof function_pieces / sizeof *function_pieces);
+}
+
+void shared_macros_emit(Text *out, const SharedNeeds *n)
+{
+    pieces_put(out, n, macro_pieces, sizeof macro_pieces / sizeof *macro_pieces);
 }

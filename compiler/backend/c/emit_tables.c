@@ -120,12 +120,18 @@ void join_emit(Tiles *t, DType type, JoinKind kind, Text *out)
     text_put(out, "        }\n    }\n}\n");
 }
 
+const char *tiles_table(const Tiles *t)
+{
+    return t->role == FILE_SHARING ? "tdsl_folds" : "tdsl_isa";
+}
+
 /* The table of an instruction set. */
 void table_macro(const Tiles *t, Text *out)
 {
     Text lines;
     text_init(&lines, t->arena);
-    text_put(&lines, "    static const tdsl_isa tdsl_isa_##ISA = {\n");
+    text_printf(&lines, "    static const %s %s_##ISA = {\n", tiles_table(t), tiles_table(t));
+    text_put(&lines, t->role == FILE_SHARED ? "        TDSL_ISA_##ISA,\n" : "");
     bool dots = tiles_have_dots(t);
     for (uint32_t i = 0; i < t->shapes.n; i++) {
         bool base = dots && t->shapes.at[i].dot.group == 0;
@@ -144,12 +150,34 @@ static void best_row(Text *out, const Isa *isa)
     text_printf(out, "        isa = %s ? &tdsl_isa_%s : isa;\n", isa->test, isa->name);
 }
 
+/* Where functions of products are another file's: the row that it has found, unless the compiler is told which. */
+static void same_row_emit(Text *out)
+{
+    text_put(out, "\n/* Of the instruction set that tdsl_isa_here() has found. */\n"
+                  "TDSL_HELPER const tdsl_folds *tdsl_folds_here(void)\n{\n"
+                  "#if defined(TDSL_ISA)\n    const int row = TDSL_ROWS;\n#else\n"
+                  "    const int row = tdsl_isa_here()->row;\n#endif\n");
+    for (uint32_t r = ISA_COUNT; r-- > 0;) {
+        const char *name = isa_table[r].name;
+        text_printf(out,
+                    "#if TDSL_ROWS & TDSL_ISA_%s\n    if (row & TDSL_ISA_%s) {\n"
+                    "        return &tdsl_folds_%s;\n    }\n#endif\n",
+                    name, name, name);
+    }
+    text_put(out, "    return NULL; /* never: it has a row of these */\n}\n");
+}
+
 void best_emit(const Tiles *t, Text *out)
 {
+    if (t->role == FILE_SHARING) {
+        same_row_emit(out);
+        return;
+    }
     text_put(out, "\n/* The best that this processor has. Found at the first call: threads "
                   "that do not see it yet "
-                  "find the same. */\n"
-                  "TDSL_HELPER const tdsl_isa *tdsl_isa_here(void)\n{\n#if defined(TDSL_ISA)\n"
+                  "find the same. */\n");
+    text_put(out, t->role == FILE_ALONE ? "TDSL_HELPER " : "");
+    text_put(out, "const tdsl_isa *tdsl_isa_here(void)\n{\n#if defined(TDSL_ISA)\n"
                   "    return &TDSL_PASTE(tdsl_isa_, TDSL_ISA);\n#else\n"
                   "    static const tdsl_isa *found;\n"
                   "    const tdsl_isa *isa = __atomic_load_n(&found, __ATOMIC_RELAXED);\n"

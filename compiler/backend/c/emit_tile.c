@@ -151,10 +151,10 @@ static const char about_dots[] =
 static const char about_lanes[] =
     "\n/* Loops that compilers make vectors of: nothing is contracted, so that a position has "
     "the same bits in each of\n * these instruction sets, wherever it stands in a vector. */\n"
-    "#if defined(__clang__)\n#define TDSL_LANES\n"
+    "#if defined(__clang__)\n#define TDSL_LANES __attribute__((unused))\n"
     "#define TDSL_EXACT _Pragma(\"clang fp contract(off)\")\n"
     "#elif defined(__GNUC__)\n"
-    "#define TDSL_LANES \\\n    __attribute__((optimize(\"O3\", \"fp-contract=off\", "
+    "#define TDSL_LANES \\\n    __attribute__((unused, optimize(\"O3\", \"fp-contract=off\", "
     "\"no-trapping-math\", \"no-math-errno\")))\n"
     "#define TDSL_EXACT\n#else\n#define TDSL_LANES\n#define TDSL_EXACT\n#endif\n";
 
@@ -203,7 +203,7 @@ void isa_names_emit(const Tiles *t, Text *out, const char *functions)
     if (strstr(functions, "TDSL_LANES") != NULL) {
         text_put(out, about_lanes);
     }
-    if (t->shapes.n == 0 && t->fold.n == 0 && !t->turns) {
+    if (t->shapes.n == 0 && t->fold.n == 0 && !t->turns && t->role == FILE_ALONE) {
         return;
     }
     bool dots = tiles_have_dots(t);

@@ -429,8 +429,12 @@ static void set_type_emit(const Tiles *t, Text *out)
     const char *last = "";
     Text line;
     text_init(&line, t->arena);
-    text_put(out, "\n/* The functions of one instruction set. */\ntypedef struct tdsl_isa {\n");
+    text_printf(out, "\n/* The functions of one instruction set. */\ntypedef struct %s {\n",
+                tiles_table(t));
     out->indent++;
+    if (t->role == FILE_SHARED) {
+        line_put(out, "int row; /* TDSL_ISA_avx2 or another */");
+    }
     for (uint32_t i = 0; i < t->shapes.n; i++) {
         const TileShape *s = &t->shapes.at[i];
         const char *type = function_type(t, s);
@@ -449,12 +453,18 @@ static void set_type_emit(const Tiles *t, Text *out)
     }
     out->indent--;
     text_put(out, t->members.at);
-    text_put(out, "} tdsl_isa;\n");
+    text_printf(out, "} %s;\n", tiles_table(t));
+}
+
+/* Of no functions it is needed where other files ask which row runs. */
+static bool has_table(const Tiles *t)
+{
+    return t->shapes.n > 0 || t->fold.n > 0 || t->role == FILE_SHARED;
 }
 
 void tiles_type_emit(Tiles *t, Text *out)
 {
-    if (t->shapes.n == 0 && t->fold.n == 0) {
+    if (!has_table(t)) {
         return;
     }
     types_emit(t, out);
@@ -499,11 +509,22 @@ static void row_emit(Tiles *t, Macros *m, uint32_t r, Text *out)
     }
 }
 
+void joins_emit(Tiles *t, Text *out)
+{
+    for (DType type = 0; type < DTYPE_COUNT; type++) {
+        for (JoinKind kind = 0; kind < JOIN_KINDS; kind++) {
+            if (t->joins[kind] >> type & 1u) {
+                join_emit(t, type, kind, out);
+            }
+        }
+    }
+}
+
 void tiles_emit(Tiles *t, Text *out)
 {
     Macros macros = {.arena = t->arena};
     Text rows;
-    if (t->shapes.n == 0 && t->fold.n == 0) {
+    if (!has_table(t)) {
         return;
     }
     names_init(&macros.names, t->arena);
@@ -513,12 +534,8 @@ void tiles_emit(Tiles *t, Text *out)
     for (uint32_t r = 0; r < ISA_COUNT; r++) {
         row_emit(t, &macros, r, &rows);
     }
-    for (DType type = 0; type < DTYPE_COUNT; type++) {
-        for (JoinKind kind = 0; kind < JOIN_KINDS; kind++) {
-            if (t->joins[kind] >> type & 1u) {
-                join_emit(t, type, kind, out);
-            }
-        }
+    if (t->role == FILE_ALONE) {
+        joins_emit(t, out);
     }
     text_put(out, t->folds.at);
     folds_macro(t, out);

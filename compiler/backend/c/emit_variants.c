@@ -273,7 +273,7 @@ void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n)
     vec_push(e->tiles->arena, &e->tiles->fold, fold);
     text_printf(&e->tiles->members, "    void (*%s)(%s);\n", name + strlen("tdsl_"),
                 parameters);
-    line_printf(&e->w, "%s->%s(%s);", e->own.isa, name + strlen("tdsl_"), arguments);
+    line_printf(&e->w, "%s->%s(%s);", e->own.folds, name + strlen("tdsl_"), arguments);
     e->uses_isa = true;
 }
 

@@ -99,6 +99,7 @@ void dots_emit(const Tiles *t, const char *used, Text *out);
 
 /* ---- emit_tables.c: tables of functions, and which runs ---- */
 const char *shape_name(const Tiles *t, const TileShape *s);
+const char *tiles_table(const Tiles *t); /* the type of the tables of functions */
 void join_emit(Tiles *t, DType type, JoinKind kind, Text *out);
 void table_macro(const Tiles *t, Text *out); /* TDSL_TABLE(ISA), or TDSL_TABLE(ISA, BASE) */
 void best_emit(const Tiles *t, Text *out);

@@ -83,8 +83,13 @@ static const TargetPass passes[] = {
 };
 
 static const TargetWrapper wrappers[] = {
-    {"hpp", ".hpp"},       {"fortran", ".f90"}, {"rust", ".rs"},
-    {"manifest", ".json"}, {"c-lines", ".c"},   {0},
+    {"hpp", ".hpp"},
+    {"fortran", ".f90"},
+    {"rust", ".rs"},
+    {"manifest", ".json"},
+    {"c-lines", ".c"},
+    {"shared", ".c"},
+    {0},
 };
 
 const Target target_c = {

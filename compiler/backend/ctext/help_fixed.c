@@ -112,7 +112,8 @@ static const FixedHelper fixed_helpers[] = {
      "    const size_t n = (size_t)(all < most ? all : most);\n"
      "    return n > (SIZE_MAX - bytes) / line ? SIZE_MAX : bytes + line * n;\n}\n"},
     {"tdsl_run", NULL, false,
-     "static void tdsl_run(const tdsl_threads *threads, void (*part)(void *, int32_t), void "
+     "TDSL_ALIGNED static void tdsl_run(const tdsl_threads *threads, void (*part)(void *, "
+     "int32_t), void "
      "*work, "
      "int32_t pieces)\n{\n"
      "    if (pieces == 1) {\n        part(work, 0);\n        return;\n    }\n"
