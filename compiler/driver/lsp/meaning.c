@@ -117,14 +117,8 @@ static json_t *diagnostics(Maker *m)
 
 static void put_number(Text *out, uint32_t n, char after)
 {
-    char digits[12];
-    int k = sizeof digits;
-    digits[--k] = after;
-    do {
-        digits[--k] = (char)('0' + n % 10);
-        n /= 10;
-    } while (n > 0);
-    text_put_n(out, digits + k, sizeof digits - (size_t)k);
+    text_i64(out, n);
+    text_char(out, after);
 }
 
 /* A field of a line: no tab and no line break is in it. */

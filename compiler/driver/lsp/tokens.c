@@ -53,14 +53,8 @@ typedef struct Writer {
 
 static void put_number(Text *out, uint32_t n)
 {
-    char digits[12];
-    int k = sizeof digits;
-    digits[--k] = ',';
-    do {
-        digits[--k] = (char)('0' + n % 10);
-        n /= 10;
-    } while (n > 0);
-    text_put_n(out, digits + k, sizeof digits - (size_t)k);
+    text_i64(out, n);
+    text_char(out, ',');
 }
 
 /* A token of several lines is one for each. */

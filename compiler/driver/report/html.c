@@ -40,3 +40,10 @@ void html_text(Text *out, const char *s)
 {
     html_text_n(out, str_from(s));
 }
+
+void html_in(Text *out, const char *before, const char *s, const char *after)
+{
+    text_put(out, before);
+    html_text(out, s);
+    text_put(out, after);
+}

@@ -143,18 +143,16 @@ static void html_facts(const ReportKernel *r, Text *out)
 static void html_names(const ReportKernel *r, uint32_t n, const NodeRef *nodes, Text *out)
 {
     for (uint32_t k = 0; k < n && k < 20; k++) {
-        text_put(out, k == 0 ? "<code>" : ", <code>");
-        html_text(out, report_value_name(r->g, nodes[k], r->c->arena));
-        text_put(out, "</code>");
+        html_in(out, k == 0 ? "<code>" : ", <code>",
+                report_value_name(r->g, nodes[k], r->c->arena), "</code>");
     }
     text_put(out, n > 20 ? " and others" : "");
 }
 
 static void html_spill(const ReportValue *v, Text *out)
 {
-    text_put(out, "<li><span class=\"pill workspace\">spills</span> <code>");
-    html_text(out, v->name);
-    text_put(out, "</code>, ");
+    html_in(out, "<li><span class=\"pill workspace\">spills</span> <code>", v->name,
+            "</code>, ");
     report_bytes(out, v->bytes);
     if (v->reason != NULL) {
         text_put(out, ": ");
@@ -203,9 +201,7 @@ static void html_remarks(const ReportKernel *r, Text *out)
         }
     }
     if (r->threads != NULL) {
-        text_put(out, "<li>threads ");
-        html_text(out, r->threads);
-        text_put(out, "</li>\n");
+        html_in(out, "<li>threads ", r->threads, "</li>\n");
     }
     text_put(out, "</ul>\n");
 }
@@ -316,9 +312,7 @@ static void html_traffic(const ReportKernel *r, Text *out)
     text_put(out, "<tr><th scope=\"row\">most time goes to</th>");
     for (uint32_t f = 0; f < REPORT_FORMS; f++) {
         if (form[f].cost != NULL) {
-            text_put(out, "<td>");
-            html_text(out, form[f].binds);
-            text_put(out, "</td>");
+            html_in(out, "<td>", form[f].binds, "</td>");
         }
     }
     text_put(out, "<td></td></tr>\n</tbody></table>\n");
@@ -327,9 +321,7 @@ static void html_traffic(const ReportKernel *r, Text *out)
         text_init(&line, r->c->arena);
         report_tree_line(r->nest->second, r->c->arena, &line);
         bool cut = line.n > 2000;
-        text_put(out, "<p><b>Turned down</b>, since it ");
-        html_text(out, r->nest->turned_down);
-        text_put(out, ": <code>");
+        html_in(out, "<p><b>Turned down</b>, since it ", r->nest->turned_down, ": <code>");
         html_text_n(out, (Str){line.at, cut ? 2000 : line.n});
         text_printf(out, "%s</code></p>\n", cut ? " ..." : "");
     }
@@ -346,9 +338,7 @@ static void html_more(Text *out, const char *title, const Text *body)
     if (body->n == 0) {
         return;
     }
-    text_put(out, "<details><summary>");
-    html_text(out, title);
-    text_put(out, "</summary>\n<pre>");
+    html_in(out, "<details><summary>", title, "</summary>\n<pre>");
     html_text_n(out, (Str){body->at, n});
     text_printf(out, "</pre>%s</details>\n",
                 n < body->n ? "<p class=\"more\">and more</p>" : "");
@@ -440,9 +430,7 @@ static void html_orders(const Compilation *c, Text *out)
     text_put(out, "<section><h2>Order of contractions</h2>\n");
     for (uint32_t k = 0; k < c->decisions.list.n; k++) {
         const PathDecision *d = &c->decisions.list.at[k];
-        text_put(out, "<h3>In kernel ");
-        html_text(out, d->kernel->text);
-        text_put(out, "</h3>\n");
+        html_in(out, "<h3>In kernel ", d->kernel->text, "</h3>\n");
         report_picture_path(&d->problem, &d->result, k, c->arena, out);
     }
     text_put(out, "<pre>");

@@ -81,9 +81,7 @@ static void put_loop(const ReportKernel *r, uint32_t k, Text *out)
 {
     const NestItem *item = &r->nest->items[k];
     const ReportItem *to = &r->items[k];
-    text_put(out, "<p class=\"for\"><b>for <code>");
-    html_text(out, to->index);
-    text_put(out, "</code></b> of ");
+    html_in(out, "<p class=\"for\"><b>for <code>", to->index, "</code></b> of ");
     html_text(out, to->extent);
     if (r->nest->axes[item->axis].extent.sym >= 0) {
         text_printf(out, " ~ %lld", (long long)to->typical);
@@ -92,9 +90,8 @@ static void put_loop(const ReportKernel *r, uint32_t k, Text *out)
     text_put(out, item->parallel ? " <span class=\"mark parallel\">parallel</span>" : "");
     text_put(out, item->online ? " <span class=\"mark online\">online: one pass</span>" : "");
     if (to->from != NULL) {
-        text_put(out, " <span class=\"mark pairs\">from <code>");
-        html_text(out, to->from);
-        text_put(out, "</code>: each pair once</span>");
+        html_in(out, " <span class=\"mark pairs\">from <code>", to->from,
+                "</code>: each pair once</span>");
     }
     text_put(out, "</p>\n");
 }
@@ -117,14 +114,10 @@ static void put_leaf(const ReportKernel *r, uint32_t k, Text *out)
     }
     text_put(out, "</span>");
     if (v->in_place != NULL) {
-        text_put(out, " in place of <code>");
-        html_text(out, v->in_place);
-        text_put(out, "</code>");
+        html_in(out, " in place of <code>", v->in_place, "</code>");
     }
     if (at->fold != NEST_NONE) {
-        text_put(out, " adds up over loop <code>");
-        html_text(out, r->items[at->fold].index);
-        text_put(out, "</code>");
+        html_in(out, " adds up over loop <code>", r->items[at->fold].index, "</code>");
     }
     text_put(out, item->recompute ? " computed again" : "");
     if (report_line_is_shown(r, v->line)) {
@@ -132,9 +125,7 @@ static void put_leaf(const ReportKernel *r, uint32_t k, Text *out)
     }
     text_put(out, "</span>");
     if (v->levels != NULL) {
-        text_put(out, "<span class=\"levels\">");
-        html_text(out, v->levels);
-        text_put(out, "</span>");
+        html_in(out, "<span class=\"levels\">", v->levels, "</span>");
     }
 }
 
@@ -175,9 +166,7 @@ void report_picture_nest(const ReportKernel *r, Text *out)
     }
     text_put(out, "</ol>\n");
     for (uint32_t k = 0; k < r->late.n && k < VALUES_SHOWN; k++) {
-        text_put(out, "<p class=\"held\">at the end: <code>");
-        html_text(out, r->late.at[k].name);
-        text_put(out, " = ");
+        html_in(out, "<p class=\"held\">at the end: <code>", r->late.at[k].name, " = ");
         html_text(out, r->late.at[k].computes);
         text_put(out, "</code></p>\n");
     }
@@ -224,9 +213,7 @@ static void put_value_row(const ReportValue *v, int64_t most, Text *out)
     text_printf(out, "</code></td><td><span class=\"pill %s\">%s</span>",
                 residence_class[v->residence], v->lives);
     if (v->in_place != NULL) {
-        text_put(out, " in place of <code>");
-        html_text(out, v->in_place);
-        text_put(out, "</code>");
+        html_in(out, " in place of <code>", v->in_place, "</code>");
     }
     text_put(out, "</td><td class=\"n\">");
     if (v->residence != RESIDE_INLINE) {

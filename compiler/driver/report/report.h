@@ -159,6 +159,8 @@ void report_orders_text(const Compilation *c, Text *out);
 /* html.c: text of the user in HTML; it may hold any bytes of UTF-8. */
 void html_text(Text *out, const char *s);
 void html_text_n(Text *out, Str s);
+/* The same between two pieces of HTML. */
+void html_in(Text *out, const char *before, const char *s, const char *after);
 /* picture.c: the nest as nested boxes, the values at the level where they live, and who reads whom. */
 void report_picture_nest(const ReportKernel *r, Text *out);
 void report_picture_memory(const ReportKernel *r, Text *out);
