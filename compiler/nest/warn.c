@@ -493,20 +493,55 @@ NestSpill nest_spill(const NestSpills *s, NodeRef n)
     return out;
 }
 
-static void warn_spill(Ctx *ctx, const Nest *nest, const Machine *machine,
-                       const NestSpills **spills, NodeRef n)
+/* The last level before memory. */
+static const MemoryLevel *last_level(const Machine *m)
 {
-    const Node *node = graph_node(nest->graph, n);
+    const MemoryLevel *last = tile_level(m);
+    for (uint32_t k = 0; k < m->n_levels; k++) {
+        last = m->level[k].capacity > last->capacity ? &m->level[k] : last;
+    }
+    return last;
+}
+
+/* A value that goes to memory. */
+typedef struct Told {
+    NodeRef n;
+    bool
+        block; /* a block in loops, in memory at typical extents although the nest has it on chip */
+} Told;
+
+static int64_t told_bytes(const Nest *nest, Told told)
+{
+    return told.block ? nest->values[told.n].bytes : nest_node_bytes(nest->graph, told.n);
+}
+
+static NestSpill told_spill(const NestSpills *s, Told told)
+{
+    if (!told.block) {
+        return nest_spill(s, told.n);
+    }
+    const char *stays = nest_stays_words(s->arena, s->nest, s->machine, told.n);
+    return (NestSpill){.reader = NODE_NONE,
+                       .why = str_format(s->arena, "a block in loops; it %s", stays),
+                       .avoid = "smaller steps of the loops around a block by --nest"};
+}
+
+static void warn_spill(Ctx *ctx, const Nest *nest, const Machine *machine, Told told)
+{
+    const Node *node = graph_node(nest->graph, told.n);
+    const MemoryLevel *last = last_level(machine);
     Words w = {.arena = &ctx->arena, .nest = nest};
-    Diagnostic *d =
-        diag_warning(&ctx->diags, W_SPILL, node->span, "%s goes to memory: %lld bytes%s",
-                     quoted(&w, n), (long long)nest_node_bytes(nest->graph, n),
-                     nest_grows(nest, n) ? " for the typical extents" : "");
+    const char *holds = !told.block ? ""
+                                    : str_format(&ctx->arena, ", %s holds %lld", last->name,
+                                                 (long long)last->capacity);
+    Diagnostic *d = diag_warning(
+        &ctx->diags, W_SPILL, node->span, "%s goes to memory: %s%lld bytes%s%s",
+        quoted(&w, told.n), told.block ? "blocks of " : "", (long long)told_bytes(nest, told),
+        nest_grows(nest, told.n) ? " for the typical extents" : "", holds);
     if (d == NULL || d == ctx->diags.dropped) {
         return;
     }
-    *spills = *spills != NULL ? *spills : nest_spills(&ctx->arena, nest, machine);
-    NestSpill s = nest_spill(*spills, n);
+    NestSpill s = told_spill(nest_spills(&ctx->arena, nest, machine), told);
     if (s.reader != NODE_NONE) {
         diag_mark(d, graph_node(nest->graph, s.reader)->span, "read here");
     }
@@ -518,42 +553,7 @@ static void warn_spill(Ctx *ctx, const Nest *nest, const Machine *machine,
               "-Wno-spill silences this");
 }
 
-/* The last level before memory. */
-static const MemoryLevel *last_level(const Machine *m)
-{
-    const MemoryLevel *last = tile_level(m);
-    for (uint32_t k = 0; k < m->n_levels; k++) {
-        last = m->level[k].capacity > last->capacity ? &m->level[k] : last;
-    }
-    return last;
-}
-
-/* A block in loops that is in memory at typical extents, although the nest has it on chip. */
-static void warn_block(Ctx *ctx, const Nest *nest, const Machine *machine, NodeRef n)
-{
-    const Node *node = graph_node(nest->graph, n);
-    const MemoryLevel *last = last_level(machine);
-    Words w = {.arena = &ctx->arena, .nest = nest};
-    Diagnostic *d = diag_warning(
-        &ctx->diags, W_SPILL, node->span,
-        "%s goes to memory: blocks of %lld bytes for the typical extents, %s holds %lld",
-        quoted(&w, n), (long long)nest->values[n].bytes, last->name, (long long)last->capacity);
-    if (d != NULL && d != ctx->diags.dropped) {
-        diag_because(d, "it %s", nest_stays_words(&ctx->arena, nest, machine, n));
-        diag_help(d,
-                  "smaller steps of the loops around it by --nest; %s-Wno-spill silences this",
-                  node->name == NULL ? ""
-                                     : str_format(&ctx->arena, "'spill %s;' in the kernel or ",
-                                                  node->name->text));
-    }
-}
-
 /* ---- several values of one kernel ---- */
-
-typedef struct Told {
-    NodeRef n;
-    bool block; /* a block in loops */
-} Told;
 
 /* How many such values have a row: more help nobody. */
 #define ROWS 24
@@ -660,8 +660,7 @@ static void warn_table(Ctx *ctx, const Nest *nest, const Machine *machine, const
     int64_t bytes = 0;
     bool grows = false;
     for (uint32_t k = 0; k < n_told; k++) {
-        const NestValue *v = &nest->values[told[k].n];
-        bytes = sat_add(bytes, told[k].block ? v->bytes : nest_node_bytes(g, told[k].n));
+        bytes = sat_add(bytes, told_bytes(nest, told[k]));
         grows |= nest_grows(nest, told[k].n);
     }
     Diagnostic *d =
@@ -679,20 +678,10 @@ static void warn_table(Ctx *ctx, const Nest *nest, const Machine *machine, const
     text_put(&advice.names, "");
     for (uint32_t k = 0; k < n_told && k < ROWS; k++) {
         const Node *node = graph_node(g, told[k].n);
-        NestSpill s = {.reader = NODE_NONE};
-        if (told[k].block) {
-            s.why = str_format(arena, "a block in loops; it %s",
-                               nest_stays_words(arena, nest, machine, told[k].n));
-            s.avoid = "smaller steps of the loops around a block by --nest";
-        } else {
-            s = nest_spill(spills, told[k].n);
-        }
+        NestSpill s = told_spill(spills, told[k]);
         Text size;
         text_init(&size, arena);
-        text_bytes(&size,
-                   told[k].block ? nest->values[told[k].n].bytes
-                                 : nest_node_bytes(g, told[k].n),
-                   "bytes");
+        text_bytes(&size, told_bytes(nest, told[k]), "bytes");
         uint32_t line = 0, column = 0;
         if (node->span.source != 0) {
             source_position(&ctx->sources, node->span, &line, &column);
@@ -720,7 +709,6 @@ static void warn_table(Ctx *ctx, const Nest *nest, const Machine *machine, const
 void nest_warn_spills(Ctx *ctx, const Nest *nest, const Machine *machine)
 {
     const Graph *g = nest->graph;
-    const NestSpills *spills = NULL;
     VEC(Told) told = {0};
     int64_t capacity = machine_tile_capacity(machine);
     for (NodeRef n = 0; n < g->nodes.n; n++) {
@@ -740,9 +728,7 @@ void nest_warn_spills(Ctx *ctx, const Nest *nest, const Machine *machine)
     }
     if (told.n > 1) {
         warn_table(ctx, nest, machine, told.at, told.n);
-    } else if (told.n == 1 && told.at[0].block) {
-        warn_block(ctx, nest, machine, told.at[0].n);
     } else if (told.n == 1) {
-        warn_spill(ctx, nest, machine, &spills, told.at[0].n);
+        warn_spill(ctx, nest, machine, told.at[0]);
     }
 }

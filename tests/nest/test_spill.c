@@ -212,7 +212,8 @@ static void a_block_in_loops_that_no_level_holds_is_warned_of(void **state)
     assert_string_equal(d->message,
                         "'X' goes to memory: blocks of 720000 bytes for the typical "
                         "extents, cache holds 524288");
-    assert_string_equal(d->because, "it stays in cache up to v = 256 (typical sizes else)");
+    assert_string_equal(
+        d->because, "a block in loops; it stays in cache up to v = 256 (typical sizes else)");
     case_free(c);
 }
 
