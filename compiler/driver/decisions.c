@@ -40,11 +40,6 @@ static const struct {
     {OPT_NO_FACTOR, "--no-factor", PASS_FACTOR},
 };
 
-static bool refuse(ToolRun *t, const char *what)
-{
-    return usage_error(&t->usage, "%s", what);
-}
-
 /* Multiply-adds that the target does while it moves one element of 8 bytes: what traffic costs
  * in the objectives that count it. 0: unknown. */
 static double traffic_factor(const Target *target)
@@ -66,7 +61,7 @@ bool decisions_path(ToolRun *t, const Target *target, PathOptions *out)
     out->search = option_last(&t->options, OPT_SEARCH, NULL);
     out->factor = traffic_factor(target);
     if (option_given(&t->options, OPT_PATH) && option_given(&t->options, OPT_PLAN_IN)) {
-        return refuse(t, "--path and --plan-in decide the same: one at a time");
+        return usage_error(&t->usage, "--path and --plan-in decide the same: one at a time");
     }
     static const char *const objectives[] = {"flops", "size", "write", "combo", "roofline"};
     const char *name = option_last(&t->options, OPT_OBJECTIVE, "flops");
@@ -76,9 +71,8 @@ bool decisions_path(ToolRun *t, const Target *target, PathOptions *out)
             return ok;
         }
     }
-    return refuse(
-        t,
-        str_format(&t->arena, "'--objective=%s': flops, size, write, combo or roofline", name));
+    return usage_error(&t->usage, "'--objective=%s': flops, size, write, combo or roofline",
+                       name);
 }
 
 /* A file that decides is an input; tdsl-run writes arrays, which may stand where they were read. */
@@ -97,10 +91,10 @@ static bool leave_out(ToolRun *t, Compilation *c, const char *name)
     uint32_t place = pass_find(c->target, name);
     bool known = place < pass_count(c->target);
     if (!known || pass_at(c->target, place).without == WITHOUT_NEEDED) {
-        return refuse(
-            t, str_format(&t->arena, "'--without=%s': %s; passes that can be left out:%s", name,
-                          known ? "nothing goes on without this pass" : "there is no such pass",
-                          passes_optional(&t->arena, c->target)));
+        return usage_error(
+            &t->usage, "'--without=%s': %s; passes that can be left out:%s", name,
+            known ? "nothing goes on without this pass" : "there is no such pass",
+            passes_optional(&t->arena, c->target));
     }
     c->without |= (uint64_t)1 << place;
     return true;
@@ -251,8 +245,8 @@ static bool refuse_late(ToolRun *t, const Compilation *c, Stage settled, uint32_
         }
     }
     return name == NULL ||
-           refuse(t, str_format(&t->arena, "%s has nothing to decide: %s holds %s already",
-                                name, who, what));
+           usage_error(&t->usage, "%s has nothing to decide: %s holds %s already", name, who,
+                       what);
 }
 
 /* What -D binds of the dims of a nest when it is run; null: not while compiling. */
@@ -360,9 +354,8 @@ bool decisions_start(ToolRun *t, Compilation *c, Input *in)
     if (in->dump != NULL) {
         const char *who = str_format(&t->arena, "a dump of stage '%s'", stage_name(c->stage));
         if (nest != NULL && c->stage >= STAGE_NEST) {
-            return refuse(
-                t, str_format(&t->arena,
-                              "--nest has nothing to decide: %s holds its loops already", who));
+            return usage_error(&t->usage,
+                               "--nest has nothing to decide: %s holds its loops already", who);
         }
         if (!refuse_late(t, c, c->stage, c->next, who)) {
             return false;
