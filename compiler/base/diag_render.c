@@ -312,8 +312,7 @@ static const char *kind_of(const Diagnostic *d)
 
 const char *diag_text(Arena *arena, const Diagnostic *d)
 {
-    Text t;
-    text_init(&t, arena);
+    Text t = text_new(arena);
     text_printf(&t, "%s%s", kind_of(d), d->message);
     for (uint32_t k = 0; k < d->rows.n; k++) {
         text_printf(&t, "\n%s", d->rows.at[k]);

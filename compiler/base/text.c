@@ -10,11 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+Text text_new(Arena *arena)
+{
+    const size_t cap = 64;
+    return (Text){.arena = arena,
+                  .at = arena_alloc(arena, cap),
+                  .cap = cap,
+                  .indent_width = 2,
+                  .line_start = true};
+}
+
 void text_init(Text *t, Arena *arena)
 {
-    *t = (Text){.arena = arena, .indent_width = 2, .line_start = true};
-    t->cap = 64;
-    t->at = arena_alloc(arena, t->cap);
+    *t = text_new(arena);
 }
 
 void text_clear(Text *t)

@@ -18,6 +18,7 @@ typedef struct Text {
     bool line_start;
 } Text;
 
+Text text_new(Arena *arena); /* "" */
 void text_init(Text *t, Arena *arena);
 void text_clear(Text *t);              /* empty, at level 0; keeps its memory */
 void text_reserve(Text *t, size_t n);  /* room for n more bytes */

@@ -28,9 +28,7 @@ static bool is_blank(char c)
 /* The word at *at, which is no blank, without its quotes; *at is moved behind it. */
 static char *read_word(Words *w, const char **at, const char *end)
 {
-    Text word;
-    text_init(&word, w->arena);
-    text_put(&word, "");
+    Text word = text_new(w->arena);
     char quote = 0;
     const char *c = *at;
     for (; c < end && (quote != 0 || !is_blank(*c)); c++) {

@@ -25,8 +25,7 @@ static void put_named(const Compilation *c, const Text *text, Text *out)
 static void put_tokens(const Compilation *c, uint32_t k, Text *out)
 {
     (void)k;
-    Text text;
-    text_init(&text, c->arena);
+    Text text = text_new(c->arena);
     tokens_dump(c->ctx, c->in->source, &text);
     put_named(c, &text, out);
 }
@@ -34,8 +33,7 @@ static void put_tokens(const Compilation *c, uint32_t k, Text *out)
 static void put_ast(const Compilation *c, uint32_t k, Text *out)
 {
     (void)k;
-    Text text;
-    text_init(&text, c->arena);
+    Text text = text_new(c->arena);
     ast_dump(&c->in->program->ast, &text);
     put_named(c, &text, out);
 }
@@ -43,8 +41,7 @@ static void put_ast(const Compilation *c, uint32_t k, Text *out)
 static void put_checked(const Compilation *c, uint32_t k, Text *out)
 {
     (void)k;
-    Text text;
-    text_init(&text, c->arena);
+    Text text = text_new(c->arena);
     program_dump(c->ctx, c->in->program, &text);
     put_named(c, &text, out);
 }

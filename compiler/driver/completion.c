@@ -115,9 +115,7 @@ static void put_choices(Tool tool, OptionId id, Text *out)
 
 static Text choices_of(Tool tool, OptionId id, Arena *arena)
 {
-    Text choices;
-    text_init(&choices, arena);
-    text_put(&choices, "");
+    Text choices = text_new(arena);
     put_choices(tool, id, &choices);
     return choices;
 }

@@ -89,8 +89,7 @@ const char *cure_output(Arena *arena, const char *out)
         if (n <= m || strcmp(out + n - m, outputs[k].end) != 0) {
             continue;
         }
-        Text text;
-        text_init(&text, arena);
+        Text text = text_new(arena);
         for (const char *c = outputs[k].cure; *c != '\0'; c++) {
             if (*c == '%') {
                 text_put_n(&text, out, n - m);

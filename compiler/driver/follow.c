@@ -34,8 +34,7 @@ void trace_write(ToolRun *t)
     if (t->trace == NULL) {
         return;
     }
-    Text text;
-    text_init(&text, &t->arena);
+    Text text = text_new(&t->arena);
     text_put(&text, "{\"traceEvents\": [\n{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": "
                     "1, \"args\": {\"name\": \"tdslc ");
     text_put(&text, TDSL_VERSION "\"}}");

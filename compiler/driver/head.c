@@ -118,8 +118,7 @@ static bool result_matches(Match *m, const HeadResult *made, const HeadResult *a
 static const char *difference(Arena *arena, const char *kind, const Match *m, Sym names[2],
                               const TensorType types[2], const Symmetry *const declared[2])
 {
-    Text t;
-    text_init(&t, arena);
+    Text t = text_new(arena);
     if (names[0] != names[1]) {
         text_printf(&t, "%s '%s' is '%s' there", kind, names[1]->text, names[0]->text);
         return t.at;

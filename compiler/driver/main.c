@@ -91,8 +91,7 @@ static void add_depfile(ToolRun *t, const Request *r, const Input *in)
 
 static bool write_report(ToolRun *t, const Request *r, const Compilation *c)
 {
-    Text text;
-    text_init(&text, &t->arena);
+    Text text = text_new(&t->arena);
     if (c->module == NULL) {
         return diag_refuse(
             &t->ctx.diags, E_DUMP, (Span){0},
@@ -200,8 +199,7 @@ static bool emit_files(ToolRun *t, const Request *r, Compilation *c)
 
 static bool write_plan(ToolRun *t, const Request *r, const Compilation *c)
 {
-    Text text;
-    text_init(&text, &t->arena);
+    Text text = text_new(&t->arena);
     if (c->decisions.list.n == 0 && option_given(&t->options, OPT_EQUATION)) {
         PathProblem p;
         PathResult decided;
@@ -238,8 +236,7 @@ static bool check_order(ToolRun *t, const Request *r, const Compilation *c)
 static bool deliver(ToolRun *t, const Request *r, const Input *in, Compilation *c,
                     const char *store)
 {
-    Text text;
-    text_init(&text, &t->arena);
+    Text text = text_new(&t->arena);
     if (r->wanted == WANT_CODE && !emit_files(t, r, c)) {
         return false;
     }
@@ -281,8 +278,7 @@ static bool run_dumping(ToolRun *t, Compilation *c, uint32_t end)
         if (stage_form(pass.to) == FORM_FILES || pass.without == WITHOUT_PART) {
             continue;
         }
-        Text text;
-        text_init(&text, &t->arena);
+        Text text = text_new(&t->arena);
         compilation_dump(c, pass.to, &text);
         files_add(&t->files, str_format(&t->arena, "%s/%02u-%s.dump", folder, k, pass.name),
                   text_str(&text));
@@ -387,8 +383,7 @@ static bool list_passes(ToolRun *t)
 {
     const Target *target =
         target_named(&t->arena, option_last(&t->options, OPT_TARGET, "c"), &t->usage);
-    Text text;
-    text_init(&text, &t->arena);
+    Text text = text_new(&t->arena);
     if (target == NULL) {
         return false;
     }
@@ -399,8 +394,7 @@ static bool list_passes(ToolRun *t)
 
 static bool list_targets(ToolRun *t)
 {
-    Text text;
-    text_init(&text, &t->arena);
+    Text text = text_new(&t->arena);
     for (uint32_t k = 0; target_at(k) != NULL; k++) {
         const Target *target = target_at(k);
         text_printf(&text, "%-8s %s\n", target->name,
@@ -429,8 +423,7 @@ static bool print_machine(ToolRun *t)
     const char *name = option_last(&t->options, OPT_TARGET, "c");
     const char *which = option_last(&t->options, OPT_PRINT_MACHINE, "");
     const Target *target = target_find(name);
-    Text text;
-    text_init(&text, &t->arena);
+    Text text = text_new(&t->arena);
     if (target == NULL || target->machine->kind != MACHINE_CACHES) {
         return usage_error(&t->usage,
                            "--print-machine: there is one for target 'c', not for '%s'", name);

@@ -94,8 +94,7 @@ const char *passes_after(const Target *target, uint32_t next)
 
 const char *passes_optional(Arena *a, const Target *target)
 {
-    Text t;
-    text_init(&t, a);
+    Text t = text_new(a);
     for (uint32_t place = 0; place < pass_count(target); place++) {
         Pass p = pass_at(target, place);
         if (p.without != WITHOUT_NEEDED) {

@@ -69,8 +69,7 @@ bool path_tool(ToolRun *t, const Request *request, PathOptions *options)
     if (!ok) {
         return false;
     }
-    Text report;
-    text_init(&report, &t->arena);
+    Text report = text_new(&t->arena);
     if (request->form == REPORT_JSON) {
         path_report_json(&report, &p, &r, seconds, &t->arena);
     } else if (request->form == REPORT_HTML) {
@@ -80,8 +79,7 @@ bool path_tool(ToolRun *t, const Request *request, PathOptions *options)
     }
     files_add(&t->files, request->out, text_str(&report));
     if (request->plan != NULL) {
-        Text plan;
-        text_init(&plan, &t->arena);
+        Text plan = text_new(&t->arena);
         path_plan_write(&plan, &p, &r, &t->arena);
         files_add(&t->files, request->plan, text_str(&plan));
     }

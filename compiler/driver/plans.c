@@ -57,9 +57,8 @@ const char *plans_file(ToolRun *t, const Compilation *c, Input *in)
     if (m == NULL) {
         return NULL;
     }
-    Text text;
     char hex[SHA256_HEX_BYTES];
-    text_init(&text, &t->arena);
+    Text text = text_new(&t->arena);
     text_printf(&text, "plan 1\n%s %s\n", TDSL_VERSION, c->target->name);
     machine_print(c->target->machine, &text);
     put_program(&t->arena, m, &text);

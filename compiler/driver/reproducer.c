@@ -185,8 +185,7 @@ bool reproducer_write(ToolRun *t, const char *path)
 {
     Files files = {.arena = &t->arena, .inputs = {0}};
     const char *why = NULL;
-    Text text;
-    text_init(&text, &t->arena);
+    Text text = text_new(&t->arena);
     print_script(t, &text);
     for (uint32_t k = 0; k < t->files.inputs.n; k++) {
         files_input(&files, t->files.inputs.at[k]);

@@ -52,8 +52,7 @@ const Target *target_limited(Arena *a, const Target *target, int64_t max_instruc
 const Target *target_named(Arena *a, const char *name, Usage *usage)
 {
     const Target *target = target_find(name);
-    Text t;
-    text_init(&t, a);
+    Text t = text_new(a);
     for (uint32_t i = 0; target == NULL && target_at(i) != NULL; i++) {
         text_printf(&t, "%s '%s'", i == 0 ? "" : ",", target_at(i)->name);
     }

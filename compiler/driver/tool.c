@@ -190,8 +190,7 @@ static void print_messages(ToolRun *t, int status)
     if (!is_first(t) && !t->speaks) {
         return;
     }
-    Text messages;
-    text_init(&messages, &t->arena);
+    Text messages = text_new(&t->arena);
     const char *form = option_last(&t->options, OPT_DIAGNOSTICS, "text");
     if (strcmp(form, "sarif") == 0) {
         sarif_render(&t->ctx.diags, &t->usage, TDSL_VERSION, status, &messages);
@@ -297,8 +296,7 @@ int tool_main(Tool tool, int argc, char **argv, const struct tdsl_comm *comm,
     arena_init(&t.arena, &t.ctx.budget);
     usage_init(&t.usage, &t.arena, tool_name(tool));
     t.files.arena = &t.arena;
-    Text out;
-    text_init(&out, &t.arena);
+    Text out = text_new(&t.arena);
     int status = 2;
     if (!options_parse(&t.options, &t.arena, tool, argc, argv, &t.usage)) {
         print_messages(&t, 2);

@@ -44,9 +44,8 @@ static void put_path(Text *out, const char *path)
 
 char *uri_absolute(Arena *arena, const char *path)
 {
-    Text out;
     char folder[4096] = "";
-    text_init(&out, arena);
+    Text out = text_new(arena);
     text_put(&out, SCHEME);
     if (path[0] != '/' && getcwd(folder, sizeof folder) != NULL) {
         put_path(&out, folder);
@@ -63,7 +62,6 @@ char *uri_relative(Arena *arena, const char *path)
         return uri_absolute(arena, path);
     }
     text_init(&out, arena);
-    text_put(&out, "");
     put_path(&out, path);
     return out.at;
 }
@@ -82,8 +80,7 @@ char *uri_path(Arena *arena, const char *uri)
         return str_format(arena, "%s", uri);
     }
     const char *at = strchr(uri + sizeof SCHEME - 1, '/'); /* behind the host */
-    Text out;
-    text_init(&out, arena);
+    Text out = text_new(arena);
     for (at = at == NULL ? "" : at; *at != '\0'; at++) {
         int high = at[0] == '%' ? digit(at[1]) : -1, low = high >= 0 ? digit(at[2]) : -1;
         if (low >= 0 && high * 16 + low > 0) {

@@ -65,8 +65,7 @@ static bool look(Watch *w)
 static void read_names(Watch *w, int fd)
 {
     char buffer[4096];
-    Text text;
-    text_init(&text, w->arena);
+    Text text = text_new(w->arena);
     for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;) {
         text_put_n(&text, buffer, (size_t)n);
     }

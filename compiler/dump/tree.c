@@ -250,8 +250,7 @@ DumpLines *dump_lines_add(DumpScan *s, DumpLines *lines, DumpLine *line)
 void dump_syntax_error(DumpScan *s, Span span, const char *found, const char *const *expected,
                        int n)
 {
-    Text what;
-    text_init(&what, s->arena);
+    Text what = text_new(s->arena);
     text_printf(&what, "unexpected %s", found);
     for (int k = 0; k < n; k++) {
         text_printf(&what, "%s%s", k == 0 ? ", expected " : " or ", expected[k]);

@@ -10,8 +10,7 @@ bool function_named(Sym name, Op *op)
 /* `A(i,j)` as it should be. */
 static const char *as_indexed(Kern *k, const AstNode *n)
 {
-    Text text;
-    text_init(&text, k->c->arena);
+    Text text = text_new(k->c->arena);
     text_printf(&text, "%s[", n->name->text);
     for (uint32_t a = 0; a < n->n && a < 8; a++) {
         const AstNode *i = kern_node(k, n->child[a]);

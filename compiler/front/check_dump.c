@@ -545,8 +545,7 @@ SourceStatements statement_texts(Ctx *ctx, Arena *arena, const CheckedKernel *k)
         const CheckedStatement *checked = &k->statements.at[s];
         if (k->values.at[checked->target].name !=
             NULL) { /* an einsum in an expression is part of it */
-            Text text;
-            text_init(&text, arena);
+            Text text = text_new(arena);
             w.out = &text;
             show_statement(&w, checked);
             SourceStatement statement = {checked->span, tidy(&text)};
@@ -560,8 +559,7 @@ const char *position_text(Ctx *ctx, Arena *arena, const CheckedKernel *k,
                           const CheckedStatement *s, const CheckedExpr *position)
 {
     Show w = {.ctx = ctx, .k = k, .s = s, .comment = true};
-    Text text;
-    text_init(&text, arena);
+    Text text = text_new(arena);
     w.out = &text;
     name_labels(&w);
     text_char(&text, '['); /* as it stands in brackets */

@@ -21,8 +21,7 @@ static Dim extent_computed(Kern *k, AstId id, bool *ok)
         return dim_fixed(e->value.i);
     }
     if (e->kind == CHECKED_CONST && dtype_is_float(e->value.dtype)) {
-        Text t;
-        text_init(&t, k->c->arena);
+        Text t = text_new(k->c->arena);
         text_f64(&t, e->value.re);
         diag_error(&k->c->ctx->diags, E_EXTENT_RANGE, at, "the extent %s is not an integer",
                    t.at);

@@ -229,8 +229,7 @@ void gradient_check(Check *c, uint32_t head)
         return;
     }
     add_values(&g, h.kernel);
-    Text signature;
-    text_init(&signature, c->arena);
+    Text signature = text_new(c->arena);
     ast_dump_head(&c->program->ast, h.ast, &signature);
     h.kernel->signature = signature.at;
     h.kernel->gradient = g.to;

@@ -191,9 +191,8 @@ static const Symmetry *check_symmetry(Kern *k, const AstNode *attr, const Tensor
         }
     }
     if (c.conj && !dtype_is_complex(type->dtype)) {
-        Text real;
         c.conj = false;
-        text_init(&real, k->c->arena);
+        Text real = text_new(k->c->arena);
         symmetry_put(&real, &c);
         diag_error(diags, E_ARGUMENTS, attr->span, "of real numbers %s is %s", attr->name->text,
                    real.at);
@@ -545,8 +544,7 @@ void kernel_check(Check *c, uint32_t number)
     /* Open dimensions lead the C signature, so their order is a contract: that of their first use here, whatever else
      * is declared, since a hint for planning must not change it. */
     dims_scan(&k, &n);
-    Text signature;
-    text_init(&signature, c->arena);
+    Text signature = text_new(c->arena);
     ast_dump_head(&c->program->ast, head.ast, &signature);
     head.kernel->signature = signature.at;
     kernel_run(&k, &n);

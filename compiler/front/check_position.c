@@ -506,8 +506,7 @@ static void report(Kern *k, const LateRead *r, int problem)
     const Value *v = &k->k->values.at[r->value];
     const char *name = v->name != NULL ? v->name->text : "the einsum";
     Affine reached;
-    Text t;
-    text_init(&t, k->c->arena);
+    Text t = text_new(k->c->arena);
     bool fits = extreme(k, r->at, problem > 0, &reached);
     if (fits) {
         put_affine(k, &t, reached);
@@ -522,8 +521,7 @@ static void report(Kern *k, const LateRead *r, int problem)
         shape_text(k->c->arena, &k->k->dims, &(TensorType){v->type.dtype, 1, &r->extent}));
     note_shape(k, e, r->value);
     if (problem > 0 && fits) {
-        Text need;
-        text_init(&need, k->c->arena);
+        Text need = text_new(k->c->arena);
         reached.base++;
         put_affine(k, &need, reached);
         diag_help(e, "it needs an extent of %s there", need.at);

@@ -108,8 +108,7 @@ static bool add_value(Eq *q, ValueKind kind, Sym name, TensorType type, uint32_t
 
 static const char *signature(Eq *q)
 {
-    Text t;
-    text_init(&t, &q->ctx->arena);
+    Text t = text_new(&q->ctx->arena);
     text_printf(&t, "kernel %s(", q->k->name->text);
     for (uint32_t v = 0; v < q->k->values.n; v++) {
         const Value *value = &q->k->values.at[v];

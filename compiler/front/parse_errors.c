@@ -237,8 +237,7 @@ void parse_unexpected(Parse *p, Span span, int token, const char *const *all, in
                   end_of(p->before.span), ";");
         return;
     }
-    Text t;
-    text_init(&t, &p->ctx->arena);
+    Text t = text_new(&p->ctx->arena);
     size_t length;
     const char *text = parse_source(p, span, &length);
     if (token == 0) {

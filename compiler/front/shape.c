@@ -31,8 +31,7 @@ void type_print(Text *t, const DimTable *dims, const TensorType *type)
 
 const char *dim_text(Arena *a, const DimTable *dims, Dim d)
 {
-    Text t;
-    text_init(&t, a);
+    Text t = text_new(a);
     text_put(&t, d.sym >= 0 ? "dim " : "");
     dim_print(&t, dims, d);
     return t.at;
@@ -40,8 +39,7 @@ const char *dim_text(Arena *a, const DimTable *dims, Dim d)
 
 const char *shape_text(Arena *a, const DimTable *dims, const TensorType *type)
 {
-    Text t;
-    text_init(&t, a);
+    Text t = text_new(a);
     shape_print(&t, dims, type);
     return t.at;
 }

@@ -540,8 +540,7 @@ static TextLines build_layouts(Arena *arena, const CheckedKernel *k)
     for (uint32_t v = 0; v < k->n_params + k->n_results; v++) {
         const Value *value = &k->values.at[v];
         if (value->n_shard > 0 || value->partial) {
-            Text line;
-            text_init(&line, arena);
+            Text line = text_new(arena);
             text_char(&line, '@');
             dump_name(&line, value->name);
             layout_put(&line, value, false);

@@ -114,8 +114,7 @@ static bool is_there(Build *b, const Required *r)
 /* "b,l": of a value that is read at labels. */
 static const char *index_names(Build *b, View v)
 {
-    Text t;
-    text_init(&t, b->g->arena);
+    Text t = text_new(b->g->arena);
     for (uint32_t d = 0; d < v.rank; d++) {
         Sym name = b->names.n > 0 ? b->names.name[v.index[d].label] : NULL;
         text_put(&t, d == 0 ? "" : ",");

@@ -25,8 +25,7 @@ static bool label_extent(GraphReader *r, int32_t label, Dim d, Span span)
 {
     Dim *e = &r->extent.at[label];
     if (!dim_is(*e, -1) && !dim_eq(*e, d)) {
-        Text t;
-        text_init(&t, r->scratch);
+        Text t = text_new(r->scratch);
         text_put(&t, "this index has extent ");
         dump_dim(&t, &r->g->dims, d);
         text_put(&t, " here and ");

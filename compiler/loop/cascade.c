@@ -113,10 +113,9 @@ bool cascades_verify(Ctx *ctx, const Kernel *k, const char *stage)
 {
     Arena scratch;
     Uses u = {.k = k};
-    Text in;
     bool any = false, ok = true;
     arena_init(&scratch, &ctx->budget);
-    text_init(&in, &scratch);
+    Text in = text_new(&scratch);
     for (BufRef b = 0; ok && b < k->bufs.n; b++) {
         any |= k->bufs.at[b].cascade;
         ok = !k->bufs.at[b].cascade || is_possible(k, &k->bufs.at[b]);

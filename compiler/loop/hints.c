@@ -296,8 +296,7 @@ bool hints_verify(Ctx *ctx, const Kernel *k, const char *stage)
     }
     bad = bad == NULL ? check_prefetches(&h, k->body, k->n_body, 1) : bad;
     if (bad != NULL) {
-        Text in;
-        text_init(&in, &scratch);
+        Text in = text_new(&scratch);
         loop_text_stmt(k, bad, &in);
         diag_error(&ctx->diags, E_DUMP, bad->span.source != 0 ? bad->span : k->span,
                    "%s: kernel '%.60s': %s, in `%.200s`", stage, k->name->text, h.problem,

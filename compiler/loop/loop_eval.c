@@ -44,8 +44,7 @@ typedef struct Interpreter {
 
 static bool fail(Interpreter *m, const char *what)
 {
-    Text stmt;
-    text_init(&stmt, &m->scratch);
+    Text stmt = text_new(&m->scratch);
     Span span = m->k->span;
     if (m->at != NULL) {
         text_put(&stmt, ", in `");
@@ -59,8 +58,7 @@ static bool fail(Interpreter *m, const char *what)
 
 static bool fail_access(Interpreter *m, BufRef buf, const Affine *at, const char *what)
 {
-    Text t;
-    text_init(&t, &m->scratch);
+    Text t = text_new(&m->scratch);
     text_char(&t, '`');
     loop_text_access(m->k, buf, at, &t);
     text_printf(&t, "` %s", what);

@@ -53,8 +53,7 @@ static bool broken(Verifier *v, const char *format, ...)
     if (v->at == NULL) {
         return dump_refuse(v->ctx, span, "%s: kernel '%.60s': %s", v->stage, name, what);
     }
-    Text stmt;
-    text_init(&stmt, &v->scratch);
+    Text stmt = text_new(&v->scratch);
     loop_text_stmt(v->k, v->at, &stmt);
     return dump_refuse(v->ctx, span, "%s: kernel '%.60s': %s, in `%.200s`", v->stage, name,
                        what, stmt.at);
@@ -225,8 +224,7 @@ static bool refuse_access(Verifier *v, BufRef buf, const Affine *at, uint32_t d,
                                  v->stage, v->k->name->text,
                                  (unsigned long long)v->bounds.most);
     }
-    Text access;
-    text_init(&access, &v->scratch);
+    Text access = text_new(&v->scratch);
     loop_text_access(v->k, buf, at, &access);
     return broken(v, "index %u of `%.120s` %s", d + 1, access.at, what);
 }

@@ -17,8 +17,7 @@ const char *build_name(Builder *b, NodeRef node, uint32_t label, const char *oth
 
 static VarRef local_var(Builder *b, NodeRef node, uint32_t label)
 {
-    Text letter;
-    text_init(&letter, b->arena);
+    Text letter = text_new(b->arena);
     dump_label(&letter, (int32_t)label);
     const char *name = build_name(b, node, label, letter.at);
     Sym sym = sym_cstr(&b->ctx->syms, name);

@@ -109,8 +109,7 @@ static void offer(Changes *c, ScheduleLevel *level, uint32_t n)
     if (is_same(b, was)) {
         return;
     }
-    Text what;
-    text_init(&what, c->arena);
+    Text what = text_new(c->arena);
     const Node *node = graph_node(g, c->node);
     text_printf(&what, "%%%u %s: ", c->node, node->name != NULL ? node->name->text : "");
     put_levels(b, &what);

@@ -402,8 +402,7 @@ const char *nest_stays_words(Arena *arena, const Nest *nest, const Machine *mach
     const Graph *g = nest->graph;
     int64_t capacity = machine_tile_capacity(machine);
     uint32_t count = 0;
-    Text t;
-    text_init(&t, arena);
+    Text t = text_new(arena);
     for (uint32_t k = 0; k < g->dims.list.n && capacity > 0; k++) {
         if (nest_grows_with(nest, n, (int32_t)k)) {
             text_put(&t, count == 0 ? "stays in " : " or ");
@@ -431,8 +430,7 @@ static const char *explain_size(const Words *w)
                    ? sat_add(used, v->bytes)
                    : used;
     }
-    Text t;
-    text_init(&t, w->arena);
+    Text t = text_new(w->arena);
     text_put(&t, "all of it is ");
     text_bytes(&t, nest_node_bytes(g, w->n), "bytes");
     text_printf(&t, ", and %s has ", tile_level(w->machine)->name);
@@ -475,8 +473,7 @@ NestSpill nest_spill(const NestSpills *s, NodeRef n)
     Arena scratch; /* tables over a large graph, for each value anew */
     arena_init(&scratch, s->arena->budget);
     Words w = {s->arena, &scratch, s->nest, s->machine, &s->f, n, &out, s->names};
-    Text t;
-    text_init(&t, s->arena);
+    Text t = text_new(s->arena);
     if (!explain_update(&w, &t) && !explain_copy(&w, &t)) {
         out.size = explain_size(&w);
         if (!explain_loops(&w, &t)) {
@@ -620,8 +617,7 @@ static void add_operands(Operands *o, NodeRef n)
 static const char *operands_of(Arena *arena, const Graph *g, NodeRef n)
 {
     Operands o = {.g = g};
-    Text t;
-    text_init(&t, arena);
+    Text t = text_new(arena);
     add_operands(&o, n);
     for (uint32_t k = 0; k < o.n; k++) {
         text_printf(&t, "%s%s", k == 0 ? " (of " : ", ", k < OPERANDS ? o.name[k] : "...");
@@ -674,13 +670,10 @@ static void warn_table(Ctx *ctx, const Nest *nest, const Machine *machine, const
     Advice advice = {0};
     text_init(&advice.hints, arena);
     text_init(&advice.names, arena);
-    text_put(&advice.hints, "");
-    text_put(&advice.names, "");
     for (uint32_t k = 0; k < n_told && k < ROWS; k++) {
         const Node *node = graph_node(g, told[k].n);
         NestSpill s = told_spill(spills, told[k]);
-        Text size;
-        text_init(&size, arena);
+        Text size = text_new(arena);
         text_bytes(&size, told_bytes(nest, told[k]), "bytes");
         uint32_t line = 0, column = 0;
         if (node->span.source != 0) {
@@ -694,8 +687,7 @@ static void warn_table(Ctx *ctx, const Nest *nest, const Machine *machine, const
         diag_row(d, "and %u more: --report has them all", n_told - ROWS);
     }
     if (machine_tile_capacity(machine) > 0) {
-        Text holds;
-        text_init(&holds, arena);
+        Text holds = text_new(arena);
         text_bytes(&holds, machine_tile_capacity(machine) / 2, "bytes");
         diag_because(d, "%s has %s for values that are whole on chip",
                      tile_level(machine)->name, holds.at);

@@ -135,8 +135,7 @@ static Sym dim_name(Arena *scratch, SymTable *syms, const DimTable *t, const cha
 static Sym product_name(Arena *scratch, SymTable *syms, const DimTable *t, uint32_t n,
                         const Dim *factor)
 {
-    Text text;
-    text_init(&text, scratch);
+    Text text = text_new(scratch);
     for (uint32_t f = 0; f < n; f++) {
         text_put(&text, f > 0 ? "_" : factor[f].sym < 0 ? "n" : "");
         if (factor[f].sym < 0) {
@@ -263,8 +262,7 @@ Dim dims_quotient(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Spa
 /* "n_plus_2", "n2_m_less_1_over_3". */
 static Sym sum_name(Arena *scratch, SymTable *syms, const DimTable *t, const DimInfo *info)
 {
-    Text text;
-    text_init(&text, scratch);
+    Text text = text_new(scratch);
     for (uint32_t pass = 0; pass < 2; pass++) { /* what is added first */
         for (uint32_t i = 0; i < info->n_terms; i++) {
             int64_t coef = info->term[i].coef;
@@ -386,8 +384,7 @@ void dim_put(Text *out, const DimTable *t, Dim d, const char *const *names)
 
 const char *dim_written(Arena *arena, const DimTable *t, Dim d)
 {
-    Text text;
-    text_init(&text, arena);
+    Text text = text_new(arena);
     dim_put(&text, t, d, NULL);
     return text.at;
 }

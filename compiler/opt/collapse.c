@@ -186,8 +186,7 @@ static bool is_first(const Collapse *c, NodeRef value, uint32_t d)
 /* "ij" for labels i and j, of which the first stands at dimension d of this side. */
 static Sym joined_name(Collapse *c, const Node *n, const Side *s, uint32_t d)
 {
-    Text t;
-    text_init(&t, c->arena);
+    Text t = text_new(c->arena);
     for (uint32_t e = d;; e++) {
         int32_t label = label_at(s, e);
         Sym name = n->label_name == NULL || label < 0 ? NULL : n->label_name[label];

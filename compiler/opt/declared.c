@@ -20,8 +20,7 @@ static bool find_unseen(Arena *scratch, const Graph *g, const Result *r, uint32_
 /* "0 and 1", "(0, 1) and (2, 3)": the dimensions that are exchanged. */
 static const char *exchanged_text(Arena *arena, uint32_t rank, const uint32_t *to)
 {
-    Text t;
-    text_init(&t, arena);
+    Text t = text_new(arena);
     uint32_t n = 0;
     for (uint32_t d = 0; d < rank; d++) {
         n += to[d] > d ? 1 : 0;

@@ -110,8 +110,7 @@ bool path_plan_read(Str text, const PathProblem *p, Ctx *ctx, PathTree *tree,
         *sliced = (PathLabels){0};
         return path_parse_given(str_dup(&ctx->arena, text), "plan", p, ctx, tree);
     }
-    Text head;
-    text_init(&head, &ctx->arena);
+    Text head = text_new(&ctx->arena);
     put_problem(&head, p);
     Str want = text_str(&head);
     if (text.n < 12 || memcmp(text.at, "tdsl plan 1\n", 12) != 0) {

@@ -162,8 +162,7 @@ static void within_slice(Lines *s, const PathResult *r, Arena *arena, Live *v)
 
 static const char *legs_text(Lines *s, const Live *v, uint32_t tensor, Arena *arena)
 {
-    Text text;
-    text_init(&text, arena);
+    Text text = text_new(arena);
     s->out = &text;
     put_legs(s, v->legs[tensor], v->n_legs[tensor]);
     return text_str(&text).n == 0 ? "" : text.at;

@@ -253,10 +253,9 @@ static bool options_valid(const PathProblem *p, const PathOptions *o, Ctx *ctx)
     if (path_strategy_find(name) == NULL) {
         Diagnostic *d =
             diag_error(&ctx->diags, E_ARGUMENTS, nowhere, "no search is named '%s'", name);
-        Text all;
         const char *near = NULL;
         int best = 3;
-        text_init(&all, &ctx->arena);
+        Text all = text_new(&ctx->arena);
         for (uint32_t i = 0; i < path_strategy_count; i++) {
             int distance = str_distance(str_from(name), str_from(path_strategies[i].name), 2);
             near = distance < best ? path_strategies[i].name : near;

@@ -57,8 +57,7 @@ void machine_print(const Machine *m, Text *out)
     MachineNumbers numbers = numbers_of(out->arena, &copy);
     for (uint32_t i = 0; i < numbers.list.n; i++) {
         const MachineNumber *n = &numbers.list.at[i];
-        Text value;
-        text_init(&value, out->arena);
+        Text value = text_new(out->arena);
         if (n->whole != NULL) {
             text_i64(&value, *n->whole);
         } else {
@@ -160,8 +159,7 @@ static void read_value(const MachineReader *r, uint32_t number, Str word)
     double value = 0;
     bool ok = read_number(r->arena, word, &value) && value >= n->least && value <= n->most;
     if (!ok || (n->whole != NULL && value != (double)(int64_t)value)) {
-        Text limits;
-        text_init(&limits, r->arena);
+        Text limits = text_new(r->arena);
         text_printf(&limits,
                     n->whole != NULL ? "a whole number from %.0f to %.0f"
                                      : "a number from %g to %g",

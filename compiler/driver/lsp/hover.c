@@ -64,8 +64,7 @@ json_t *lsp_hover(LspServer *s, const json_t *params, LspFault *fault, const cha
     }
     const LspMeaning *m = old ? &d->whole : &d->meaning;
     const char *kernel = lsp_kernel_name(m, f->kernel);
-    Text out;
-    text_init(&out, &s->scratch);
+    Text out = text_new(&s->scratch);
     put_head(d, f, kernel, &out);
     /* The kernel around the line, or the one that is named. */
     int32_t around = f->kind == LSP_KERNEL ? f->kernel : lsp_kernel_at(&d->meaning, byte);

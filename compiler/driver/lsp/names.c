@@ -55,8 +55,7 @@ static void use(Binder *b, Span at, uint32_t symbol, bool writes)
 static const char *source_text(Binder *b, Span span)
 {
     Str text = source_get(&b->ctx->sources, span.source)->text;
-    Text out;
-    text_init(&out, &b->ctx->arena);
+    Text out = text_new(&b->ctx->arena);
     bool blank = false;
     for (uint32_t k = span.lo; k < span.hi && k < text.n && out.n < 400; k++) {
         bool space = strchr(" \t\r\n\f\v", text.at[k]) != NULL && text.at[k] != '\0';
@@ -453,8 +452,7 @@ static void declare_params(Binder *b, AstId id, LspKind kind)
 
 static const char *type_text(Binder *b, const CheckedKernel *k, const Value *value)
 {
-    Text t;
-    text_init(&t, &b->ctx->arena);
+    Text t = text_new(&b->ctx->arena);
     text_printf(&t, "%s: %s", value->name->text, dtype_name(value->type.dtype));
     for (uint32_t d = 0; d < value->type.rank; d++) {
         text_put(&t, d == 0 ? "[" : ", ");
@@ -521,8 +519,7 @@ static void find_extents(Binder *b, const AstNode *body, const CheckedKernel *k)
             }
             uint64_t key = label_key(label->name, node(b, body->child[lo])->span);
             if (!map_get(&b->labels, key, &before)) {
-                Text t;
-                text_init(&t, &b->ctx->arena);
+                Text t = text_new(&b->ctx->arena);
                 dim_put(&t, &k->dims, label->extent, NULL);
                 map_put(&b->labels, key, b->extents.n);
                 vec_push(&b->ctx->arena, &b->extents, t.at);
@@ -634,8 +631,7 @@ static void declare_item(Binder *b, AstId id)
                    .kernel = kernel ? b->out->kernels.n : LSP_NO_KERNEL,
                    .at = n->at};
     if (n->kind == AST_KERNEL) {
-        Text head;
-        text_init(&head, &b->ctx->arena);
+        Text head = text_new(&b->ctx->arena);
         ast_dump_head(&b->p->ast, id, &head);
         s.detail = head.at;
     } else {

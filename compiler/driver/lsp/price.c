@@ -15,8 +15,7 @@ static const char *seconds_text(Arena *arena, double s)
 
 static const char *bytes_text(Arena *arena, int64_t bytes)
 {
-    Text t;
-    text_init(&t, arena);
+    Text t = text_new(arena);
     report_bytes(&t, bytes);
     return t.at;
 }
@@ -94,8 +93,7 @@ static json_t *lines(Arena *arena, const ReportKernel *r)
 
 static const char *sizes_text(Arena *arena, const DimTable *dims)
 {
-    Text t;
-    text_init(&t, arena);
+    Text t = text_new(arena);
     for (uint32_t d = 0; d < dims->list.n; d++) {
         const DimInfo *dim = &dims->list.at[d];
         if (dim_is_given(dim)) {

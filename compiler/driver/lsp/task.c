@@ -38,8 +38,7 @@ NORETURN static void work_and_end(LspWork work, void *user, int fd, double secon
     ctx.budget.limit = MEMORY_LIMIT;
     ctx.budget.trap = out_of_memory;
     arena_init(&arena, &ctx.budget);
-    Text more;
-    text_init(&more, &arena);
+    Text more = text_new(&arena);
     json_t *made = work(user, &ctx, &arena, &more);
     char *text = made == NULL ? NULL : json_dumps(made, JSON_COMPACT | JSON_ENCODE_ANY);
     bool ok = text != NULL && file_write_all(fd, (Str){text, strlen(text) + 1}) &&

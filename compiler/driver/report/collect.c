@@ -90,8 +90,7 @@ static const char *in_place_of(const Nest *nest, NodeRef n, Arena *arena)
 
 static const char *indices_of(const Node *n, const char *const *label, Arena *arena)
 {
-    Text t;
-    text_init(&t, arena);
+    Text t = text_new(arena);
     for (uint32_t d = 0; d < n->rank && n->out != NULL; d++) {
         text_printf(&t, "%s%s", d == 0 ? "[" : ",", label[n->out[d]]);
     }
@@ -102,8 +101,7 @@ static const char *indices_of(const Node *n, const char *const *label, Arena *ar
 static const char *symmetry_of(const ReportValue *v, const Node *n, const char *const *label,
                                Arena *arena)
 {
-    Text t;
-    text_init(&t, arena);
+    Text t = text_new(arena);
     for (uint32_t k = 0; k < n->n_generators && n->out != NULL; k++) {
         const Generator *s = &n->generator[k];
         text_printf(&t, "%s%s%s = %s%s%s", k == 0 ? "" : "; ", v->name, v->indices,
@@ -151,8 +149,7 @@ static ReportValue collect_value(const ReportKernel *r, const Residence *residen
     ReportValue v = {.node = n, .residence = at->residence};
     v.name = report_value_name(r->g, n, arena);
     v.indices = indices_of(node, r->names[n], arena);
-    Text type;
-    text_init(&type, arena);
+    Text type = text_new(arena);
     text_printf(&type, "%s[", dtype_name(node->dtype));
     for (uint32_t d = 0; d < node->rank; d++) {
         text_put(&type, d == 0 ? "" : ",");
@@ -238,8 +235,7 @@ static void collect_items(ReportKernel *r)
             continue;
         }
         Dim extent = nest->axes[item->axis].extent;
-        Text t;
-        text_init(&t, arena);
+        Text t = text_new(arena);
         dump_dim(&t, &r->g->dims, extent);
         to->extent = t.at;
         to->typical = dim_typical(&r->g->dims, extent);

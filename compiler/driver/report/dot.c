@@ -79,8 +79,7 @@ static void dot_reads(const ReportKernel *r, const ReportValue *v, Text *out)
 {
     for (uint32_t k = 0; k < v->reads.list.n; k++) {
         const Use *use = &v->reads.list.at[k];
-        Text at;
-        text_init(&at, r->c->arena);
+        Text at = text_new(r->c->arena);
         report_access(&use->access, r->names[v->node], &at);
         text_printf(out, "n%u -> n%u [label=\"", use->node, v->node);
         dot_text(out, at.at);

@@ -189,8 +189,7 @@ static void put_node(Expression *e, NodeRef ref, const Access *at, int level)
 
 const char *report_expression(Arena *arena, const Nest *nest, GraphNames names, NodeRef n)
 {
-    Text out;
-    text_init(&out, arena);
+    Text out = text_new(arena);
     Expression e = {nest->graph, nest, arena, names[n], 0, &out};
     put_node(&e, n, NULL, 0);
     return out.at;
@@ -198,8 +197,7 @@ const char *report_expression(Arena *arena, const Nest *nest, GraphNames names, 
 
 const char *report_result(Arena *arena, const Nest *nest, GraphNames names, NodeRef n)
 {
-    Text out;
-    text_init(&out, arena);
+    Text out = text_new(arena);
     Expression e = {nest->graph, nest, arena, names[n], 0, &out};
     bool leaf = op_info(graph_node(nest->graph, n)->op)->kind == OPKIND_LEAF;
     if (nest->values[n].residence == RESIDE_INLINE && !leaf) {

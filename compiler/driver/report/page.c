@@ -317,8 +317,7 @@ static void html_traffic(const ReportKernel *r, Text *out)
     }
     text_put(out, "<td></td></tr>\n</tbody></table>\n");
     if (r->nest->second != NULL) {
-        Text line;
-        text_init(&line, r->c->arena);
+        Text line = text_new(r->c->arena);
         report_tree_line(r->nest->second, r->c->arena, &line);
         bool cut = line.n > 2000;
         html_in(out, "<p><b>Turned down</b>, since it ", r->nest->turned_down, ": <code>");
@@ -346,8 +345,7 @@ static void html_more(Text *out, const char *title, const Text *body)
 
 static void html_stage(const Compilation *c, Text *out, const char *title, Stage stage)
 {
-    Text dump;
-    text_init(&dump, c->arena);
+    Text dump = text_new(c->arena);
     if (c->stage >= stage) {
         compilation_dump(c, stage, &dump);
         html_more(out, title, &dump);
@@ -360,8 +358,7 @@ static void html_nests(const ReportKernel *r, Text *out)
     const Nest *nests[] = {r->nest, r->nest->second};
     static const char *const titles[] = {"chosen nest", "turned down"};
     for (uint32_t i = 0; i < 2 && nests[i] != NULL; i++) {
-        Text dump;
-        text_init(&dump, r->c->arena);
+        Text dump = text_new(r->c->arena);
         nest_dump(nests[i], &dump);
         html_more(out, str_format(r->c->arena, "The %s, as --dump=nest writes it", titles[i]),
                   &dump);
@@ -373,8 +370,7 @@ static void html_nests(const ReportKernel *r, Text *out)
 static void html_kernel(const Compilation *c, uint32_t k, Text *out)
 {
     const ReportKernel *r = report_collect(c, k);
-    Text sizes;
-    text_init(&sizes, c->arena);
+    Text sizes = text_new(c->arena);
     text_printf(out, "<section id=\"k%u\"><h2>kernel ", k);
     html_text(out, r->g->name->text);
     text_put(out, "</h2>\n");
@@ -421,8 +417,7 @@ void report_page_begin(Text *out, const char *title)
 /* Each order of contractions as a tree and in words. */
 static void html_orders(const Compilation *c, Text *out)
 {
-    Text words;
-    text_init(&words, c->arena);
+    Text words = text_new(c->arena);
     report_orders_text(c, &words);
     if (words.n == 0) {
         return;

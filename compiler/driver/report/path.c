@@ -181,8 +181,7 @@ void report_picture_path(const PathProblem *problem, const PathResult *r, uint32
 void path_report_html(const PathProblem *p, const PathResult *r, double seconds, Arena *arena,
                       Text *out)
 {
-    Text words;
-    text_init(&words, arena);
+    Text words = text_new(arena);
     path_report_text(&words, p, r, seconds, arena);
     report_page_begin(out, "contraction order");
     text_put(out, "<header><h1>Contraction order</h1></header>\n<main>\n");

@@ -86,8 +86,7 @@ void report_tree_line(const Nest *nest, Arena *arena, Text *out)
 
 static void put_column(Text *out, Arena *arena, int64_t bytes)
 {
-    Text t;
-    text_init(&t, arena);
+    Text t = text_new(arena);
     report_bytes(&t, bytes);
     text_printf(out, "%12s", t.at);
 }
@@ -152,8 +151,7 @@ static void json_levels(const Machine *m, const char *name, const double *number
 
 static void json_nest_text(const Nest *nest, Arena *arena, Text *out)
 {
-    Text dump;
-    text_init(&dump, arena);
+    Text dump = text_new(arena);
     nest_dump(nest, &dump);
     text_member(out, ", \"nest\": ", dump.at);
 }

@@ -329,8 +329,7 @@ static double rank_work(Arena *a, const Module *m, const DistPlan *plan,
 
 static const char *mesh_text(Arena *a, const MeshAxes *axes)
 {
-    Text t;
-    text_init(&t, a);
+    Text t = text_new(a);
     for (uint32_t k = 0; k < axes->n; k++) {
         text_printf(&t, "%s%s%s%d", k > 0 ? "," : "", axes->name[k],
                     axes->name[k][0] == '\0' ? "" : ":", (int)axes->size[k]);
@@ -396,8 +395,7 @@ static void put_slices(Arena *a, const DistPlan *plan, const DimTable *dims, uin
 static const char *grid_text(Arena *a, const Compilation *c, const ReportRanks *r,
                              const tdsl_grid *grid)
 {
-    Text t;
-    text_init(&t, a);
+    Text t = text_new(a);
     const DimTable *dims = &c->module->graphs.at[r->kernel]->dims;
     for (uint32_t k = 0; k < r->plan->cuts.n; k++) {
         const DistCut *cut = &r->plan->cuts.at[k];
@@ -566,8 +564,7 @@ bool report_ranks_fit(const Compilation *c)
             continue;
         }
         int64_t least = least_ranks(c, k);
-        Text need;
-        text_init(&need, c->arena);
+        Text need = text_new(c->arena);
         report_bytes(&need, (int64_t)r.memory);
         Diagnostic *e = diag_limit(&c->ctx->diags, E_LIMIT_SIZE, g->span,
                                    "a rank of %d needs %s (%llu bytes) for '%s', "
@@ -658,8 +655,7 @@ void report_ranks_json(const Compilation *c, uint32_t kernel, Text *out)
     text_put(out, "], \"next_best\": [");
     for (uint32_t k = 0; k < r.plan->others.n; k++) {
         const DistOther *other = &r.plan->others.at[k];
-        Text cuts;
-        text_init(&cuts, c->arena);
+        Text cuts = text_new(c->arena);
         put_cuts(c, &r, other->n_cuts, other->cut, &cuts);
         text_member(out, k > 0 ? ", {\"cuts\": " : "{\"cuts\": ", cuts.at);
         text_printf(out, ", \"times\": %.4g}", other->percent / 100.0);

@@ -20,8 +20,7 @@ static const char *dim_name(Arena *arena, const Nest *nest)
 static void put_row(const Machine *m, const Nest *nest, uint32_t k, Arena *arena, Text *out)
 {
     const NestSize *s = &nest->sizes[k];
-    Text test;
-    text_init(&test, arena);
+    Text test = text_new(arena);
     dump_dim_test(&test, &nest->graph->dims, &s->when);
     text_printf(out, "    %-24s", test.at);
     for (uint32_t size = 0; size < nest->n_sizes; size++) {

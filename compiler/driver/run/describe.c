@@ -5,8 +5,7 @@
 static const char *type_text(Arena *arena, const DimTable *dims, DType t, uint32_t rank,
                              const Dim *shape)
 {
-    Text out;
-    text_init(&out, arena);
+    Text out = text_new(arena);
     text_put(&out, dtype_name(t));
     for (uint32_t d = 0; d < rank; d++) {
         text_put(&out, d == 0 ? "[" : ", ");
@@ -34,8 +33,7 @@ static void put_dims(const DimTable *dims, Text *out)
 static void put_command(Arena *arena, const Head *h, const char *input, const char *kernel,
                         Text *out)
 {
-    Text t;
-    text_init(&t, arena);
+    Text t = text_new(arena);
     text_printf(&t, "tdsl-run %s%s%s", input,
                 kernel == NULL ? "" : " --kernel=", kernel == NULL ? "" : kernel);
     for (uint32_t k = 0; k < h->n_params; k++) {

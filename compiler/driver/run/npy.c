@@ -189,8 +189,7 @@ static void swap_bytes(char *data, size_t bytes, size_t width)
 static bool refuse_element(Ctx *ctx, Arena *arena, const char *path, const Tensor *t,
                            int64_t at, const char *value, const char *why)
 {
-    Text place;
-    text_init(&place, arena);
+    Text place = text_new(arena);
     int64_t step = t->count;
     for (uint32_t d = 0; d < t->rank; d++) {
         step /= t->extent[d];
@@ -206,8 +205,7 @@ static bool refuse_element(Ctx *ctx, Arena *arena, const char *path, const Tenso
 
 static const char *number_text(Arena *arena, Number v)
 {
-    Text text;
-    text_init(&text, arena);
+    Text text = text_new(arena);
     if (dtype_is_float(v.dtype)) {
         text_f64(&text, v.re);
     } else {
@@ -420,8 +418,7 @@ Tensor *npy_parse(Ctx *ctx, Arena *arena, const char *path, Str bytes, DType cas
 Str npy_header(Arena *arena, DType dtype, uint32_t rank, const int64_t *extent)
 {
     const char *name = dtype_info(dtype)->numpy;
-    Text header;
-    text_init(&header, arena);
+    Text header = text_new(arena);
     text_printf(&header, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
                 dtype_bytes(dtype) == 1 ? '|' : '<', name);
     for (uint32_t d = 0; d < rank; d++) {

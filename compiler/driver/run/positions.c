@@ -8,8 +8,7 @@
 
 bool positions_report(Ctx *ctx, Span span, const Outside *o)
 {
-    Text at;
-    text_init(&at, &ctx->arena);
+    Text at = text_new(&ctx->arena);
     const char *name = o->indices;
     for (uint32_t i = 0; i < o->n_indices; i++) {
         size_t n = strcspn(name, ",");

@@ -148,8 +148,7 @@ static void put_json(const Counted *c, const char *kernel, int64_t calls, Text *
 
 void profile_show(const CLibrary *b, const char *kernel, const CTiming *t, RunProfile *p)
 {
-    Text text;
-    text_init(&text, b->arena);
+    Text text = text_new(b->arena);
     Counted c = counted(b, t);
     if (p->to_file) {
         put_json(&c, kernel, t->repeat, &text);

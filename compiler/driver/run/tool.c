@@ -128,8 +128,7 @@ static bool describe(Run *r)
 {
     ToolRun *t = r->t;
     uint32_t n = count_kernels(r);
-    Text text;
-    text_init(&text, &t->arena);
+    Text text = text_new(&t->arena);
     for (uint32_t k = 0; k < n; k++) {
         Head head = head_at(r, k);
         const char *input =
@@ -153,8 +152,7 @@ static bool choose_kernel(Run *r)
         r->head = head_at(r, 0);
         return true;
     }
-    Text names;
-    text_init(&names, arena);
+    Text names = text_new(arena);
     for (uint32_t k = 0; k < n; k++) {
         Sym name =
             c->module != NULL ? c->module->graphs.at[k]->name : kernels->kernels.at[k]->name;
@@ -266,8 +264,7 @@ static bool check_declared(Run *r, const char *what, Sym name, Span span, const 
     if (tensor_is_symmetric(a, declared, at, image)) {
         return true;
     }
-    Text text;
-    text_init(&text, &r->t->arena);
+    Text text = text_new(&r->t->arena);
     run_print_element(name->text, a, at, &text);
     text_put(&text, " and ");
     run_print_element(name->text, a, image, &text);
@@ -433,8 +430,7 @@ static bool show(Run *r)
 {
     ToolRun *t = r->t;
     const OptionValues *outputs = &t->options.given[OPT_RESULT];
-    Text text;
-    text_init(&text, &t->arena);
+    Text text = text_new(&t->arena);
     for (uint32_t k = 0; k < r->outputs.n; k++) {
         const RunOutput *out = &r->outputs.at[k];
         if (r->results[out->result] != NULL) { /* else ranks have written it */

@@ -258,10 +258,9 @@ static void say(Tuner *u, Runner *r, bool best)
 static bool is_new(Tuner *u, const Nest *nest)
 {
     Arena scratch;
-    Text text;
     uint32_t was = 0;
     arena_init(&scratch, &u->c->ctx->budget);
-    text_init(&text, &scratch);
+    Text text = text_new(&scratch);
     nest_dump(nest, &text);
     uint64_t key = hash_bytes(0, text.at, text.n);
     arena_release(&scratch);

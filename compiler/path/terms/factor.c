@@ -233,8 +233,7 @@ static uint32_t member_apply(const Factor *f, const Member *m)
 
 static void tell_factored(Factor *f, const Members *inner, const Member *outer)
 {
-    Text text;
-    text_init(&text, f->arena);
+    Text text = text_new(f->arena);
     for (uint32_t k = 0; k < inner->n; k++) {
         double coef = f->s->merged.coef[inner->at[k].term];
         text_put(&text, coef < 0.0 ? (k == 0 ? "-" : " - ") : (k == 0 ? "" : " + "));

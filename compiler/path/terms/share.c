@@ -234,8 +234,7 @@ const char *share_describe(const Sharing *s, const Graph *g, uint32_t term, uint
     const Node *n = graph_node(g, s->node[term]);
     const PathTermStep *steps = s->plan.steps[term];
     uint32_t stack[2 * MULTI_MOST], depth = 0;
-    Text text;
-    text_init(&text, s->arena);
+    Text text = text_new(s->arena);
     stack[depth++] = at;
     while (depth > 0) {
         at = stack[--depth];
