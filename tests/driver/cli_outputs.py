@@ -424,8 +424,7 @@ def a_run_that_is_stopped_takes_folder_and_program_with_it():
         write("slow", SLOW.format(here=here, then=then))
         os.chmod("slow", 0o755)
         child = subprocess.Popen([support.ARGS.tdsl_run, *more, "-e", "ij->i", "--shape=3x4", "-o", "r.npy", "ones"],
-                                 env={**os.environ, "TMPDIR": here + "/tmp", "TDSL_PYTHON": here + "/slow"}, stderr=subprocess.PIPE,
-                                 preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))  # which a shell ignores for what it runs in the background
+                                 env={**os.environ, "TMPDIR": here + "/tmp", "TDSL_PYTHON": here + "/slow"}, stderr=subprocess.PIPE)
         wait_until(lambda: os.path.exists("started"))
         equal(len(os.listdir("tmp")), 1)
         child.send_signal(number)

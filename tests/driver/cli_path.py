@@ -181,10 +181,17 @@ def traffic_costs_what_the_target_says():
     equal(written, [16000, 14196])
 
 
-OPERANDS = [sorted({k, (k + 1) % 60, (7 * k + 3) % 60, (11 * k + 5) % 60}) for k in range(60)]
-LETTERS = [chr(0x4e00 + k) for k in range(60)]
-EQUATION = ["-e", ",".join("".join(LETTERS[x] for x in o) for o in OPERANDS) + "->",
-            *("--shape=" + "x".join(["2"] * len(o)) for o in OPERANDS), "-w"]
+def operands_of(n):
+    return [sorted({k, (k + 1) % n, (7 * k + 3) % n, (11 * k + 5) % n}) for k in range(n)]
+
+
+def equation_of(operands):
+    return ["-e", ",".join("".join(chr(0x4e00 + x) for x in o) for o in operands) + "->",
+            *("--shape=" + "x".join(["2"] * len(o)) for o in operands), "-w"]
+
+
+OPERANDS = operands_of(60)
+EQUATION = equation_of(OPERANDS)
 
 
 def press(command, after, key=b"\x03"):
@@ -209,20 +216,22 @@ def press(command, after, key=b"\x03"):
 
 @test
 def ctrl_c_ends_the_search_of_a_kernels_order_with_the_best_so_far():
-    long = [*EQUATION, "--dtype=i64", "--effort=100000"]
+    operands = operands_of(40)  # whose value is soon computed, in whatever order
+    equation = equation_of(operands)
+    long = [*equation, "--dtype=i64", "--effort=300", "--no-fuse"]
     said = "interrupted: the best contraction order so far is used"
     text, status = press([support.ARGS.tdslc, *long, "-o", "k.c"], rb" 1 s\x1b\[K")
     equal(status, 0, text)
     assert "\033[Ktdslc: " + said in text, text  # what goes on may show where it is, too
     run("cc", "-c", "-O0", "k.c", "-o", "k.o")
-    want = tdsl_run(*EQUATION, "--dtype=i64", *["fill"] * 60, "--checksum").text
-    text, status = press([support.ARGS.tdsl_run, *long, *["fill"] * 60, "--cflags=-O0", "--checksum"], rb" 1 s\x1b\[K")
+    want = tdsl_run(*equation, "--dtype=i64", *["fill"] * 40, "--checksum").text
+    text, status = press([support.ARGS.tdsl_run, *long, *["fill"] * 40, "--cflags=-O0", "--checksum"], rb" 1 s\x1b\[K")
     equal(status, 0, text)
     assert "tdsl-run: " + said in text and text.replace("\r\n", "\n").endswith(want), text
     write("t.tdsl", "kernel f(%s) -> (R: i64) {\n    R = %s;\n}\n" % (
-        ", ".join(f"p{k}: i64[{', '.join(['2'] * len(o))}]" for k, o in enumerate(OPERANDS)),
-        " * ".join(f"p{k}[{', '.join(f'i{x}' for x in o)}]" for k, o in enumerate(OPERANDS))))
-    child = subprocess.Popen([support.ARGS.tdslc, "t.tdsl", "-w", "--effort=100000", "--report=json", "-o", "t.c"],
+        ", ".join(f"p{k}: i64[{', '.join(['2'] * len(o))}]" for k, o in enumerate(operands)),
+        " * ".join(f"p{k}[{', '.join(f'i{x}' for x in o)}]" for k, o in enumerate(operands))))
+    child = subprocess.Popen([support.ARGS.tdslc, "t.tdsl", "-w", "--effort=300", "--no-fuse", "--report=json", "-o", "t.c"],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     time.sleep(1)  # without a terminal too
     child.send_signal(signal.SIGINT)
@@ -267,6 +276,8 @@ def a_search_that_takes_long_shows_where_it_is():
         equal(text, "".join(m[0] for m in line.finditer(text)) + "\r\033[K")
         equal(shown, sorted(shown), "percent and seconds grow")
         assert shown[0][0] < 60 and 80 <= shown[-1][0] <= 100, shown
+    command = [word.replace("--effort=4", "--effort=2") for word in command]
+    assert line.search(on_terminal(*command)[0])
     equal(run(*command).err, b"")  # no terminal
     equal(on_terminal(*command, term="dumb")[0], "")
     equal(on_terminal(support.ARGS.tdslc, "--emit=path", *CHAIN)[0], "")  # soon done

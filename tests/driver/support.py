@@ -8,6 +8,7 @@ import pathlib
 import pty
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -33,6 +34,9 @@ from arrays import load  # noqa: E402
 from quick import QUICK, share  # noqa: E402
 TESTS = []
 ARGS = None
+# A shell lets what it runs in the background ignore these, and the tools would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 STRICT = "-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wvla -Werror -O2 -c".split()
 STAGES = "tokens ast checked graph path nest loop legal".split()
 
