@@ -158,7 +158,7 @@ def program(kernels, threads):
 
 def compiled(tdslc, folder, text, compilers, link=False):
     (folder / "k.tdsl").write_text(text)
-    made = subprocess.run([tdslc, "-w", folder / "k.tdsl", "-o", folder / "k.c"], capture_output=True, text=True, check=False, timeout=300)
+    made = subprocess.run([os.path.abspath(tdslc), "-w", "k.tdsl", "-o", "k.c"], cwd=folder, capture_output=True, text=True, check=False, timeout=300)
     assert made.returncode == 0, steps.report(text[:300], made.args, made)
     for cc in compilers:
         steps.run(text[:300], [cc, *FLAGS, *(["-O0", "-c", "-o", folder / "k.o"] if link else ["-fsyntax-only"]), folder / "k.c"])

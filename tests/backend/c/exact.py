@@ -46,7 +46,8 @@ def sources(tree):
 
 def number_of_calls(tdslc, path, folder):
     """None: the program is refused, or none of its kernels has an open dim."""
-    made = subprocess.run([tdslc, "-w", path, "-o", folder / "k.c"], capture_output=True, check=False, timeout=300)
+    path = pathlib.Path(path)
+    made = subprocess.run([os.path.abspath(tdslc), "-w", path.name, "-o", folder / "k.c"], cwd=path.parent, capture_output=True, check=False, timeout=300)
     if made.returncode != 0:
         assert 0 < made.returncode < 64, steps.report("tdslc", made.args, made)
         return None

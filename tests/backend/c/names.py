@@ -36,8 +36,8 @@ class Info(ctypes.Structure):
         [(n, ctypes.c_void_p) for n in ("dims", "args", "bytes", "work", "call", "bytes_threads", "call_threads")]
 
 
-def run(*command):
-    r = subprocess.run(command, capture_output=True, text=True)
+def run(*command, cwd=None):
+    r = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
     if r.returncode != 0:
         sys.exit(f"FAILED {' '.join(command)[:300]}\n{r.stderr[:3000]}")
     return r.stderr
@@ -77,7 +77,7 @@ def call(info, what):
 def batch(a, folder, names, words, prefix, interposed):
     first = 1000
     write(f"{folder}/names.tdsl", "".join(kernel(first + k, n, w) for k, (n, w) in enumerate(zip(names, words))))
-    run(a.tdslc, f"{folder}/names.tdsl", "-o", f"{folder}/names.c", "-w", *([f"--prefix={prefix}"] if prefix else []))
+    run(os.path.abspath(a.tdslc), "names.tdsl", "-o", "names.c", "-w", *([f"--prefix={prefix}"] if prefix else []), cwd=folder)
     header = open(f"{folder}/names.h").read()
     run("gcc", *FLAGS, "-O0", "-shared", "-fPIC", "-o", f"{folder}/k.so", f"{folder}/names.c", "-lm")
     if interposed:
@@ -130,8 +130,8 @@ def run_reports(a, folder):
             ("times", "(x: f64[n], y: f64[n]) -> (z: f64[n]) { z[i] = x[i] * y[i]; }", ["x=ones", "y=ones", "-Dn=3"], "1  1  1"),
             ("environ", "(x: f64[n]) -> (y: f64[n]) { y[i] = 2 * x[i]; }", ["x=ones", "-Dn=3"], "2  2  2"),
             ("_", "(x: f64[n]) -> (y: f64[n]) { y[i] = 2 * x[i]; }", ["x=ones", "-Dn=3"], "2  2  2")]:
-        path = write(f"{folder}/report.tdsl", f"kernel {name}{text}\n")
-        r = subprocess.run([a.tdsl_run, path, "--target=c", *arguments], capture_output=True, text=True)
+        write(f"{folder}/report.tdsl", f"kernel {name}{text}\n")
+        r = subprocess.run([os.path.abspath(a.tdsl_run), "report.tdsl", "--target=c", *arguments], capture_output=True, text=True, cwd=folder)
         if r.returncode != 0 or want not in r.stdout or r.stderr != "":
             sys.exit(f"FAILED kernel {name}: {r.stdout}{r.stderr}")
 

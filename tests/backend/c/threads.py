@@ -249,7 +249,7 @@ def main():
         path = os.path.join(folder, "k.tdsl")
         with open(path, "w", encoding="utf-8") as f:
             f.write(PROGRAM)
-        steps.run("tdslc", [args.tdslc, "-w", path, "-o", os.path.join(folder, "k.c")])
+        steps.run("tdslc", [os.path.abspath(args.tdslc), "-w", "k.tdsl", "-o", "k.c"], cwd=folder)
         with open(os.path.join(folder, "main.c"), "w", encoding="utf-8") as f:
             f.write(MAIN.replace("DIMS", "9, 150, 70, 130,"))
         for cc in ("gcc", "clang"):
