@@ -5,8 +5,9 @@
 
 #include "driver/compile.h"
 #include "nest/variants.h"
+#include "support/quick.h"
 
-/* How many variants of each are varied again. */
+/* How many variants of each are varied again, and half as many in the gate. */
 #define AGAIN 2
 
 static Ctx ctx;
@@ -53,7 +54,7 @@ static void run_levels(Walk *w, const Nest *nest, uint32_t depth)
 {
     NestVariants levels = {0};
     nest_other_levels(&ctx, &ctx.arena, w->c->target->machine, nest, &levels);
-    uint32_t step = levels.list.n / AGAIN + 1;
+    uint32_t step = levels.list.n / (AGAIN / one_in_gate_of(2)) + 1;
     for (uint32_t k = 0; k < levels.list.n; k++) {
         assert_true(levels.list.at[k].nest->cost.seconds > 0);
         run_nest(w, &levels.list.at[k]);

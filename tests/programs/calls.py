@@ -18,7 +18,7 @@ import tempfile
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from quick import share  # noqa: E402
+from quick import CFLAGS, share  # noqa: E402
 
 HERE = pathlib.Path(__file__).parent
 TYPES = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32, "bool": np.bool_, "c128": np.complex128, "c64": np.complex64}
@@ -29,7 +29,7 @@ def run(tool, program, kernel, arrays, results, folder, target, dims=()):
     for name, array in arrays.items():
         np.save(f"{folder}/in_{name}.npy", array)
     words = [w for r in results for w in ("-o", f"{r}={folder}/out_{r}.npy")]
-    done = subprocess.run([tool, program.name, f"--kernel={kernel}", "-w", f"--target={target}", *dims, *[f"{a}={folder}/in_{a}.npy" for a in arrays], *words],
+    done = subprocess.run([pathlib.Path(tool).resolve(), program.name, f"--kernel={kernel}", "-w", CFLAGS, f"--target={target}", *dims, *[f"{a}={folder}/in_{a}.npy" for a in arrays], *words],
                           capture_output=True, text=True, timeout=120, cwd=program.parent)
     assert done.returncode == 0, (kernel, target, done.stderr)
     return {r: np.load(f"{folder}/out_{r}.npy") for r in results}

@@ -12,6 +12,9 @@ import tempfile
 
 import numpy as np
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from quick import CFLAGS  # noqa: E402
+
 PROGRAM = pathlib.Path(__file__).parent / "expansions.tdsl"
 
 
@@ -20,7 +23,7 @@ def run(tool, target, kernel, arrays, results, folder, program=PROGRAM, dims=())
         np.save(f"{folder}/{name}.npy", array)
     words = [word for r in results for word in ("-o", f"{r}={folder}/out_{r}.npy")]
     # Its C names the program: without a folder, so that ccache knows it again.
-    subprocess.run([tool, program.name, f"--kernel={kernel}", "-w", f"--target={target}", *dims, *[f"{a}={folder}/{a}.npy" for a in arrays], *words],
+    subprocess.run([pathlib.Path(tool).resolve(), program.name, f"--kernel={kernel}", "-w", CFLAGS, f"--target={target}", *dims, *[f"{a}={folder}/{a}.npy" for a in arrays], *words],
                    check=True, timeout=300, cwd=program.parent)
     return {r: np.load(f"{folder}/out_{r}.npy") for r in results}
 

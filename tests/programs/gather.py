@@ -15,7 +15,7 @@ import numpy as np
 from expansions import dumps_of, problem, run
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from quick import share  # noqa: E402
+from quick import CFLAGS, share  # noqa: E402
 
 OPEN = {"hist": (), "segments": (("v", "G", 0),), "folds": (("m", "p", 0),), "pairs": (("m", "c", 0), ("q", "c", 1)), "grids": (("s", "d", 2),)}  # dims that no argument has
 PROGRAM = pathlib.Path(__file__).parent / "gather.tdsl"
@@ -159,7 +159,7 @@ def said(tool, target, kernel, arrays, folder, program):
     """The error of a run, or None."""
     for name, array in arrays.items():
         np.save(f"{folder}/{name}.npy", array)
-    done = subprocess.run([tool, program.name, f"--kernel={kernel}", "-w", f"--target={target}", *[f"{a}={folder}/{a}.npy" for a in arrays]],
+    done = subprocess.run([pathlib.Path(tool).resolve(), program.name, f"--kernel={kernel}", "-w", CFLAGS, f"--target={target}", *[f"{a}={folder}/{a}.npy" for a in arrays]],
                           capture_output=True, text=True, timeout=300, cwd=program.parent)
     return None if done.returncode == 0 else done.stderr
 

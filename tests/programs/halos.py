@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from quick import share  # noqa: E402
+from quick import CFLAGS, share  # noqa: E402
 
 PROGRAM = Path(__file__).resolve().parent / "halos.tdsl"
 
@@ -73,7 +73,7 @@ def run(tool, name, target, nest, extents, folder, program=None):
     result, of, shapes, _ = CASES[name]
     random = np.random.default_rng(3)
     arrays = {p: random.integers(-3, 4, s).astype(float) for p, s in shapes(*extents).items()}
-    command = [tool, program or PROGRAM, f"--target={target}", "-w", "-o", f"{result}={folder}/out.npy"]
+    command = [tool, program or PROGRAM, f"--target={target}", "-w", CFLAGS, "-o", f"{result}={folder}/out.npy"]
     command += [] if program else [f"--kernel={name}", f"--nest={nest}"]
     for p, array in arrays.items():
         np.save(f"{folder}/{p}.npy", array)

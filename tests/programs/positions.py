@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from quick import share  # noqa: E402
+from quick import CFLAGS, share  # noqa: E402
 
 PROGRAM = Path(__file__).resolve().parent / "positions.tdsl"
 
@@ -275,7 +275,7 @@ def check(tool, name, target, extents, folder, program=PROGRAM, step=1e-13, more
         arrays["e"], arrays["f"] = -5.0 - arrays["e"], 5.0 + arrays["f"]
     if name in ("differences", "trapezoid", "upwind"):
         arrays["c" if name == "upwind" else "h"] = np.float64(0.5)
-    command = [tool, str(program), f"--kernel={name}", f"--target={target}", "-w", *more]
+    command = [tool, str(program), f"--kernel={name}", f"--target={target}", "-w", CFLAGS, *more]
     for p, array in arrays.items():
         if array.ndim == 0:
             command.append(f"{p}={array}")

@@ -10,7 +10,7 @@ line stays; that it computes the right thing is for the other tests. The kinds a
 count and compute nothing. --bless writes the file; the table is printed then, too, and belongs in the message of the commit.
 
 The kernels are those of tests/golden/nki/*.dump, which only a change of the back end changes, for each generation and two cores,
-and those of the programs in FOLDERS, of which the quick set takes a share: with the extents of a line `//: m=3` before the kernel,
+and those of the programs in FOLDERS, of which the quick set takes a share and the gate half: with the extents of a line `//: m=3` before the kernel,
 those of speed.py, or typical ones, and with f64 as f32 where they are not written for Trainium.
 """
 import argparse
@@ -27,7 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 sys.path.insert(0, os.path.join(ROOT, "tests/support"))
 from tables import MOST, changes_of, print_changes, rows_of as rows_in  # noqa: E402
-from quick import QUICK, share                                          # noqa: E402
+from quick import GATE, share                                           # noqa: E402
 
 RECORDED = os.path.join(HERE, "figures.txt")
 FOLDERS = ("tests/backend/nki", "tests/programs", "tests/reports", "examples/**")
@@ -89,7 +89,7 @@ def all_cases(tdslc):
     programs = list(cases_of_speed())
     for file in sorted(files - {os.path.join(HERE, "speed.tdsl")}):
         programs += cases_of_program(tdslc, file)
-    yield from share(programs, 16, first=7)
+    yield from share(programs, 32, first=7, gate=2)
 
 
 class Anything:
@@ -211,7 +211,7 @@ def main():
         with open(RECORDED, encoding="utf-8") as stream:
             text = stream.read()
     kept = rows_in(text)
-    partial = QUICK or options.only
+    partial = GATE or options.only
     names = sorted(made if partial else made.keys() | kept.keys())
     changes = changes_of(kept, made, names)
     if changes:

@@ -229,8 +229,8 @@ def main():
     if options.programs:
         return programs(options)
     targets = options.targets.split(",")
-    numbers = [options.only] if options.only is not None else share(range(options.seed, options.seed + options.count), 15)
-    numbers = list(numbers) if options.only is not None else [*share(range(-len(FIXED), 0), 3), *numbers]
+    numbers = [options.only] if options.only is not None else share(range(options.seed, options.seed + options.count), 30)
+    numbers = list(numbers) if options.only is not None else [*share(range(-len(FIXED), 0), 6, 2), *numbers]
     texts = [(number, Draft(random.Random(number)).text(number) if number >= 0 else FIXED[number]) for number in numbers]
     return check_all(options, [(number, kernels_of(text)[0]) for number, text in texts], targets, "kernels with positions")
 
