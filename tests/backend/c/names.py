@@ -160,7 +160,7 @@ def main():
     if lines != sorted(lines) or len({w for w, _ in lines}) != len(lines):
         sys.exit("FAILED known_names.list is not sorted")
     known = [w for w, _ in lines if w not in LANGUAGE]
-    names = OURS + share(known, 1, gate=8)
+    names = OURS + share(known, 1, gate=24)
     step = 500
     with tempfile.TemporaryDirectory() as folder:
         run_reports(a, folder)
