@@ -2,7 +2,7 @@
 /* The way from graph to kernel: each program is given nests for machines of several
  * sizes, so that its loops are cut in different ways, and the kernel must compute what
  * the graph does, bit for bit, for many extents. */
-#include "support/test.h"
+#include "support/texts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -132,30 +132,9 @@ static Tensor *argument(Build *b, const Param *p, const int64_t *dims, uint32_t 
     return t;
 }
 
-static void messages(Build *b, const char *program)
+static void show(Build *b, const char *program)
 {
-    Text out;
-    text_init(&out, &b->ctx.arena);
-    diags_render(&b->ctx.diags, &out, false);
-    print_error("%s: %s", program, out.at);
-}
-
-/* Kernel results come in calling order, parameters first; the graph's as its program lists
- * them. */
-static const Tensor *by_name(const Kernel *k, Tensor **results, Sym name)
-{
-    uint32_t at = 0;
-    for (uint32_t a = 0; a < k->args.n; a++) {
-        ArgRole role = k->args.at[a].role;
-        if (role != ARG_INOUT && role != ARG_RESULT) {
-            continue;
-        }
-        if (strcmp(k->bufs.at[k->args.at[a].buf].name->text, name->text) == 0) {
-            return results[at];
-        }
-        at++;
-    }
-    return NULL;
+    print_error("%s: %s", program, messages(&b->ctx));
 }
 
 static void compare(Build *b, const Kernel *k, const int64_t *dims, const char *program)
@@ -167,11 +146,11 @@ static void compare(Build *b, const Kernel *k, const int64_t *dims, const char *
     bool ok = graph_eval(&b->ctx, &b->ctx.arena, b->g, dims, args, expected) &&
               loop_eval(&b->ctx, &b->ctx.arena, k, dims, args, got);
     if (!ok) {
-        messages(b, program);
+        show(b, program);
     }
     assert_true(ok);
     for (uint32_t r = 0; r < b->g->results.n; r++) {
-        const Tensor *t = by_name(k, got, b->g->results.at[r].name);
+        const Tensor *t = result_named(k, got, b->g->results.at[r].name);
         assert_non_null(t);
         assert_int_equal(t->count, expected[r]->count);
         if (t->count > 0) {
@@ -192,7 +171,7 @@ static Build *build_new(const char *program, const char *lines, int64_t capacity
     Module *m =
         module_read(&b->ctx, source_add(&b->ctx.sources, "t", str_from(text), (Span){0}));
     if (m == NULL) {
-        messages(b, program);
+        show(b, program);
     }
     assert_non_null(m);
     b->g = m->graphs.at[0];
@@ -218,7 +197,7 @@ static Kernel *lowered(Build *b, const Nest *nest, const char *program)
             kernel_dump(k, &out);
             print_error("%s", out.at);
         }
-        messages(b, program);
+        show(b, program);
         fail();
     }
     return k;

@@ -5,7 +5,7 @@
 
 #include "loop/walk.h"
 #include "lower/lower.h"
-#include "support/test.h"
+#include "support/texts.h"
 #include "support/quick.h"
 
 static const Target target = {.name = "real"};
@@ -17,14 +17,6 @@ static const Kernel *read_kernel(Ctx *ctx, const char *head, const char *body)
     uint32_t source = source_add(&ctx->sources, "k.tir", str_from(text), (Span){0, 0, 0});
     KernelModule *m = kernel_module_read(ctx, source);
     return m == NULL ? NULL : m->kernels.at[0];
-}
-
-static const char *messages(Ctx *ctx)
-{
-    Text out;
-    text_init(&out, &ctx->arena);
-    diags_render(&ctx->diags, &out, false);
-    return out.at;
 }
 
 /* Integers from -2 to 2, another for each seed and place. */

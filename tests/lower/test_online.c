@@ -4,7 +4,7 @@
  * does, to the bit, wherever the maximum stands. Random trees of loops over programs like softmax:
  * what the search takes for legal is accepted, what it does not is refused. And faults planted in
  * the kernel: each changes the numbers. */
-#include "support/test.h"
+#include "support/texts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -76,33 +76,15 @@ typedef struct Trial {
 
 static void broken(Trial *t, const char *what)
 {
-    Text out;
-    text_init(&out, &t->ctx.arena);
-    diags_render(&t->ctx.diags, &out, false);
-    graph_dump(t->g, &out);
-    if (t->nest != NULL) {
-        nest_dump(t->nest, &out);
-    }
-    if (t->k != NULL) {
-        kernel_dump(t->k, &out);
-    }
-    fprintf(stderr, "%s", out.at); /* print_error cuts long texts */
+    print_all(&t->ctx, t->g, t->nest, t->k);
     fail_msg("%s", what);
 }
 
 static Graph *graph_of(Trial *t, const char *lines)
 {
-    const char *text = str_format(
-        &t->ctx.arena, "tdsl-dump graph 1\nkernel k {\n  signature \"\"\n  form binary\n%s}\n",
-        lines);
-    Module *m =
-        module_read(&t->ctx, source_add(&t->ctx.sources, "test", str_from(text), (Span){0}));
-    if (m == NULL) {
-        print_error("%s", lines);
-        fail();
-    }
-    opt_online(&t->ctx, m->graphs.at[0], true);
-    return m->graphs.at[0];
+    Graph *g = graph_of_lines(&t->ctx, "binary", lines);
+    opt_online(&t->ctx, g, true);
+    return g;
 }
 
 /* ---- values ---- */
@@ -351,10 +333,7 @@ static void wrong_nests_are_refused_and_say_why(void **state)
 {
     for (size_t k = 0; k < sizeof nests / sizeof nests[0]; k++) {
         Trial *t = trial_of(nests[k].nest, nests[k].problem == NULL);
-        Text out;
-        text_init(&out, &t->ctx.arena);
-        diags_render(&t->ctx.diags, &out, false);
-        if (nests[k].problem != NULL && strstr(out.at, nests[k].problem) == NULL) {
+        if (nests[k].problem != NULL && strstr(messages(&t->ctx), nests[k].problem) == NULL) {
             broken(t, nests[k].problem);
         }
         free_trial(t);

@@ -3,7 +3,7 @@
  * same, and becomes a kernel that is accepted and computes what the graph does, to the bit, for
  * extents around the tiles of its loops. On failure the seed, the graph and the nest are
  * printed; test_lower_random SEED runs that one alone. */
-#include "support/test.h"
+#include "support/texts.h"
 #include "support/quick.h"
 
 #include <inttypes.h>
@@ -59,17 +59,7 @@ static const Machine machine = {.n_levels = 1,
 
 static void broken(Trial *t, const char *what)
 {
-    Text out;
-    text_init(&out, &t->ctx.arena);
-    diags_render(&t->ctx.diags, &out, false);
-    graph_dump(t->g, &out);
-    if (t->nest != NULL) {
-        nest_dump(t->nest, &out);
-    }
-    if (t->k != NULL) {
-        kernel_dump(t->k, &out);
-    }
-    fprintf(stderr, "%s", out.at); /* print_error cuts long texts */
+    print_all(&t->ctx, t->g, t->nest, t->k);
     fail_msg("seed %" PRIu64 ": %s", t->seed, what);
 }
 
@@ -106,23 +96,6 @@ static Tensor *argument(Trial *t, const Param *p, const int64_t *dims)
     return x;
 }
 
-/* Kernel results come in calling order, parameters first. */
-static const Tensor *by_name(const Kernel *k, Tensor **results, Sym name)
-{
-    uint32_t at = 0;
-    for (uint32_t a = 0; a < k->args.n; a++) {
-        ArgRole role = k->args.at[a].role;
-        if (role != ARG_INOUT && role != ARG_RESULT) {
-            continue;
-        }
-        if (strcmp(k->bufs.at[k->args.at[a].buf].name->text, name->text) == 0) {
-            return results[at];
-        }
-        at++;
-    }
-    return NULL;
-}
-
 static void compare(Trial *t, const int64_t *dims)
 {
     Arena *arena = &t->ctx.arena;
@@ -137,7 +110,7 @@ static void compare(Trial *t, const int64_t *dims)
         broken(t, "the interpreter refuses it");
     }
     for (uint32_t r = 0; r < t->g->results.n; r++) {
-        const Tensor *x = by_name(t->k, got, t->g->results.at[r].name);
+        const Tensor *x = result_named(t->k, got, t->g->results.at[r].name);
         if (x == NULL || x->count != expected[r]->count ||
             (x->count > 0 && memcmp(x->data, expected[r]->data,
                                     (size_t)(x->count * dtype_bytes(x->dtype))) != 0)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Buffers that share bytes: which ones do, that nothing needs the bytes twice, in random
  * kernels too, and that what shares them wrongly is found by the verifier and by running it. */
-#include "support/test.h"
+#include "support/texts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,10 +19,7 @@ static KernelModule *read_kernel(Ctx *ctx, const char *body)
     uint32_t source = source_add(&ctx->sources, "test", str_from(text), (Span){0, 0, 0});
     KernelModule *m = kernel_module_read(ctx, source);
     if (m == NULL) {
-        Text out;
-        text_init(&out, &ctx->arena);
-        diags_render(&ctx->diags, &out, false);
-        fail_msg("%s\n%s", text, out.at);
+        fail_msg("%s\n%s", text, messages(ctx));
     }
     return m;
 }

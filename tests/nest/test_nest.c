@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Greedy nests: which nodes share loops, over which axes, and where every value lives; and that
  * a nest given from outside is checked. Graphs and nests are texts. */
-#include "support/test.h"
+#include "support/texts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,18 +22,7 @@ static Case *case_new(const char *lines)
 {
     Case *c = calloc(1, sizeof *c);
     ctx_init(&c->ctx);
-    const char *text = str_format(
-        &c->ctx.arena, "tdsl-dump graph 1\n\nkernel k {\n  form binary\n%s}\n", lines);
-    Module *m =
-        module_read(&c->ctx, source_add(&c->ctx.sources, "t", str_from(text), (Span){0}));
-    if (m == NULL) {
-        Text out;
-        text_init(&out, &c->ctx.arena);
-        diags_render(&c->ctx.diags, &out, false);
-        print_error("%s", out.at);
-    }
-    assert_non_null(m);
-    c->g = m->graphs.at[0];
+    c->g = graph_of_lines(&c->ctx, "binary", lines);
     c->nest = nest_greedy(&c->ctx, &c->ctx.arena, c->g, &machine);
     assert_true(nest_verify(&c->ctx, c->nest, "test"));
     return c;

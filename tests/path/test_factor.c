@@ -7,7 +7,7 @@
 
 #include "graph/eval.h"
 #include "path/apply.h"
-#include "support/test.h"
+#include "support/texts.h"
 
 typedef struct Case {
     Ctx ctx;
@@ -26,19 +26,8 @@ static Case *case_new(const char *lines, const PathControl *control)
 {
     Case *c = calloc(1, sizeof *c);
     ctx_init(&c->ctx);
-    const char *text =
-        str_format(&c->ctx.arena, "tdsl-dump graph 1\n\nkernel k {\n  form tensor\n%s%s}\n",
-                   params, lines);
-    Module *m =
-        module_read(&c->ctx, source_add(&c->ctx.sources, "t", str_from(text), (Span){0, 0, 0}));
-    if (m == NULL) {
-        Text out;
-        text_init(&out, &c->ctx.arena);
-        diags_render(&c->ctx.diags, &out, false);
-        print_error("%s", out.at);
-    }
-    assert_non_null(m);
-    c->before = m->graphs.at[0];
+    c->before =
+        graph_of_lines(&c->ctx, "tensor", str_format(&c->ctx.arena, "%s%s", params, lines));
     c->after = path_apply(&c->ctx, &c->ctx.arena, c->before, control, &c->decisions);
     assert_non_null(c->after);
     assert_true(graph_verify(&c->ctx, c->after, "path"));
