@@ -275,7 +275,9 @@ def check(tool, name, target, extents, folder, program=PROGRAM, step=1e-13, more
         arrays["e"], arrays["f"] = -5.0 - arrays["e"], 5.0 + arrays["f"]
     if name in ("differences", "trapezoid", "upwind"):
         arrays["c" if name == "upwind" else "h"] = np.float64(0.5)
-    command = [tool, str(program), f"--kernel={name}", f"--target={target}", "-w", CFLAGS, *more]
+    # Its C names the program: without a folder, so that ccache knows it again.
+    program = (Path(folder) / program).resolve()
+    command = [Path(tool).resolve(), program.name, f"--kernel={name}", f"--target={target}", "-w", CFLAGS, *more]
     for p, array in arrays.items():
         if array.ndim == 0:
             command.append(f"{p}={array}")
@@ -285,7 +287,7 @@ def check(tool, name, target, extents, folder, program=PROGRAM, step=1e-13, more
     wanted = of(**arrays)
     for r in wanted:
         command += ["-o", f"{r}={folder}/out_{r}.npy"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=program.parent)
     if done.returncode != 0:
         return f"status {done.returncode}\n{done.stderr}"
     for r, want in wanted.items():
