@@ -21,6 +21,7 @@ from expressions import Rejected
 from forms import FORMS
 from kernel import Kernel
 from programs import Program, Wrong
+from quick import share
 
 
 def draw_kernel(seed, name, most=None):
@@ -87,7 +88,7 @@ def main():
     np.seterr(all="ignore")
     failed = kernels = calls = 0
     features = collections.Counter()
-    for number in range(options.count) if options.only is None else [options.only]:
+    for number in share(range(options.count), 1, gate=2) if options.only is None else [options.only]:
         seed = f"{options.seed}/{number}"
         drawn = [draw_kernel(f"{seed}/{k}", f"k{k}") for k in range(options.per)]
         if options.show:
