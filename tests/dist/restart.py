@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from compiled import compiled
+from quick import share
 
 RING = "A: c128[9, 13], B: c128[13, 4], C: c128[4, 9]"
 PROGRAM = f"""
@@ -129,6 +130,7 @@ def main():
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     a = parser.parse_args()
+    a.kills = len(share(range(a.kills), 4))
     print("seed", a.seed)
     rng = random.Random(a.seed)
     with tempfile.TemporaryDirectory() as name:

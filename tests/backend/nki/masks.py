@@ -54,7 +54,7 @@ def check(options, seed):
 def main():
     options = seeds_asked()
     failed = refused = 0
-    for seed in share(range(options.seed, options.seed + options.count), 5):
+    for seed in share(range(options.seed, options.seed + options.count), 10, 1):
         try:
             check(options, seed)
         except Refused as error:    # too many tiles of a window that lies across them
