@@ -95,6 +95,7 @@ typedef struct TileFold {
     const TileVector *vector;
     uint32_t n;
     bool plain_apart; /* plain C is no case of the macro */
+    const char *key;  /* equal of equal functions; or null */
 } TileFold;
 
 /* Of --emit=shared: what a file has of what kernels of several files share. ALONE: all that its own need. */

@@ -203,6 +203,9 @@ static void function_put(Emitter *e, const TileFold *f, const Isa *isa, const ch
     text_printf(out, "{\n%s}\n#endif\n", body_text(e, isa, plain, body, n));
 }
 
+static const char word_letters[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+
 /* ", TDSL_V, TDSL_L, TDSL_V2, TDSL_L2", or with other letters. */
 static const char *parameters_text(Arena *a, uint32_t n, const char *vector, const char *lanes)
 {
@@ -215,7 +218,58 @@ static const char *parameters_text(Arena *a, uint32_t n, const char *vector, con
     return t.at;
 }
 
-static void functions_put(Emitter *e, TileFold *f, const char *parameters, Stmt *const *body,
+/* Of equal functions the text is the same with the kernel's own names numbered, in the order in which they stand there. */
+static const char *text_numbered(Emitter *e, const char *text)
+{
+    Text t;
+    Map number;
+    uint32_t n = 0;
+    text_init(&t, e->w.arena);
+    map_init(&number, e->w.arena);
+    for (const char *at = text; *at != '\0';) {
+        size_t length = strspn(at, word_letters);
+        uint32_t name = 0, own = 0;
+        if (length > 0 && names_find(&e->w.names, at, length, &name)) {
+            if (!map_get(&number, name, &own)) {
+                own = n++;
+                map_put(&number, name, own);
+            }
+            text_printf(&t, "#%u", own);
+        } else if (length > 0) {
+            text_put_n(&t, at, length);
+        } else if (*at != ' ' && *at != '\n') { /* lines break where names are long */
+            text_char(&t, *at);
+        } else if (t.n > 0 && t.at[t.n - 1] != ' ') {
+            text_char(&t, ' ');
+        }
+        at += length > 0 ? length : 1;
+    }
+    return t.at;
+}
+
+/* Has a kernel of the file an equal function? It takes this name's place. */
+static bool is_there(Emitter *e, TileFold *f, const char *text)
+{
+    Tiles *t = e->tiles;
+    Text key;
+    text_init(&key, t->arena);
+    for (uint32_t i = 0; i < e->vectors.n; i++) {
+        text_printf(&key, "%s %lld ", dtype_name(e->vectors.at[i].t),
+                    (long long)e->vectors.at[i].most);
+    }
+    text_put(&key, text_numbered(e, text));
+    f->key = key.at;
+    uint32_t i = 0;
+    while (i < t->fold.n &&
+           (t->fold.at[i].key == NULL || strcmp(t->fold.at[i].key, key.at) != 0)) {
+        i++;
+    }
+    f->name = i < t->fold.n ? t->fold.at[i].name : f->name;
+    return i < t->fold.n;
+}
+
+/* False: the file has an equal function, which is the fold's now. */
+static bool functions_put(Emitter *e, TileFold *f, const char *parameters, Stmt *const *body,
                           uint32_t n)
 {
     f->plain_apart = has_complex(e->w.k, body, n);
@@ -226,7 +280,13 @@ static void functions_put(Emitter *e, TileFold *f, const char *parameters, Stmt 
         }
     }
     if (f->macro == NULL) {
-        return;
+        return true;
+    }
+    const char *text = body_text(e, NULL, false, body, n);
+    if (!f->plain_apart &&
+        is_there(e, f,
+                 str_format(e->w.arena, "%s (%s) {%s}", kind_of(body), parameters, text))) {
+        return false;
     }
     Text lines;
     text_init(&lines, e->w.arena);
@@ -234,9 +294,7 @@ static void functions_put(Emitter *e, TileFold *f, const char *parameters, Stmt 
     lines.indent = 1;
     line_put(&lines, str_format(e->w.arena, "%s TDSL_FOR_##ISA static void %s_##ISA(%s)",
                                 kind_of(body), f->name, parameters));
-    text_put(&lines, "{\n");
-    text_put(&lines, body_text(e, NULL, false, body, n));
-    text_put(&lines, "}\n");
+    text_printf(&lines, "{\n%s}\n", text);
     text_put(&e->tiles->folds, "\n");
     macro_put(&e->tiles->folds,
               str_format(e->w.arena, "%s(ISA%s)", f->macro,
@@ -244,6 +302,7 @@ static void functions_put(Emitter *e, TileFold *f, const char *parameters, Stmt 
               lines.at);
     f->vector = e->vectors.at;
     f->n = e->vectors.n;
+    return true;
 }
 
 void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n)
@@ -266,14 +325,16 @@ void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n)
     if (!e->lines) { /* `#line` does not stand in macros */
         fold.macro = str_format(e->tiles->arena, "TDSL_TILE%u_%s", e->n_tiles, e->symbol);
     }
-    functions_put(e, &fold, parameters, body, n);
+    bool made = functions_put(e, &fold, parameters, body, n);
     if (e->lines) {
         line_unmark(e, &e->tiles->folds);
     }
-    vec_push(e->tiles->arena, &e->tiles->fold, fold);
-    text_printf(&e->tiles->members, "    void (*%s)(%s);\n", name + strlen("tdsl_"),
-                parameters);
-    line_printf(&e->w, "%s->%s(%s);", e->own.folds, name + strlen("tdsl_"), arguments);
+    if (made) {
+        vec_push(e->tiles->arena, &e->tiles->fold, fold);
+        text_printf(&e->tiles->members, "    void (*%s)(%s);\n", name + strlen("tdsl_"),
+                    parameters);
+    }
+    line_printf(&e->w, "%s->%s(%s);", e->own.folds, fold.name + strlen("tdsl_"), arguments);
     e->uses_isa = true;
 }
 
