@@ -220,9 +220,17 @@ static void kernel_emit(File *f, const Kernel *k, ExportedName name, const char 
     if (dist_owner(&k->ranks).at == NULL) { /* local kernels are no kernels of the program */
         text_printf(&f->list, "    &tdsl_table_%s,\n", e.symbol);
     }
+    int64_t bytes = 0;
     f->complex |= uses_complex(k);
     f->needs.open |= dims_given(&k->dims) > 0;
     f->needs.parallel |= e.n_parts > 0;
+    f->needs.workspace |= !sizes_fixed(k, &bytes) || bytes > 0;
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        ArgShape shape = arg_shape(k, i);
+        for (uint32_t d = 0; d < shape.rank; d++) {
+            f->needs.empty |= shape.extent[d].sym < 0 && shape.extent[d].n == 0;
+        }
+    }
     arena_reset(&f->scratch, mark);
 }
 
@@ -539,6 +547,7 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
     helpers_init(&f.help, a);
     tiles_init(&f.tiles, a, &f.help);
     f.tiles.role = role;
+    f.tiles.adds = f.tiles.far = role != FILE_ALONE; /* in other files */
     f.across = (Across){&f.needs, o->shared, o->tool_version != NULL ? o->tool_version : ""};
     text_init(&f.header, a);
     text_init(&f.kernels, a);

@@ -73,6 +73,9 @@ typedef struct TileShape {
     int how; /* of such a one: TILE_ADDS and the others */
 } TileShape;
 
+/* Lines of an operand that is read in place lie so far from each other that no hardware prefetches them. */
+#define FAR_BYTES 2048
+
 /* What a tile's function does beside multiplying: it adds to what is there; an operand is conjugated; it stores past
  * the caches if lines of the result are lines of memory. */
 #define TILE_ADDS     1
@@ -115,6 +118,8 @@ typedef struct Tiles {
     VEC(TileFold) fold;
     bool turns; /* there is a function without rows of its own that asks which they are */
     FileRole role;
+    /* Does some call add to what is there, does one read lines of columns that are far from each other? */
+    bool adds, far;
 } Tiles;
 
 /* The walk over what fills these panels next: its variable, and how far, in bytes, it goes from step to step of a sum, at the last one of a
@@ -421,10 +426,12 @@ void places_emit(Emitter *e, const Stmt *s);
 
 /* ---- emit_shared.c: what all kernels of a file share ---- */
 typedef struct SharedNeeds {
-    bool open;     /* some kernel has open dims, */
-    bool parallel; /* a parallel loop, */
-    bool requires; /* positions that must lie inside, */
-    bool factors;  /* matrices that it factors */
+    bool open;      /* some kernel has open dims, */
+    bool parallel;  /* a parallel loop, */
+    bool requires;  /* positions that must lie inside, */
+    bool factors;   /* matrices that it factors, */
+    bool workspace; /* or needs one, */
+    bool empty;     /* or an argument of known extents that has no elements */
     uint32_t
         extents; /* where some kernel has computed ones, the most that one has, open and computed; else 0 */
 } SharedNeeds;

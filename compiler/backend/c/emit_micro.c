@@ -368,10 +368,7 @@ static void store_rows(Printer *p, const Parts *x, Stores how)
 
 /* ---- the block ---- */
 
-/* Lines of an operand that is read in place lie so far from each other that no hardware prefetches them: those of the tile
- * of columns after this one are prefetched meanwhile. */
-#define FAR_BYTES 2048
-
+/* Those of the tile of columns after this one are prefetched meanwhile. */
 static void far_emit(Printer *p, const Parts *x, const char *columns)
 {
     Text t;
@@ -417,7 +414,7 @@ static void columns_emit(Printer *p, int64_t rows, const Parts *x)
 
 static void steps_emit(Printer *p, int64_t rows, const Parts *x, const char *columns)
 {
-    bool far = p->s->sum == 0;
+    bool far = p->s->sum == 0 && p->tiles->far;
     if (far) {
         micro_put(p, "const int far = rs_b >= %d / (int64_t)sizeof(T);", FAR_BYTES);
     }
@@ -461,7 +458,11 @@ static void prefetch_result(Printer *p, const Parts *x, const char *j)
 
 static void stores_emit(Printer *p, const Parts *x)
 {
-    /* does it add to what is there? */
+    if (!p->tiles->adds && p->whole && !p->s->streams) {
+        line_put(p->out, "(void)add; /* none adds to what is there */");
+        store_rows(p, x, STORE_PLAIN);
+        return;
+    }
     micro_open(p, p->whole && !p->s->streams ? "if (add) {" : "if ((add & 1) != 0) {");
     store_rows(p, x, STORE_ADDS);
     p->out->indent--;

@@ -211,6 +211,15 @@ static const char *window_count(Emitter *e, const TileIndex *sum)
     return str_format(w->arena, "%s - %s", hi, v);
 }
 
+/* May the lines of the columns' operand be far apart? */
+static bool lines_are_far(const Kernel *k, const Product *p)
+{
+    const Buffer *b = &k->bufs.at[p->b->buf];
+    int64_t n = 0;
+    return b->panels == 0 && (!stride_known(k, p->b->buf, p->b->at, p->sum->var, &n) ||
+                              sat_mul(n, dtype_bytes(b->dtype)) >= FAR_BYTES);
+}
+
 void product_emit(Emitter *e, const Stmt *s)
 {
     Product p;
@@ -261,6 +270,8 @@ void product_emit(Emitter *e, const Stmt *s)
         stream_put(w->help);
         *(e->in_part ? &e->part_streams : &e->streams) = true;
     }
+    e->tiles->adds |= adds != NULL || !s->begins;
+    e->tiles->far |= lines_are_far(k, &p);
     bool empty = cut != NULL || (!s->begins && may_be_empty(&p.sum->range));
     e->uses_isa = true;
     if (empty) { /* an operand without elements has no such address */

@@ -3,22 +3,26 @@
  * a kernel's exported functions and its tables. Lines that no kernel needs are left out. */
 #include "backend/c/emit.h"
 
-/* What a file must have for a piece of the text: kernels with open dims, none of them; parallel loops, none; computed extents,
- * none; positions that must lie inside, none; matrices that are factored. */
+/* What a file must have for a piece of the text, as bits: kernels with open dims, none of them; parallel loops, none; computed extents,
+ * none; positions that must lie inside, none; matrices that are factored; a workspace, none; arguments that may be empty, none. */
 typedef enum Need {
-    ALWAYS,
-    OPEN,
-    FIXED,
-    PARALLEL,
-    SERIAL,
-    COMPUTED,
-    PLAIN,
-    REQUIRES,
-    LAX,
-    FACTORS
+    ALWAYS = 0,
+    OPEN = 1 << 0,
+    FIXED = 1 << 1,
+    PARALLEL = 1 << 2,
+    SERIAL = 1 << 3,
+    COMPUTED = 1 << 4,
+    PLAIN = 1 << 5,
+    REQUIRES = 1 << 6,
+    LAX = 1 << 7,
+    FACTORS = 1 << 8,
+    ROOM = 1 << 9,
+    ROOMLESS = 1 << 10,
+    EMPTY = 1 << 11,
+    FULL = 1 << 12
 } Need;
 typedef struct Piece {
-    Need need;
+    int need; /* bits of Need */
     const char *text;
 } Piece;
 
@@ -41,18 +45,18 @@ static const Piece type_pieces[] = {
 };
 
 static const Piece function_pieces[] = {
-    {ALWAYS, "static int tdsl_has_elements(const tdsl_arg_info *a, const int64_t *dims)\n"
-             "{\n"
-             "    int some = 1;\n"
-             "    for (int32_t d = 0; d < a->rank; ++d) {\n"},
+    {EMPTY, "static int tdsl_has_elements(const tdsl_arg_info *a, const int64_t *dims)\n"
+            "{\n"
+            "    int some = 1;\n"
+            "    for (int32_t d = 0; d < a->rank; ++d) {\n"},
     {OPEN, "        some &= (a->extents[d].dim < 0 ? a->extents[d].fixed : "
            "dims[a->extents[d].dim]) != 0;\n"},
-    {FIXED, "        some &= a->extents[d].fixed != 0;\n"},
-    {ALWAYS, "    }\n"},
-    {FIXED, "    (void)dims;\n"},
-    {ALWAYS, "    return some;\n"
-             "}\n"
-             "\n"},
+    {FIXED | EMPTY, "        some &= a->extents[d].fixed != 0;\n"},
+    {EMPTY, "    }\n"},
+    {FIXED | EMPTY, "    (void)dims;\n"},
+    {EMPTY, "    return some;\n"
+            "}\n"
+            "\n"},
     {OPEN, "/* Bytes of an argument, or -1 when they are too many for one object. */\n"
            "static int64_t tdsl_size(const tdsl_arg_info *a, const int64_t *dims)\n"
            "{\n"
@@ -101,10 +105,10 @@ static const Piece function_pieces[] = {
      "    return TDSL_OK;\n"
      "}\n"
      "\n"},
-    {ALWAYS, "/* How much workspace the extents and threads need; are they possible? */\n"
-             "static tdsl_status tdsl_check(const tdsl_kernel *k, const int64_t *dims, int32_t "
-             "threads, size_t *need)\n"
-             "{\n"},
+    {ROOM, "/* How much workspace the extents and threads need; are they possible? */\n"
+           "static tdsl_status tdsl_check(const tdsl_kernel *k, const int64_t *dims, int32_t "
+           "threads, size_t *need)\n"
+           "{\n"},
     {OPEN, "    for (int32_t d = 0; d < k->info->n_dims; ++d) {\n"
            "        if (dims[d] < 0) {\n"
            "            return TDSL_E_SHAPE;\n"
@@ -115,64 +119,79 @@ static const Piece function_pieces[] = {
            "            return TDSL_E_OVERFLOW;\n"
            "        }\n"
            "    }\n"},
+    {ROOM, "    *need = k->sizes == NULL ? k->bytes : k->sizes(dims, threads);\n"
+           "    return *need == SIZE_MAX ? TDSL_E_OVERFLOW : TDSL_OK;\n"
+           "}\n"
+           "\n"},
     {ALWAYS,
-     "    *need = k->sizes == NULL ? k->bytes : k->sizes(dims, threads);\n"
-     "    return *need == SIZE_MAX ? TDSL_E_OVERFLOW : TDSL_OK;\n"
-     "}\n"
-     "\n"
      "static size_t tdsl_need(const tdsl_kernel *k, const int64_t *dims, int32_t threads)\n"
-     "{\n"
-     "    size_t need = 0;\n"},
+     "{\n"},
+    {ROOM, "    size_t need = 0;\n"},
     {COMPUTED, "    int64_t all[TDSL_EXTENTS];\n"
                "    if (tdsl_extents(k->info, dims, all) != TDSL_OK) {\n"
                "        return SIZE_MAX;\n"
                "    }\n"
                "    dims = all;\n"},
-    {ALWAYS, "    return tdsl_check(k, dims, threads, &need) == TDSL_OK ? need : SIZE_MAX;\n"
-             "}\n"
+    {ROOM, "    return tdsl_check(k, dims, threads, &need) == TDSL_OK ? need : SIZE_MAX;\n"},
+    {ROOMLESS, "    (void)k; (void)dims; (void)threads;\n"
+               "    return 0;\n"},
+    {ALWAYS, "}\n"
              "\n"
              "/* Checks what is given, and runs the loops if there is an element to write. */\n"
              "static tdsl_status tdsl_call(const tdsl_kernel *k, const int64_t *dims, void "
              "*const *args,\n"
              "    void *workspace, size_t workspace_bytes, const tdsl_threads *threads)\n"
-             "{\n"
-             "    unsigned char none[1], *ws = none; /* no arithmetic on a null pointer */\n"
-             "    size_t need = 0, space = workspace_bytes;\n"
-             "    int written = k->info->n_dims == 0;\n"},
+             "{\n"},
+    {ROOM, "    unsigned char none[1], *ws = none; /* no arithmetic on a null pointer */\n"
+           "    size_t need = 0, space = workspace_bytes;\n"},
+    {OPEN, "    int written = k->info->n_dims == 0;\n"},
     {COMPUTED, "    int64_t all[TDSL_EXTENTS];\n"
                "    tdsl_status status = tdsl_extents(k->info, dims, all);\n"
                "    dims = all;\n"
                "    status = status != TDSL_OK ? status : tdsl_check(k, dims, 1, &need);\n"},
-    {PLAIN, "    const tdsl_status status = tdsl_check(k, dims, 1, &need);\n"},
-    {ALWAYS, "    if (status != TDSL_OK) {\n"
-             "        return status;\n"
-             "    }\n"
-             "    for (int32_t i = 0; i < k->info->n_args; ++i) {\n"
-             "        const tdsl_arg_info *a = &k->info->args[i];\n"
-             "        if (args[i] == NULL && tdsl_has_elements(a, dims)) {\n"
-             "            return TDSL_E_ARGUMENT;\n"
+    {PLAIN | ROOM, "    const tdsl_status status = tdsl_check(k, dims, 1, &need);\n"},
+    {ROOM, "    if (status != TDSL_OK) {\n"
+           "        return status;\n"
+           "    }\n"},
+    {ALWAYS, "    for (int32_t i = 0; i < k->info->n_args; ++i) {\n"},
+    {EMPTY, "        const tdsl_arg_info *a = &k->info->args[i];\n"
+            "        if (args[i] == NULL && tdsl_has_elements(a, dims)) {\n"},
+    {FULL, "        if (args[i] == NULL) {\n"},
+    {ALWAYS, "            return TDSL_E_ARGUMENT;\n"
              "        }\n"},
     {OPEN, "        written |= (a->role == TDSL_OUT || a->role == TDSL_INOUT) && "
            "tdsl_has_elements(a, dims);\n"},
-    {ALWAYS, "    }\n"
-             "    if (workspace_bytes < need || (need > 0 && workspace == NULL)) {\n"
-             "        return TDSL_E_WORKSPACE;\n"
-             "    }\n"
-             "    if (need > 0) {\n"
-             "        ws = (unsigned char *)workspace + (-(uintptr_t)workspace & 63u);\n"
-             "        space -= -(uintptr_t)workspace & 63u;\n"
-             "    }\n"},
+    {ALWAYS, "    }\n"},
+    {ROOM, "    if (workspace_bytes < need || (need > 0 && workspace == NULL)) {\n"
+           "        return TDSL_E_WORKSPACE;\n"
+           "    }\n"
+           "    if (need > 0) {\n"
+           "        ws = (unsigned char *)workspace + (-(uintptr_t)workspace & 63u);\n"
+           "        space -= -(uintptr_t)workspace & 63u;\n"
+           "    }\n"},
     {REQUIRES, "    if (k->outside != NULL && k->outside(dims, args, NULL) != 0) {\n"
                "        return TDSL_E_INDEX;\n"
                "    }\n"},
-    {ALWAYS, "    if (written) {\n"},
-    {PARALLEL, "        k->run(dims, args, ws, threads, tdsl_crew(threads), space);\n"},
-    {SERIAL, "        k->run(dims, args, ws, threads, 1, space);\n"},
-    {FACTORS, "        if (k->factors && *(const int64_t *)(const void *)ws != INT64_MAX) {\n"
-              "            return TDSL_E_DEFINITE;\n"
-              "        }\n"},
-    {ALWAYS, "    }\n"
-             "    return TDSL_OK;\n"
+    {OPEN, "    if (written) {\n"},
+    {OPEN | PARALLEL, "        k->run(dims, args, ws, threads, tdsl_crew(threads), space);\n"},
+    {OPEN | SERIAL, "        k->run(dims, args, ws, threads, 1, space);\n"},
+    {OPEN | FACTORS,
+     "        if (k->factors && *(const int64_t *)(const void *)ws != INT64_MAX) {\n"
+     "            return TDSL_E_DEFINITE;\n"
+     "        }\n"},
+    {OPEN, "    }\n"},
+    {FIXED | PARALLEL | ROOM,
+     "    k->run(dims, args, ws, threads, tdsl_crew(threads), space);\n"},
+    {FIXED | SERIAL | ROOM, "    k->run(dims, args, ws, threads, 1, space);\n"},
+    {FIXED | PARALLEL | ROOMLESS,
+     "    k->run(dims, args, workspace, threads, tdsl_crew(threads), workspace_bytes);\n"},
+    {FIXED | SERIAL | ROOMLESS,
+     "    k->run(dims, args, workspace, threads, 1, workspace_bytes);\n"},
+    {FIXED | FACTORS,
+     "    if (k->factors && *(const int64_t *)(const void *)ws != INT64_MAX) {\n"
+     "        return TDSL_E_DEFINITE;\n"
+     "    }\n"},
+    {ALWAYS, "    return TDSL_OK;\n"
              "}\n"
              "\n"},
     {OPEN, "/* The sum of products in a list: of each the number of open dims, what is fixed, "
@@ -304,14 +323,13 @@ void shared_needs(Helpers *h, const SharedNeeds *n)
 
 static void pieces_put(Text *out, const SharedNeeds *n, const Piece *piece, size_t count)
 {
-    const bool holds[] = {
-        [ALWAYS] = true,           [OPEN] = n->open,         [FIXED] = !n->open,
-        [PARALLEL] = n->parallel,  [SERIAL] = !n->parallel,  [COMPUTED] = n->extents > 0,
-        [PLAIN] = n->extents == 0, [REQUIRES] = n->requires, [LAX] = !n->requires,
-        [FACTORS] = n->factors,
-    };
+    /* Any extents may be too many bytes, or none. */
+    const int has = (n->open ? OPEN : FIXED) | (n->parallel ? PARALLEL : SERIAL) |
+                    (n->extents > 0 ? COMPUTED : PLAIN) | (n->requires ? REQUIRES : LAX) |
+                    (n->factors ? FACTORS : 0) | (n->open || n->workspace ? ROOM : ROOMLESS) |
+                    (n->open || n->empty ? EMPTY : FULL);
     for (size_t i = 0; i < count; i++) {
-        text_put(out, holds[piece[i].need] ? piece[i].text : "");
+        text_put(out, (piece[i].need & ~has) == 0 ? piece[i].text : "");
     }
 }
 
