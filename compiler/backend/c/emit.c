@@ -138,26 +138,19 @@ static void emitter_init(Emitter *e, File *f, const Kernel *k, ExportedName name
     for (uint32_t v = 0; v < k->vars.n; v++) {
         e->w.var[v] = names_take(&e->w.names, k->vars.at[v].name->text);
     }
-    e->own.each = names_take(&e->w.names, "each");
-    e->own.space = names_take(&e->w.names, "space");
-    e->own.crew = names_take(&e->w.names, "crew");
-    e->own.common = names_take(&e->w.names, "common");
-    e->own.work = names_take(&e->w.names, "work");
-    e->own.number = names_take(&e->w.names, "number");
-    e->own.first = names_take(&e->w.names, "i");
-    e->own.until = names_take(&e->w.names, "until");
-    e->own.count = names_take(&e->w.names, "count");
-    e->own.worth = names_take(&e->w.names, "worth");
-    e->own.from = names_take(&e->w.names, "from");
-    e->own.step = names_take(&e->w.names, "step");
-    e->own.front = names_take(&e->w.names, "front");
-    e->own.most = names_take(&e->w.names, "most");
-    e->own.next = names_take(&e->w.names, "next");
-    e->own.skip = names_take(&e->w.names, "skip");
-    e->own.strip = names_take(&e->w.names, "strip");
-    e->own.end = names_take(&e->w.names, "end");
-    e->own.near = names_take(&e->w.names, "near");
-    e->own.far = names_take(&e->w.names, "far");
+    const struct {
+        const char **name, *wish;
+    } late[] = {
+        {&e->own.each, "each"},     {&e->own.space, "space"}, {&e->own.crew, "crew"},
+        {&e->own.common, "common"}, {&e->own.work, "work"},   {&e->own.number, "number"},
+        {&e->own.first, "i"},       {&e->own.until, "until"}, {&e->own.count, "count"},
+        {&e->own.worth, "worth"},   {&e->own.from, "from"},   {&e->own.step, "step"},
+        {&e->own.front, "front"},   {&e->own.most, "most"},   {&e->own.next, "next"},
+        {&e->own.skip, "skip"},     {&e->own.strip, "strip"}, {&e->own.end, "end"},
+        {&e->own.near, "near"},     {&e->own.far, "far"}};
+    for (size_t i = 0; i < sizeof late / sizeof *late; i++) {
+        *late[i].name = names_take(&e->w.names, late[i].wish);
+    }
     text_init(&e->parts, e->w.arena);
     text_init(&e->part.body, e->w.arena);
     text_init(&e->part.numbers, e->w.arena);
@@ -199,10 +192,8 @@ static void kernel_emit(File *f, const Kernel *k, ExportedName name, const char 
     e.file_factors = f->needs.factors;
     Text body;
     size_t folds = f->tiles.folds.n, from = f->kernels.n, tables = f->tables.n;
-    text_init(&body, &f->scratch);
-    body.indent_width = 4;
+    lines_init(&body, &f->scratch, 1);
     e.w.out = &body;
-    body.indent = 1;
     scalars_find(&e);
     counts_bind(&e, k->body, k->n_body, true, 0);
     block_emit(&e, k->body, k->n_body, (WorkspaceTop){e.own.ws, 0});
@@ -425,8 +416,7 @@ static void source_text(File *f, const KernelModule *m, const ExportedName *name
     Text *const new[] = {&tiles, &entries, &all, &include};
     bool alone = f->tiles.role == FILE_ALONE;
     for (size_t i = 0; i < sizeof new / sizeof *new; i++) {
-        text_init(new[i], f->arena);
-        new[i]->indent_width = 4;
+        lines_init(new[i], f->arena, 0);
     }
     if (!alone) {
         across_include(&f->tiles, &f->across, &include);
@@ -472,8 +462,7 @@ static void shared_files(File *f, const EmitOptions *o, const char *source)
     Text about, h, c;
     Text *const new[] = {&about, &h, &c};
     for (size_t i = 0; i < sizeof new / sizeof *new; i++) {
-        text_init(new[i], a);
-        new[i]->indent_width = 4;
+        lines_init(new[i], a, 0);
     }
     const char *tables = NULL, *calls = interface_texts(&tables);
     text_put(&about, calls);
@@ -550,10 +539,8 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
     f.tiles.adds = f.tiles.far = role != FILE_ALONE; /* in other files */
     f.across = (Across){&f.needs, o->shared, o->tool_version != NULL ? o->tool_version : ""};
     text_init(&f.header, a);
-    text_init(&f.kernels, a);
-    f.kernels.indent_width = 4;
-    text_init(&f.tables, a);
-    f.tables.indent_width = 4;
+    lines_init(&f.kernels, a, 0);
+    lines_init(&f.tables, a, 0);
     text_init(&f.list, a);
     text_init(&f.ranks, a);
     text_init(&f.ranks_header, a);
@@ -580,9 +567,8 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
     const char *list = exported_list(a, o, base);
     char *guard = str_format(a, "TDSL_LIST_%s_H", list);
     Text c, h;
-    text_init(&c, a);
+    lines_init(&c, a, 0);
     text_init(&h, a);
-    c.indent_width = 4;
     text_reserve(&c, f.kernels.n + f.kernels.n / 16);
     first_line(&h, o, source, NULL);
     header_text(&f, &h, guard, list);

@@ -120,8 +120,7 @@ static void texts_make(Tiles *t, const Across *x, AcrossTexts *out)
         &out->types, &out->names, &out->functions,  &out->entries, &out->macros, &out->c,
         &tiles,      &joins,      &out->prototypes, &checks,       &all};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        text_init(texts[i], a);
-        texts[i]->indent_width = 4;
+        lines_init(texts[i], a, 0);
     }
     shared_needs(t->help, x->needs);
     tiles_emit(t, &all); /* says which vectors other files use */

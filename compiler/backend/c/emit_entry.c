@@ -380,19 +380,15 @@ void kernel_sizes_emit(Emitter *e)
         line_put(out, "return SIZE_MAX;");
         directive_put(out, "#else");
     }
-    text_init(&body,
-              e->w.arena); /* which dims and products it needs is known when it is written */
-    body.indent_width = out->indent_width;
-    body.indent = out->indent;
+    lines_init(&body, e->w.arena,
+               out->indent); /* which dims and products it needs is known then */
     e->w.out = &body;
     e->w.counts = (Counts){0}; /* those of the loops have no names here */
     sizes_body_emit(e);
     e->w.out = out;
     line_printf(&e->w, "size_t %s = 0;", need);
     Text products;
-    text_init(&products, e->w.arena);
-    products.indent_width = out->indent_width;
-    products.indent = out->indent;
+    lines_init(&products, e->w.arena, out->indent);
     e->w.out = &products;
     dims_computed_emit(e, body.at);
     e->w.out = out;
@@ -474,9 +470,7 @@ void kernel_loops_emit(Emitter *e, const Text *body)
         }
     }
     Text products;
-    text_init(&products, e->w.arena);
-    products.indent_width = out->indent_width;
-    products.indent = out->indent;
+    lines_init(&products, e->w.arena, out->indent);
     e->w.out = &products;
     dims_computed_emit(e, body->at);
     e->w.out = out;

@@ -515,11 +515,9 @@ const char *block_macro(Printer *p, int64_t rows, const Parts *x)
     Arena *a = p->tiles->arena;
     Text all, t, *out = p->out;
     text_init(&all, a);
-    text_init(&t, a);
+    lines_init(&t, a, 1);
     text_printf(&all, "\n/* %u %s of columns, R rows%s. */\n", x->n,
                 x->n == 1 ? "vector" : "vectors", p->s->side ? ", side by side in A" : "");
-    t.indent_width = 4;
-    t.indent = 1;
     p->out = &t;
     block_lines(p, rows, x, "FROM", "TO", "C");
     p->out = out;

@@ -120,9 +120,7 @@ void required_emit(Emitter *e, const Kernel *k)
                 "static int32_t tdsl_outside_%s(const int64_t *dims, void *const *args, "
                 "tdsl_outside *%s)\n{\n",
                 e->symbol, s.first);
-    text_init(&body, e->w.arena); /* which arguments and dims it needs is known then */
-    body.indent_width = out->indent_width;
-    body.indent = 1;
+    lines_init(&body, e->w.arena, 1); /* which arguments and dims it needs is known then */
     e->w.out = &body;
     line_printf(&e->w, "int32_t %s = 0;", s.found);
     for (uint32_t r = 0; r < k->n_required; r++) {
@@ -135,9 +133,7 @@ void required_emit(Emitter *e, const Kernel *k)
         scoped(&s, r, first_emit);
     }
     line_printf(&e->w, "return 0;");
-    text_init(&products, e->w.arena);
-    products.indent_width = out->indent_width;
-    products.indent = 1;
+    lines_init(&products, e->w.arena, 1);
     e->w.out = &products;
     dims_computed_emit(e, body.at);
     e->w.out = out;

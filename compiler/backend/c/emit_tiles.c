@@ -12,9 +12,8 @@
 void tiles_init(Tiles *t, Arena *a, Helpers *help)
 {
     *t = (Tiles){.arena = a, .help = help};
-    text_init(&t->folds, a);
+    lines_init(&t->folds, a, 0);
     text_init(&t->members, a);
-    t->folds.indent_width = 4;
 }
 
 static bool shape_eq(const TileShape *x, const TileShape *y)
@@ -322,10 +321,8 @@ static void function_emit(Printer *p)
     }
     const Cut *c = plain ? NULL : &cut;
     Text lines, all, *out = p->out;
-    text_init(&lines, a);
+    lines_init(&lines, a, 1);
     text_init(&all, a);
-    lines.indent_width = 4;
-    lines.indent = 1;
     p->out = &lines;
     head_emit(p);
     if (!plain) {
@@ -529,8 +526,7 @@ void tiles_emit(Tiles *t, Text *out)
     }
     names_init(&macros.names, t->arena);
     text_init(&macros.text, t->arena);
-    text_init(&rows, t->arena);
-    rows.indent_width = 4;
+    lines_init(&rows, t->arena, 0);
     for (uint32_t r = 0; r < ISA_COUNT; r++) {
         row_emit(t, &macros, r, &rows);
     }

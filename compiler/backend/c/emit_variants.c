@@ -164,9 +164,7 @@ static const char *body_text(Emitter *e, const Isa *isa, bool plain, Stmt *const
     Text *outer = e->w.out, t;
     Counts counts = e->w.counts;
     uint32_t temps = e->w.n_temps;
-    text_init(&t, e->w.arena);
-    t.indent_width = 4;
-    t.indent = 1;
+    lines_init(&t, e->w.arena, 1);
     e->w.out = &t;
     line_put(&t, stmt_has_lanes(body[0]) ? "TDSL_EXACT" : "TDSL_CONTRACT");
     e->in_tile = true;
@@ -289,9 +287,7 @@ static bool functions_put(Emitter *e, TileFold *f, const char *parameters, Stmt 
         return false;
     }
     Text lines;
-    text_init(&lines, e->w.arena);
-    lines.indent_width = 4;
-    lines.indent = 1;
+    lines_init(&lines, e->w.arena, 1);
     line_put(&lines, str_format(e->w.arena, "%s TDSL_FOR_##ISA static void %s_##ISA(%s)",
                                 kind_of(body), f->name, parameters));
     text_printf(&lines, "{\n%s}\n", text);
@@ -370,9 +366,7 @@ void folds_macro(const Tiles *t, Text *out)
     TileVector all[MOST_VECTORS];
     uint32_t n = all_vectors(t, all), made = 0;
     Text lines;
-    text_init(&lines, t->arena);
-    lines.indent_width = 4;
-    lines.indent = 1;
+    lines_init(&lines, t->arena, 1);
     for (uint32_t f = 0; f < t->fold.n; f++) {
         const TileFold *x = &t->fold.at[f];
         Text call;

@@ -133,6 +133,8 @@ const char *help_sum_add(Helpers *h, const Buffer *cascade);
 const char *help_sum_of(Helpers *h, const Buffer *cascade);
 
 /* ---- line.c ---- */
+/* A text of lines of C, indented by so many steps. */
+void lines_init(Text *t, Arena *a, int indent);
 /* One line of C, broken at blanks where it is too long. */
 void line_put(Text *out, const char *line);
 /* A comment of C around this text, broken as lines are; the text is as text_comment left it. */

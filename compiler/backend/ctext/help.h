@@ -12,11 +12,8 @@ typedef struct FixedHelper {
     const char *text;
 } FixedHelper;
 
-/* Of help_math.c, help_trig.c, help_pow.c, help_more.c and help_round.c; null: there is none of the name. */
-const FixedHelper *math_helper(const char *name);
-const FixedHelper *trig_helper(const char *name);
-const FixedHelper *pow_helper(const char *name);
-const FixedHelper *more_helper(const char *name);
-const FixedHelper *round_helper(const char *name);
+/* Of help_math.c and the others; behind the last one a null name. */
+extern const FixedHelper math_helpers[], trig_helpers[], pow_helpers[], more_helpers[],
+    round_helpers[];
 
 #endif

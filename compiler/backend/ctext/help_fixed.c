@@ -230,6 +230,7 @@ static const FixedHelper fixed_helpers[] = {
     {"tdsl_nearest_f16", "tdsl_f16_of_float tdsl_float_of_f16", false,
      "TDSL_HELPER float tdsl_nearest_f16(float x)\n{\n    return "
      "tdsl_float_of_f16(tdsl_f16_of_float(x));\n}\n"},
+    {0},
 };
 
 void helpers_init(Helpers *h, Arena *arena)
@@ -262,16 +263,16 @@ void helper_type_put(Helpers *h, const char *text)
 
 static const FixedHelper *find_fixed(const char *name)
 {
-    for (size_t k = 0; k < sizeof fixed_helpers / sizeof *fixed_helpers; k++) {
-        if (strcmp(fixed_helpers[k].name, name) == 0) {
-            return &fixed_helpers[k];
+    static const FixedHelper *const tables[] = {fixed_helpers, math_helpers, trig_helpers,
+                                                pow_helpers,   more_helpers, round_helpers};
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
+        for (const FixedHelper *f = tables[t]; f->name != NULL; f++) {
+            if (strcmp(f->name, name) == 0) {
+                return f;
+            }
         }
     }
-    const FixedHelper *f = math_helper(name);
-    f = f != NULL ? f : trig_helper(name);
-    f = f != NULL ? f : pow_helper(name);
-    f = f != NULL ? f : more_helper(name);
-    return f != NULL ? f : round_helper(name);
+    return NULL;
 }
 
 bool help_is_fixed(const char *name)

@@ -2,11 +2,10 @@
 /* Functions of real numbers of our own. They have no branches, so that loops over them become vectors, and use only
  * what rounds the same everywhere: no fused multiply-adds, no libm. So an element has the same bits wherever it stands
  * and for each instruction set. Every f32 is tested (tests/backend/c/every_f32.py); docs/language.md has the bounds. */
-#include <string.h>
 
 #include "backend/ctext/help.h"
 
-static const FixedHelper math_helpers[] = {
+const FixedHelper math_helpers[] = {
     /* exp(x) = 2^n * exp(r), r = x - n * log 2 in [-0.35, 0.35], log 2 in two parts of which n *
      * the first is exact (Cody and Waite 1980). n comes out of the low bits of x / log 2 + 1.5 *
      * 2^23 (2^52), and 2^n is two factors, so that subnormal results and those next to infinity
@@ -259,14 +258,5 @@ static const FixedHelper math_helpers[] = {
      "    const double y = small ? a + a * p : 1.0 - tdsl_exp_f64(small ? 0.0 : -p);\n"
      "    return tdsl_double_of_bits(tdsl_bits_of_double(y) | sign);\n"
      "}\n"},
+    {0},
 };
-
-const FixedHelper *math_helper(const char *name)
-{
-    for (size_t k = 0; k < sizeof math_helpers / sizeof *math_helpers; k++) {
-        if (strcmp(math_helpers[k].name, name) == 0) {
-            return &math_helpers[k];
-        }
-    }
-    return NULL;
-}

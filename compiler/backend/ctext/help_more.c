@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Logarithms and powers of 2, log1p, expm1 and arcs of tangents, as help_math.c has exp: no branches, no libm. Those of f32 are those of f64,
  * rounded. tests/backend/c/every_f32.py tries them. */
-#include <string.h>
 
 #include "backend/ctext/help.h"
 
-static const FixedHelper more_helpers[] = {
+const FixedHelper more_helpers[] = {
     {"tdsl_exp2_f64", "tdsl_bits_of_double tdsl_double_of_bits tdsl_exp_rest_f64", false,
      "/* At most 1 unit in the last place off. */\n"
      "TDSL_HELPER double tdsl_exp2_f64(double x)\n"
@@ -188,14 +187,5 @@ static const FixedHelper more_helpers[] = {
      "{\n"
      "    return (float)tdsl_atan2_f64((double)y, (double)x);\n"
      "}\n"},
+    {0},
 };
-
-const FixedHelper *more_helper(const char *name)
-{
-    for (size_t k = 0; k < sizeof more_helpers / sizeof *more_helpers; k++) {
-        if (strcmp(more_helpers[k].name, name) == 0) {
-            return &more_helpers[k];
-        }
-    }
-    return NULL;
-}

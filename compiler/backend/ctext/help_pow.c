@@ -2,11 +2,10 @@
 /* pow as 2^(y * log2 |x|), log2 by s = (m - 1) / (m + 1) as in help_math.c: f32 in double; f64 with s, the logarithm and the
  * product as sums of two numbers, products of which are exact. C's special cases have a branch, which loops take only where it is
  * needed (emit_strips.c). Polynomials are the best of their degree. */
-#include <string.h>
 
 #include "backend/ctext/help.h"
 
-static const FixedHelper pow_helpers[] = {
+const FixedHelper pow_helpers[] = {
     {"tdsl_pow_far", "tdsl_bits_of_double tdsl_double_of_bits", false,
      "/* pow(x, y) where it is not |x|^y = size of finite numbers, or the sign of x decides: "
      "as C has it. */\n"
@@ -176,14 +175,5 @@ static const FixedHelper pow_helpers[] = {
      "    const double near = tdsl_pow_near_f64(x, y, &far);\n"
      "    return far == 0u ? near : tdsl_pow_far(x, y, near);\n"
      "}\n"},
+    {0},
 };
-
-const FixedHelper *pow_helper(const char *name)
-{
-    for (size_t k = 0; k < sizeof pow_helpers / sizeof *pow_helpers; k++) {
-        if (strcmp(pow_helpers[k].name, name) == 0) {
-            return &pow_helpers[k];
-        }
-    }
-    return NULL;
-}

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole numbers as floats, and remainders. */
-#include <string.h>
 
 #include "backend/ctext/help.h"
 
-static const FixedHelper round_helpers[] = {
+const FixedHelper round_helpers[] = {
     {"tdsl_round_f32", "tdsl_bits_of_float tdsl_float_of_bits", false,
      "/* Adding 2^23 leaves no digits behind the point. */\n"
      "TDSL_HELPER float tdsl_round_f32(float x)\n"
@@ -71,14 +70,5 @@ static const FixedHelper round_helpers[] = {
      "    const double rest = fmod(x, y), other = (rest < 0) != (y < 0) ? rest + y : rest;\n"
      "    return rest < 0 || rest > 0 ? other : isnan(rest) ? rest : copysign(0, y);\n"
      "}\n"},
+    {0},
 };
-
-const FixedHelper *round_helper(const char *name)
-{
-    for (size_t k = 0; k < sizeof round_helpers / sizeof *round_helpers; k++) {
-        if (strcmp(round_helpers[k].name, name) == 0) {
-            return &round_helpers[k];
-        }
-    }
-    return NULL;
-}

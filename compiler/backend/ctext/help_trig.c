@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sin and cos, without branches for operands near 0 (the backend cuts loops into strips for them: emit_strips.c). The operand less
  * a multiple of pi or pi/2 is exact in parts; for large operands it is computed in integers. Polynomials are the best of their degree. */
-#include <string.h>
 
 #include "backend/ctext/help.h"
 
-static const FixedHelper trig_helpers[] = {
+const FixedHelper trig_helpers[] = {
     {"tdsl_quarter_turns", "tdsl_bits_of_double tdsl_double_of_bits", false,
      "/* |x| >= 2^16 is n * pi/2 + *r + *low, n modulo 4: the mantissa times 192 bits of 2/pi "
      "(Payne and Hanek), exact in\n"
@@ -233,14 +232,5 @@ static const FixedHelper trig_helpers[] = {
      "    }\n"
      "    return r;\n"
      "}\n"},
+    {0},
 };
-
-const FixedHelper *trig_helper(const char *name)
-{
-    for (size_t k = 0; k < sizeof trig_helpers / sizeof *trig_helpers; k++) {
-        if (strcmp(trig_helpers[k].name, name) == 0) {
-            return &trig_helpers[k];
-        }
-    }
-    return NULL;
-}

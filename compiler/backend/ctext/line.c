@@ -8,6 +8,13 @@
 
 #define COLUMNS 100
 
+void lines_init(Text *t, Arena *a, int indent)
+{
+    text_init(t, a);
+    t->indent_width = 4;
+    t->indent = indent;
+}
+
 /* Where to break a line of more than `room` characters: after a ';' or ',', before "&&", "||" or '+', in as few parentheses as
  * can be, else at the last blank before, else at the first one after. */
 static size_t break_at(const char *s, size_t n, size_t room)
