@@ -29,6 +29,19 @@ typedef struct Bench {
     tdsl_tensor args[3];
 } Bench;
 
+/* Registers a program as a form of `matmul`. */
+static void add_form(tdsl_context *context, const char *program, tdsl_report *report)
+{
+    tdsl_nki_form form = TDSL_NKI_FORM_INIT;
+    tdsl_nki_part part = TDSL_NKI_PART_INIT;
+    form.parts = &part;
+    form.n_parts = 1;
+    form.target = "trn2";
+    form.dims = square_dims;
+    part.program = program;
+    expect_ok(tdsl_register_nki(context, "matmul", &form, report), report);
+}
+
 /* A shell script in the emulator's place; null: the real one. */
 static void bench_open(Bench *b, const char *script, const char *python, int64_t timeout_ms)
 {
@@ -48,14 +61,7 @@ static void bench_open(Bench *b, const char *script, const char *python, int64_t
     b->context = make_context(&config);
     assert_int_equal(unsetenv("TMPDIR"), 0);
     b->kernel = make_kernel(b->context, &matmul_info);
-    tdsl_nki_form form = TDSL_NKI_FORM_INIT;
-    tdsl_nki_part part = TDSL_NKI_PART_INIT;
-    form.parts = &part;
-    form.n_parts = 1;
-    form.target = "trn2";
-    form.dims = square_dims;
-    part.program = PROGRAM;
-    expect_ok(tdsl_register_nki(b->context, "matmul", &form, &b->report), &b->report);
+    add_form(b->context, PROGRAM, &b->report);
     memcpy(b->a, a, sizeof a);
     memcpy(b->b, x, sizeof x);
     b->args[0] = tdsl_view(TDSL_F32, b->a, 2, square);
@@ -185,19 +191,11 @@ static void an_emulator_that_is_not_there_is_a_status(void **state)
     config.emulator = "/nonexistent/run.py";
     tdsl_context *context = make_context(&config);
     tdsl_kernel *kernel = make_kernel(context, &matmul_info);
-    tdsl_nki_form form = TDSL_NKI_FORM_INIT;
-    tdsl_nki_part part = TDSL_NKI_PART_INIT;
-    form.parts = &part;
-    form.n_parts = 1;
-    form.target = "trn2";
-    form.dims = square_dims;
-    part.program = PROGRAM;
-    expect_ok(tdsl_register_nki(context, "matmul", &form, &b.report), &b.report);
+    add_form(context, PROGRAM, &b.report);
     expect_failure(tdsl_call(kernel, b.args, 3, NULL, &b.report), TDSL_E_NO_LIBRARY, &b.report,
                    "matmul", "/nonexistent/run.py", "TDSL_NKI_EMULATOR");
     tdsl_context_destroy(context);
-    part.program = "/nonexistent/kernel.py"; /* the later form of two is used */
-    expect_ok(tdsl_register_nki(b.context, "matmul", &form, &b.report), &b.report);
+    add_form(b.context, "/nonexistent/kernel.py", &b.report); /* the later form is used */
     expect_failure(bench_call(&b), TDSL_E_NEFF, &b.report, "matmul", "/nonexistent/kernel.py",
                    NULL);
     bench_close(&b);
@@ -226,14 +224,7 @@ static void the_simulator_takes_the_devices_place(void **state)
     tdsl_context *context = make_context(&config);
     assert_int_equal(unsetenv("TDSL_USE_SIMULATOR"), 0);
     tdsl_kernel *kernel = make_kernel(context, &matmul_info);
-    tdsl_nki_form form = TDSL_NKI_FORM_INIT;
-    tdsl_nki_part part = TDSL_NKI_PART_INIT;
-    form.parts = &part;
-    form.n_parts = 1;
-    form.target = "trn2";
-    form.dims = square_dims;
-    part.program = PROGRAM;
-    expect_ok(tdsl_register_nki(context, "matmul", &form, &b.report), &b.report);
+    add_form(context, PROGRAM, &b.report);
     expect_ok(tdsl_call(kernel, b.args, 3, NULL, &b.report), &b.report);
     assert_int_equal(b.report.backend, TDSL_BACKEND_EMULATOR);
     assert_int_equal(b.report.reason, TDSL_REASON_ABOVE_THRESHOLD);
