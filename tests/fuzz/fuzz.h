@@ -5,7 +5,18 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Not CHECK: a fuzzer keeps the input of what aborts, not of what exits. */
+#define MUST(cond)                                                                             \
+    do {                                                                                       \
+        if (!(cond)) {                                                                         \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);                         \
+            abort();                                                                           \
+        }                                                                                      \
+    } while (0)
 
 #endif

@@ -8,15 +8,6 @@
 #include "fuzz/fuzz.h"
 #include "graph/build.h"
 
-/* Not CHECK: a fuzzer keeps the input of what aborts, not of what exits. */
-#define MUST(cond)                                                                             \
-    do {                                                                                       \
-        if (!(cond)) {                                                                         \
-            fprintf(stderr, "%d: %s\n", __LINE__, #cond);                                      \
-            abort();                                                                           \
-        }                                                                                      \
-    } while (0)
-
 static const Program *check(Ctx *c, const char *text, size_t n)
 {
     uint32_t source = source_add(&c->sources, "fuzz", (Str){text, n}, (Span){0, 0, 0});

@@ -9,15 +9,6 @@
 #include "graph/eval.h"
 #include "opt/opt.h"
 
-/* Not CHECK: a fuzzer keeps the input of what aborts, not of what exits. */
-#define MUST(cond)                                                                             \
-    do {                                                                                       \
-        if (!(cond)) {                                                                         \
-            fprintf(stderr, "%d: %s\n", __LINE__, #cond);                                      \
-            abort();                                                                           \
-        }                                                                                      \
-    } while (0)
-
 static const char *module_text(Ctx *c, const Module *m)
 {
     Text out;

@@ -9,15 +9,6 @@
 #include "fuzz/fuzz.h"
 #include "loop/loop.h"
 
-/* Not CHECK: a fuzzer keeps the input of what aborts, not of what exits. */
-#define MUST(cond)                                                                             \
-    do {                                                                                       \
-        if (!(cond)) {                                                                         \
-            fprintf(stderr, "%d: %s\n", __LINE__, #cond);                                      \
-            abort();                                                                           \
-        }                                                                                      \
-    } while (0)
-
 #define EXTENT     5 /* of open dims */
 #define WORK_LIMIT 20000
 
