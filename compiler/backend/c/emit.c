@@ -397,9 +397,11 @@ static void contents_emit(File *f, const KernelModule *m, const ExportedName *na
     if (m->kernels.n > CONTENTS_KERNELS) {
         text_printf(out, " *   and %u more\n", m->kernels.n - CONTENTS_KERNELS);
     }
-    text_put(out, f->help.text.n == 0 ? "" : " *   functions that they share\n");
+    bool alone = f->tiles.role == FILE_ALONE;
+    text_put(out, f->help.text.n == 0 || !alone ? "" : " *   functions that they share\n");
     text_put(out, tiles ? " *   register tiles, and tables of them by instruction set\n" : "");
-    text_put(out, " *   tdsl_call, which checks arguments; what other files call\n */\n");
+    text_put(out, alone ? " *   tdsl_call, which checks arguments; " : " *   ");
+    text_put(out, "what other files call\n */\n");
 }
 
 static void includes_put(const File *f, Text *out)
