@@ -6,7 +6,7 @@
  *     masks      masked_folds, masked_strips                index-set splitting
  *     loops      distribute    each statement in loops of its own
  *                pieces        sums of all iterations as rows of sums, which programs share
- *     sums       short_rows, pair_sums, linear_steps, diagonals
+ *     sums       long_rows, short_rows, pair_sums, linear_steps, diagonals
  *     memory     transposed_operands
  */
 #ifndef TILE_TILE_H
@@ -45,6 +45,9 @@ const Kernel *tile_distribute(Arena *arena, const Kernel *k);
  * `sums`, by buffer: rows of such sums, each of which a statement or block of its own makes. `halvings`: so often the largest step is halved. */
 Kernel *tile_pieces(Ctx *ctx, Arena *arena, const Kernel *k, int64_t pieces, uint32_t halvings,
                     bool **sums);
+/* long_rows.c: indices over short rows of arguments, along values on chip, as two, of which one lies on partitions; null: there are none.
+ * Sums are added up in another order. */
+const Kernel *tile_long_rows(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
 /* transposed_operands.c: the kernel with transposed copies of operands in memory, where contractions sum over their last dimension; null if
  * it has no such operand. */
 const Kernel *tile_transposed_operands(Ctx *ctx, Arena *arena, const Kernel *k);

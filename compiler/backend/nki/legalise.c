@@ -402,6 +402,13 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
         bool better = masked.kernel != NULL && lower_price(&masked) < lower_price(best);
         best = better ? &masked : best;
     }
+    const Kernel *rows = tile_long_rows(target, ctx, arena, k);
+    Lowered longer = {.kernel = NULL};
+    if (rows != NULL) {
+        lower_whole(&first, rows, &longer);
+        bool better = longer.kernel != NULL && lower_price(&longer) < lower_price(best);
+        best = better ? &longer : best;
+    }
     Lowered turned = {.kernel = NULL};
     const Kernel *copies =
         instr_places(best->kernel) > ENDLESS ? tile_transposed_operands(ctx, arena, k) : NULL;

@@ -28,6 +28,8 @@ SPELLINGS = [
      "O[b,q,h,d] = sum[k](W[b,h,q,k] * V[b,k,h,d]) / sum[l](W[b,h,q,l]); }", 760, 130),
     ("sum over short rows", "kernel k(A: bf16[32768,64], B: bf16[32768,64]) -> (C: bf16[64,64]) { C[i,j] = A[k,i] * B[k,j]; }", 30, 40),
     ("states of linear attention", "kernel k(K: bf16[32,1024,64], V: bf16[32,1024,64]) -> (S: f32[32,64,64]) { S[n,i,j] = K[n,t,i] * V[n,t,j]; }", 31, 40),
+    ("a chain of steps", "kernel k(x: f32[64,64,64], U: f32[64,64], V: f32[64,64], z: f32[64,64]) -> (y: f32[64,64]) "
+     "{ s[-1,b,h] = z[b,h]; s[t,b,j] = tanh(sum[d](x[t,b,d] * U[d,j]) + sum[k](s[t - 1,b,k] * V[k,j])); y[b,h] = s[63,b,h]; }", 100, 70),
     ("matrix times vector", "kernel k(A: f32[4096,4096], x: f32[4096]) -> (y: f32[4096]) { y[i] = A[i,j] * x[j]; }", 360, 60),
 ]
 # (name, program, microseconds at most, lines at most)
@@ -35,6 +37,8 @@ CASES = [
     ("attention", ATTENTION % (*["8,2048"] * 4, *["h,"] * 10), 625, 100),
     ("attention of many keys", ATTENTION % ("256", "32768", "32768", "256", *[""] * 10), 225, 200),
     ("product of two types", "kernel k(A: f32[256,2048], B: bf16[2048,128]) -> (C: f32[256,128]) { C[i,j] = A[i,k] * B[k,j]; }", 25, 60),
+    ("grouped decode", "kernel k(Q: bf16[8,4,128], K: bf16[8,8192,128], V: bf16[8,8192,128]) -> (O: bf16[8,4,128]) { S[h,r,k] = Q[h,r,d] * K[h,k,d] * 0.088388; "
+     "W[h,r,k] = exp(S[h,r,k] - max[l](S[h,r,l])); O[h,r,d] = W[h,r,k] * V[h,k,d] / sum[l](W[h,r,l]); }", 135, 125),
     ("softmax", "kernel k(X: bf16[4096,4096]) -> (Y: bf16[4096,4096]) "
      "{ E[i,j] = exp(X[i,j] - max[l](X[i,l])); Y[i,j] = E[i,j] / sum[l](E[i,l]); }", 300, 90),
     ("norms of sums of rows", "kernel k(X: f32[512,1024], Z: f32[512,1024]) -> (Y: f32[512,1024]) "

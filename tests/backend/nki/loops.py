@@ -111,10 +111,10 @@ CASES = [
     ("rows in chunks", "kernel k(Q: f32[256,16], K: f32[8192,16], V: f32[8192,16]) -> (O: f32[256,16]) "
      "{ S[q,k] = sum[e](Q[q,e]*K[k,e])/8.0; W[q,k] = exp(S[q,k] - max[l](S[q,l])); O[q,e] = sum[k](W[q,k]*V[k,e])/sum[k](W[q,k]); }",
      lambda *x: softmax(*[a[None] for a in x])[0], [(256, 16), (8192, 16), (8192, 16)], [], r"k\w* in range\([\s\S]*tensor_scalar\(dst=before, "),
-    # What an iteration does first stands beside what the two before do later: four iterations are six.
-    ("three stages", "kernel k(Q: f32[256,16], K: f32[8192,16], V: f32[8192,16]) -> (O: f32[256,16]) "
+    # What an iteration does first stands beside what the two before do later: eight iterations are ten.
+    ("three stages", "kernel k(Q: f32[256,128], K: f32[8192,128], V: f32[8192,128]) -> (O: f32[256,128]) "
      "{ S[q,k] = sum[e](Q[q,e]*K[k,e])/8.0; W[q,k] = exp(S[q,k] - max[l](S[q,l])); O[q,e] = sum[k](W[q,k]*V[k,e])/sum[k](W[q,k]); }",
-     lambda *x: softmax(*[a[None] for a in x])[0], [(256, 16), (8192, 16), (8192, 16)], [], r"k\w* in range\(6\):\n *if k\w* < 4:[\s\S]*if k\w* >= 2:"),
+     lambda *x: softmax(*[a[None] for a in x])[0], [(256, 128), (8192, 128), (8192, 128)], [], r"k\w* in range\(10\):[\s\S]*if k\w* < 8:[\s\S]*if k\w* >= 2:"),
     # Stages of a loop that begins with the tile of the one around it; a piece of the body is two iterations late.
     ("pairs in stages", "kernel k(B: f32[20,100,64]) -> (E: f32) { T[occ,a,other,b] = B[occ,a,P] * B[other,b,P]; E = sum[occ,other,a,b](T[occ,a,other,b] * (2*T[occ,a,other,b] - T[occ,b,other,a])); }",
      exchange, [(20, 100, 64)], [], r"other\w* in range\(occ, 12\):\n +if other\w* < 10:\n[\s\S]*if other\w* >= occ \+ 2:"),
