@@ -53,6 +53,15 @@ void box_steps(Labels x, const Box *full, int64_t most, int64_t *step)
     }
 }
 
+void box_even(Labels x, const Box *full, int64_t *step)
+{
+    for (uint32_t i = 0; i < x.n; i++) {
+        int64_t n = full->n[x.at[i]], boxes = (n + step[i] - 1) / step[i];
+        bool little = n % step[i] * 4 < step[i];
+        step[i] = little && n % boxes == 0 ? n / boxes : step[i];
+    }
+}
+
 int64_t box_count(Labels x, const Box *full, const int64_t *step)
 {
     int64_t count = 1;

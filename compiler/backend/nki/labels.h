@@ -23,6 +23,8 @@ Labels labels_join(Labels x, Labels y);
 
 /* Cuts labels into boxes of at most `most` points: step sizes. */
 void box_steps(Labels x, const Box *full, int64_t most, int64_t *step);
+/* As many boxes, of equal sizes where the last would be a little one and their number divides the positions. */
+void box_even(Labels x, const Box *full, int64_t *step);
 /* How many boxes of such steps there are. */
 int64_t box_count(Labels x, const Box *full, const int64_t *step);
 /* The next box, or false past the last. `first` starts. */

@@ -89,7 +89,11 @@ static void statement_assign(Lower *l, const Stmt *s, const Place *dst, const Sh
 {
     int64_t pstep[LABELS], fstep[LABELS];
     box_steps(shape->p, &l->now.full, NKI_PARTITIONS, pstep);
-    box_steps(shape->keep, &l->now.full, psum_row(l, s->value), fstep);
+    int64_t most = psum_row(l, s->value);
+    box_steps(shape->keep, &l->now.full, most, fstep);
+    if (most == l->room.tile_elements) { /* else each box is a bank */
+        box_even(shape->keep, &l->now.full, fstep);
+    }
     bool inside =
         statement_turns(l, s, shape); /* the boxes that share rows follow each other */
     const Labels *outer = inside ? &shape->keep : &shape->p,
