@@ -7,7 +7,7 @@
  *     loops      distribute    each statement in loops of its own
  *                pieces        sums of all iterations as rows of sums, which programs share
  *     sums       long_rows, short_rows, pair_sums, linear_steps, diagonals
- *     memory     transposed_operands
+ *     memory     transposed_operands, rows_first
  */
 #ifndef TILE_TILE_H
 #define TILE_TILE_H
@@ -48,6 +48,9 @@ Kernel *tile_pieces(Ctx *ctx, Arena *arena, const Kernel *k, int64_t pieces, uin
 /* long_rows.c: indices over short rows of arguments, along values on chip, as two, of which one lies on partitions; null: there are none.
  * Sums are added up in another order. */
 const Kernel *tile_long_rows(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
+/* rows_first.c: results along another dimension of which a loop runs, as rows in memory that are copied, so that programs share the loop;
+ * null: there are none. */
+const Kernel *tile_rows_first(Ctx *ctx, Arena *arena, const Kernel *k);
 /* transposed_operands.c: the kernel with transposed copies of operands in memory, where contractions sum over their last dimension; null if
  * it has no such operand. */
 const Kernel *tile_transposed_operands(Ctx *ctx, Arena *arena, const Kernel *k);

@@ -72,13 +72,16 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
     if (made != NULL || first->ctx->diags.n_errors > errors) {
         return made;
     }
+    const Kernel *forms[3] = {k};
+    uint32_t n = 1;
+    forms[n] = tile_distribute(first->arena, k);
+    n += forms[n] != NULL;
+    forms[n] = tile_rows_first(first->ctx, first->arena, k);
+    n += forms[n] != NULL;
     first->sums = NULL;
-    begin(first, k);
-    const Kernel *distributed = tile_distribute(first->arena, k);
-    made = lower_split(first, distributed == NULL);
-    if (made == NULL && distributed != NULL && first->ctx->diags.n_errors == errors) {
-        begin(first, distributed);
-        made = lower_split(first, true);
+    for (uint32_t i = 0; i < n && made == NULL && first->ctx->diags.n_errors == errors; i++) {
+        begin(first, forms[i]);
+        made = lower_split(first, i + 1 == n);
     }
     return made;
 }

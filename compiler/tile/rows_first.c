@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs of a kernel return rows of its results, so the iterations of a loop can be dealt to programs where each writes rows of its own.
+ * Where a loop runs along another dimension, its result is put together in memory with that dimension first, and copied:
+ *
+ *     for $h in 0..H step 2 { .. @O[b,h2,d] = .. }   of h2 in $h:2
+ *  -> for $h in 0..H step 2 { .. @t[h2,b,d] = .. }   @O[b,h,d] = @t[h,b,d]
+ */
+#include "tile/tile.h"
+
+#include <string.h>
+
+typedef struct RowsFirst {
+    Ctx *ctx;
+    Arena *arena;
+    Kernel *to;
+    BufRef from, made; /* the result, and what has its rows */
+    uint32_t dim;      /* of the result, which the loop runs along */
+} RowsFirst;
+
+/* Is the position that of an index over the tile of an iteration, or of the loop itself? */
+static bool is_of_iteration(const Stmt *s, Affine at, const Stmt *loop)
+{
+    if (at.base != 0 || at.n != 1 || at.term[0].coef != 1) {
+        return false;
+    }
+    bool own = at.term[0].var == loop->var && loop->step == 1;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        const Range *r = &s->index[i].range;
+        own |= s->index[i].var == at.term[0].var && r->start.base == 0 && r->start.n == 1 &&
+               r->start.term[0].var == loop->var && r->start.term[0].coef == 1 && r->span > 0 &&
+               r->span <= loop->step;
+    }
+    return own;
+}
+
+/* Do all accesses of the statement to the result lie so in the dimension? */
+static bool lies_along(const Stmt *s, BufRef buf, uint32_t dim, const Stmt *loop)
+{
+    ExprWalk w;
+    bool along = s->dst != buf || is_of_iteration(s, s->at[dim], loop);
+    for (const Expr *e = expr_first(&w, s->value); e != NULL; e = expr_next(&w)) {
+        along &= expr_buffer(e) != buf ||
+                 (e->kind == EXPR_LOAD && is_of_iteration(s, e->at[dim], loop));
+    }
+    return along;
+}
+
+/* Uses of the buffer: statements that write or read it. */
+static uint32_t count_uses(Stmt *const *body, uint32_t n, BufRef buf)
+{
+    StmtWalk w;
+    uint32_t uses = 0;
+    for (const Stmt *s = tile_first(&w, body, n); s != NULL; s = tile_next(&w)) {
+        uses += s->dst == buf || expr_load_of(s->value, buf) != NULL;
+    }
+    return uses;
+}
+
+/* The dimension of a result that the loop alone makes, along which it runs; 0: its rows, or none. */
+static uint32_t dim_of(const Kernel *k, const Stmt *loop, BufRef buf)
+{
+    uint32_t rank = k->bufs.at[buf].rank, found = 0;
+    if (count_uses(k->body, k->n_body, buf) != count_uses(loop->body, loop->n_body, buf)) {
+        return 0;
+    }
+    for (uint32_t d = 1; d < rank && found == 0; d++) {
+        StmtWalk w;
+        bool along = true;
+        for (const Stmt *s = tile_first(&w, loop->body, loop->n_body); s != NULL;
+             s = tile_next(&w)) {
+            along &= lies_along(s, buf, d, loop);
+        }
+        found = along ? d : 0;
+    }
+    return found;
+}
+
+static const Affine *moved_at(const RowsFirst *x, const Affine *at)
+{
+    uint32_t rank = x->to->bufs.at[x->from].rank, n = 1;
+    Affine *out = ARENA_ARRAY(x->arena, rank, Affine);
+    out[0] = at[x->dim];
+    for (uint32_t d = 0; d < rank; d++) {
+        if (d != x->dim) {
+            out[n++] = at[d];
+        }
+    }
+    return out;
+}
+
+static void move_load(void *user, Expr *place)
+{
+    const RowsFirst *x = user;
+    if (place->kind == EXPR_LOAD && place->buf == x->from) {
+        place->at = moved_at(x, place->at);
+        place->buf = x->made;
+    }
+}
+
+/* The buffer with the dimension first; where it is allocated, and the copy. */
+static void make_buffer(RowsFirst *x, Span span, Stmt **alloc, Stmt **copy)
+{
+    Arena *a = x->arena;
+    const Buffer *b = &x->to->bufs.at[x->from];
+    uint32_t rank = b->rank, n = 1;
+    Dim *extent = ARENA_ARRAY(a, rank, Dim);
+    TileIndex *index = ARENA_ARRAY(a, rank, TileIndex);
+    Affine *at = ARENA_ARRAY(a, rank, Affine);
+    extent[0] = b->extent[x->dim];
+    for (uint32_t d = 0; d < rank; d++) {
+        if (d != x->dim) {
+            extent[n++] = b->extent[d];
+        }
+        index[d] = (TileIndex){.var = kernel_var(x->to, &x->ctx->syms, "q", false),
+                               .range = range_whole(b->extent[d]),
+                               .mode = MODE_LOOP};
+        at[d] = affine_var(a, index[d].var);
+    }
+    const char *name = str_format(a, "%s_rows", b->name->text);
+    x->made =
+        kernel_buffer(x->to, &x->ctx->syms, name, b->dtype, SPACE_WORKSPACE, rank, extent);
+    *alloc = ARENA_NEW(a, Stmt);
+    **alloc = (Stmt){.kind = STMT_ALLOC, .span = span, .buf = x->made};
+    *copy = ARENA_NEW(a, Stmt);
+    **copy = (Stmt){.kind = STMT_TILE,
+                    .span = span,
+                    .n_index = rank,
+                    .index = index,
+                    .dst = x->from,
+                    .at = at,
+                    .fold = OP_COPY,
+                    .value = expr_load(a, x->to, x->made, moved_at(x, at))};
+}
+
+/* The loop's statements with the other buffer. */
+static void move_all(const RowsFirst *x, Stmt *const *body, uint32_t n)
+{
+    StmtWalk w;
+    for (const Stmt *t = tile_first(&w, body, n); t != NULL; t = tile_next(&w)) {
+        Stmt *s = (Stmt *)(uintptr_t)t; /* of a kernel that may be changed */
+        s->value = expr_with_places(x->arena, s->value, move_load, (void *)(uintptr_t)x);
+        if (s->dst == x->from) {
+            s->at = moved_at(x, s->at);
+            s->dst = x->made;
+        }
+    }
+}
+
+const Kernel *tile_rows_first(Ctx *ctx, Arena *arena, const Kernel *k)
+{
+    RowsFirst x = {.ctx = ctx, .arena = arena, .to = kernel_changeable(arena, k)};
+    Stmts out = {0};
+    bool any = false;
+    for (uint32_t i = 0; i < x.to->n_body; i++) {
+        Stmt *loop = x.to->body[i];
+        Stmts copies = {0};
+        for (uint32_t r = 0; r < k->args.n && loop->kind == STMT_FOR; r++) {
+            x.from = k->args.at[r].buf;
+            x.dim = k->args.at[r].role == ARG_RESULT && k->args.at[r].whole == DTYPE_NONE
+                        ? dim_of(x.to, loop, x.from)
+                        : 0;
+            Stmt *alloc = NULL, *copy = NULL;
+            if (x.dim > 0 && count_uses(loop->body, loop->n_body, x.from) > 0) {
+                make_buffer(&x, loop->span, &alloc, &copy);
+                move_all(&x, loop->body, loop->n_body);
+                vec_push(arena, &out, alloc);
+                vec_push(arena, &copies, copy);
+                any = true;
+            }
+        }
+        vec_push(arena, &out, loop);
+        for (uint32_t c = 0; c < copies.n; c++) {
+            vec_push(arena, &out, copies.at[c]);
+        }
+    }
+    x.to->body = out.at;
+    x.to->n_body = out.n;
+    return any ? kernel_numbered(arena, x.to) : NULL;
+}
