@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A number that a loop adds up is the number of all its iterations, so the loop has no rows for
+/* A number, or an array, that a loop adds up is that of all its iterations, so the loop has no rows for
  * programs to share. Here each iteration, of all loops that stand alone in each other, makes a
  * sum of its own, an element of a row in memory, and a statement adds these up: then programs
  * can have as many iterations each as fit. */
@@ -9,19 +9,28 @@
 #include <string.h>
 
 #define PIECES_MOST 4096
+#define ARRAYS_MOST 64 /* pieces of arrays */
+#define SUMS_MOST   8  /* that a loop adds up */
+
+/* What a loop adds up. */
+typedef struct LoopSum {
+    const Stmt *fill, *fold;
+    BufRef sums; /* of the pieces */
+} LoopSum;
 
 typedef struct Pieces {
     Ctx *ctx;
     Arena *arena;
     Kernel *to;
-    const Stmt *fold; /* into the number */
+    uint32_t n_sums;
+    LoopSum sum[SUMS_MOST];
     const Stmt *loop[LOOP_DEPTH_LIMIT];
     uint32_t n_loops;
     int64_t each[LOOP_DEPTH_LIMIT]; /* iterations of a piece */
-    BufRef sums;
-    int64_t n;      /* pieces so far */
-    int64_t wanted; /* pieces; 0: one for each iteration */
-    bool nested;    /* is the fold in another loop of these? */
+    int64_t n;                      /* pieces so far */
+    int64_t wanted;                 /* pieces; 0: one for each iteration */
+    bool nested;                    /* is a fold in another loop of these? */
+    bool arrays;                    /* is something added up that is no number? */
     VEC(Stmt *) out;
 } Pieces;
 
@@ -64,32 +73,70 @@ static void choose_each(Pieces *p, int64_t most)
     }
 }
 
-/* A fill of a number and a loop that adds to it: false where they are none. */
-static bool find(Pieces *p, const Stmt *fill, const Stmt *loop)
+/* Does the statement set what a loop may add to, all of it? */
+static bool is_fill(const Kernel *k, const Stmt *s)
 {
-    if (fill->kind != STMT_TILE || fill->fold != OP_COPY || fill->value->kind != EXPR_CONST ||
-        p->to->bufs.at[fill->dst].rank != 0 || !is_plain(loop)) {
-        return false;
+    const Buffer *b = s->kind == STMT_TILE ? &k->bufs.at[s->dst] : NULL;
+    bool fill = b != NULL && s->fold == OP_COPY && s->value->kind == EXPR_CONST &&
+                s->n_index == b->rank;
+    for (uint32_t d = 0; fill && d < b->rank; d++) {
+        const Range *r = &s->index[d].range;
+        fill = range_is_whole(r) && dim_eq(r->limit, b->extent[d]) && r->limit.sym < 0 &&
+               s->at[d].base == 0 && s->at[d].n == 1 && s->at[d].term[0].coef == 1 &&
+               s->at[d].term[0].var == s->index[d].var;
     }
-    p->fold = only_fold(loop, fill->dst);
-    p->n_loops = 0;
+    return fill;
+}
+
+/* Is the statement one of the folds? */
+static bool is_fold(const Pieces *p, const Stmt *s, uint32_t *which)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < p->n_sums; i++) {
+        is |= p->sum[i].fold == s;
+        *which = p->sum[i].fold == s ? i : *which;
+    }
+    return is;
+}
+
+/* The loops of which each stands alone in the one around it, and whether a fold is further in; false: there are too few iterations, or
+ * too many. */
+static bool find_loops(Pieces *p, const Stmt *loop)
+{
     int64_t count = 1;
-    for (const Stmt *at = loop; p->fold != NULL && is_plain(at); at = at->body[0]) {
+    p->n_loops = 0;
+    for (const Stmt *at = loop; is_plain(at); at = at->body[0]) {
         count = sat_mul(count, loop_trips(at));
         p->loop[p->n_loops++] = at;
         if (at->n_body != 1 || p->n_loops == LOOP_DEPTH_LIMIT) {
             break;
         }
     }
-    bool inside = false;
+    uint32_t inside = 0, which = 0;
     const Stmt *inner = p->n_loops > 0 ? p->loop[p->n_loops - 1] : loop;
     for (uint32_t i = 0; i < inner->n_body; i++) {
-        inside |= inner->body[i] == p->fold;
+        inside += is_fold(p, inner->body[i], &which);
     }
     int64_t each = p->wanted > 0 ? (count + p->wanted - 1) / p->wanted : 1;
     choose_each(p, each);
-    p->nested = !inside;
-    return p->fold != NULL && count > 1 && count / each <= PIECES_MOST;
+    p->nested = inside < p->n_sums;
+    return count > 1 && count / each <= (p->arrays ? ARRAYS_MOST : PIECES_MOST);
+}
+
+/* Fills of `n` values and a loop that adds to each; false where they are none. */
+static bool find(Pieces *p, Stmt *const *fills, uint32_t n, const Stmt *loop)
+{
+    p->n_sums = 0;
+    p->arrays = false;
+    for (uint32_t i = 0; i < n && is_plain(loop); i++) {
+        const Stmt *fold = only_fold(loop, fills[i]->dst);
+        if (fold == NULL) {
+            return false;
+        }
+        p->arrays |= p->to->bufs.at[fold->dst].rank > 0;
+        p->sum[p->n_sums++] = (LoopSum){fills[i], fold, 0};
+    }
+    return p->n_sums > 0 && find_loops(p, loop);
 }
 
 /* ---- smaller tiles ---- */
@@ -161,32 +208,47 @@ static Stmt *halved(Pieces *p, const Stmt *loop)
 
 /* ---- the pieces ---- */
 
-static Stmt *with_dst(Pieces *p, BufRef to, const Affine *at, bool begins)
+/* The fold with other sums in place of each. */
+typedef struct OtherSums {
+    BufRef buf[SUMS_MOST];
+    const Affine *at[SUMS_MOST]; /* null: as it is */
+    bool begins;
+} OtherSums;
+
+static Stmt *with_sums(const Pieces *p, const Stmt *fold, uint32_t which, const OtherSums *to)
 {
-    Stmt *out = arena_copy(p->arena, p->fold, sizeof *p->fold);
-    out->dst = to;
-    out->at = at;
-    out->begins = begins;
+    Stmt *out = arena_copy(p->arena, fold, sizeof *fold);
+    out->dst = to->buf[which];
+    out->at = to->at[which] != NULL ? to->at[which] : fold->at;
+    out->begins = to->begins;
     return out;
 }
 
-static const Affine *at_piece(Pieces *p)
+/* The position of the piece, before those of the array. */
+static const Affine *at_piece(const Pieces *p, Affine piece, const Stmt *fill)
 {
-    Affine *at = ARENA_NEW(p->arena, Affine);
-    *at = affine_const(p->n);
+    uint32_t rank = p->to->bufs.at[fill->dst].rank;
+    Affine *at = ARENA_ARRAY(p->arena, rank + 1, Affine);
+    at[0] = piece;
+    for (uint32_t d = 0; d < rank; d++) {
+        at[1 + d] = fill->at[d];
+    }
     return at;
 }
 
-/* The innermost body, with another sum. */
-static void put_body(Pieces *p, const Stmt *inner, Stmt *sum, Stmt *to)
+/* The innermost body, with other sums. */
+static void put_body(Pieces *p, const Stmt *inner, const OtherSums *sums, Stmt *to)
 {
     VEC(Stmt *) body = {0};
     for (uint32_t i = 0; i < inner->n_body; i++) {
-        Stmt *s = inner->body[i] == p->fold ? sum : inner->body[i];
-        if (p->nested && stmt_has_body(s)) {
+        uint32_t which = 0;
+        Stmt *s = inner->body[i];
+        if (is_fold(p, s, &which)) {
+            s = with_sums(p, s, which, sums);
+        } else if (p->nested && stmt_has_body(s)) {
             const Stmt *old = s;
             s = arena_copy(p->arena, s, sizeof *s);
-            put_body(p, old, sum, s);
+            put_body(p, old, sums, s);
         }
         vec_push(p->arena, &body, s);
     }
@@ -195,7 +257,7 @@ static void put_body(Pieces *p, const Stmt *inner, Stmt *sum, Stmt *to)
 }
 
 /* The loops from their values on, each with its iterations of a piece. */
-static Stmt *piece_loops(Pieces *p, const int64_t *value, Stmt *sum)
+static Stmt *piece_loops(Pieces *p, const int64_t *value, const OtherSums *sums)
 {
     Stmt *outer = NULL, *first = NULL;
     for (uint32_t d = 0; d < p->n_loops; d++) {
@@ -205,7 +267,7 @@ static Stmt *piece_loops(Pieces *p, const int64_t *value, Stmt *sum)
         Stmt *s = arena_copy(p->arena, old, sizeof *old);
         s->range = (Range){affine_const(value[d]), 0, true, dim_fixed(end)};
         if (d + 1 == p->n_loops) {
-            put_body(p, old, sum, s);
+            put_body(p, old, sums, s);
         }
         if (outer == NULL) {
             first = s;
@@ -217,38 +279,51 @@ static Stmt *piece_loops(Pieces *p, const int64_t *value, Stmt *sum)
     return first;
 }
 
-/* Several iterations add up to a number on chip, which then goes to its place. */
-static Stmt *piece_block(Pieces *p, const Stmt *fill, const int64_t *value)
+/* Several iterations add up on chip, to what then goes to its place. */
+static Stmt *piece_block(Pieces *p, const int64_t *value)
 {
     Arena *a = p->arena;
-    const Buffer *old = &p->to->bufs.at[fill->dst];
-    BufRef sum = kernel_buffer(p->to, &p->ctx->syms, "sum", old->dtype, SPACE_TILE, 0, NULL);
     VEC(Stmt *) body = {0};
-    Stmt *alloc = ARENA_NEW(a, Stmt), *zero = arena_copy(a, fill, sizeof *fill);
-    *alloc = (Stmt){.kind = STMT_ALLOC, .span = fill->span, .buf = sum};
-    zero->dst = sum;
-    vec_push(a, &body, alloc);
-    vec_push(a, &body, zero);
-    vec_push(a, &body, piece_loops(p, value, with_dst(p, sum, fill->at, false)));
-    Stmt *copy = arena_copy(a, zero, sizeof *zero);
-    copy->dst = p->sums;
-    copy->at = at_piece(p);
-    copy->value = expr_load(a, p->to, sum, fill->at);
-    vec_push(a, &body, copy);
+    OtherSums sums = {.begins = false};
+    for (uint32_t i = 0; i < p->n_sums; i++) {
+        const Stmt *fill = p->sum[i].fill;
+        const Buffer old = p->to->bufs.at[fill->dst];
+        BufRef sum = kernel_buffer(p->to, &p->ctx->syms, "sum", old.dtype, SPACE_TILE, old.rank,
+                                   old.extent);
+        Stmt *alloc = ARENA_NEW(a, Stmt), *zero = arena_copy(a, fill, sizeof *fill);
+        *alloc = (Stmt){.kind = STMT_ALLOC, .span = fill->span, .buf = sum};
+        zero->dst = sum;
+        vec_push(a, &body, alloc);
+        vec_push(a, &body, zero);
+        sums.buf[i] = sum;
+    }
+    vec_push(a, &body, piece_loops(p, value, &sums));
+    for (uint32_t i = 0; i < p->n_sums; i++) {
+        const Stmt *fill = p->sum[i].fill;
+        Stmt *copy = arena_copy(a, fill, sizeof *fill);
+        copy->dst = p->sum[i].sums;
+        copy->at = at_piece(p, affine_const(p->n), fill);
+        copy->value = expr_load(a, p->to, sums.buf[i], fill->at);
+        vec_push(a, &body, copy);
+    }
     Stmt *block = ARENA_NEW(a, Stmt);
-    *block = (Stmt){.kind = STMT_BLOCK, .span = fill->span, .body = body.at, .n_body = body.n};
+    *block = (Stmt){.kind = STMT_BLOCK, .span = p->sum[0].fill->span, .body = body.at};
+    block->n_body = body.n;
     return block;
 }
 
-static void put_piece(Pieces *p, const Stmt *fill, const int64_t *value)
+static void put_piece(Pieces *p, const int64_t *value)
 {
-    bool several = p->nested;
+    bool several = p->nested || p->arrays;
     for (uint32_t d = 0; d < p->n_loops; d++) {
         several |= p->each[d] > 1;
     }
-    Stmt *s = several ? piece_block(p, fill, value)
-                      : piece_loops(p, value, with_dst(p, p->sums, at_piece(p), true));
-    vec_push(p->arena, &p->out, s);
+    OtherSums sums = {.begins = true};
+    for (uint32_t i = 0; i < p->n_sums; i++) {
+        sums.buf[i] = p->sum[i].sums;
+        sums.at[i] = at_piece(p, affine_const(p->n), p->sum[i].fill);
+    }
+    vec_push(p->arena, &p->out, several ? piece_block(p, value) : piece_loops(p, value, &sums));
     p->n++;
 }
 
@@ -266,7 +341,7 @@ static const Stmt *loop_from(const Stmt *loop)
 }
 
 /* Pieces of a loop whose iterations get shorter, with about as much to do in each. */
-static void put_shorter(Pieces *p, const Stmt *fill, const Stmt *inner)
+static void put_shorter(Pieces *p, const Stmt *inner)
 {
     const Stmt *loop = p->loop[0];
     int64_t value = loop->range.start.base, step = loop->step, end = loop->range.limit.n;
@@ -285,24 +360,24 @@ static void put_shorter(Pieces *p, const Stmt *fill, const Stmt *inner)
             }
             p->each[0]++;
         }
-        put_piece(p, fill, &value);
+        put_piece(p, &value);
         value += p->each[0] * step;
     }
 }
 
-static void put_pieces(Pieces *p, const Stmt *fill)
+static void put_pieces(Pieces *p)
 {
     int64_t value[LOOP_DEPTH_LIMIT];
     const Stmt *inner = p->n_loops == 1 ? loop_from(p->loop[0]) : NULL;
     if (inner != NULL) {
-        put_shorter(p, fill, inner);
+        put_shorter(p, inner);
         return;
     }
     for (uint32_t d = 0; d < p->n_loops; d++) {
         value[d] = p->loop[d]->range.start.base;
     }
     for (bool more = true; more;) {
-        put_piece(p, fill, value);
+        put_piece(p, value);
         uint32_t d = p->n_loops;
         for (more = false; d > 0 && !more; d--) {
             const Stmt *l = p->loop[d - 1];
@@ -313,31 +388,61 @@ static void put_pieces(Pieces *p, const Stmt *fill)
     }
 }
 
-/* The number, of all pieces. */
-static void put_total(Pieces *p, uint32_t at)
+/* The value, of all pieces. */
+static void put_total(Pieces *p, const LoopSum *sum, uint32_t at)
 {
-    Ctx *ctx = p->ctx;
     Arena *a = p->arena;
-    TileIndex *index = ARENA_NEW(a, TileIndex);
-    index->var = kernel_var(p->to, &ctx->syms, "piece", false);
-    index->range = (Range){affine_const(0), 0, true, dim_fixed(p->n)};
-    Dim *extent = ARENA_NEW(a, Dim);
-    *extent = dim_fixed(p->n);
-    p->to->bufs.at[p->sums].extent = extent;
+    const Stmt *fill = sum->fill;
+    const Buffer *b = &p->to->bufs.at[fill->dst];
+    TileIndex *index = ARENA_ARRAY(a, b->rank + 1, TileIndex);
+    Dim *extent = ARENA_ARRAY(a, b->rank + 1, Dim);
+    memcpy(index, fill->index, b->rank * sizeof *index);
+    memcpy(extent + 1, b->extent, b->rank * sizeof *extent);
+    index[b->rank] = (TileIndex){.var = kernel_var(p->to, &p->ctx->syms, "piece", false),
+                                 .range = {affine_const(0), 0, true, dim_fixed(p->n)}};
+    extent[0] = dim_fixed(p->n);
+    p->to->bufs.at[sum->sums].extent = extent;
     Stmt *alloc = ARENA_NEW(a, Stmt);
-    *alloc = (Stmt){.kind = STMT_ALLOC, .span = p->fold->span, .buf = p->sums};
+    *alloc = (Stmt){.kind = STMT_ALLOC, .span = sum->fold->span, .buf = sum->sums};
     vec_push(a, &p->out, NULL);
     memmove(p->out.at + at + 1, p->out.at + at, (p->out.n - 1 - at) * sizeof(Stmt *));
     p->out.at[at] = alloc;
-    Affine *load_at = ARENA_NEW(a, Affine);
-    *load_at = affine_var(a, index->var);
-    Stmt *total = arena_copy(a, p->fold, sizeof *p->fold);
-    total->n_index = 1;
+    Stmt *total = arena_copy(a, sum->fold, sizeof *sum->fold);
+    total->n_index = b->rank + 1;
     total->index = index;
+    total->at = fill->at;
     total->schedule = NULL;
     total->begins = true;
-    total->value = expr_load(a, p->to, p->sums, load_at);
+    total->value =
+        expr_load(a, p->to, sum->sums, at_piece(p, affine_var(a, index[b->rank].var), fill));
     vec_push(a, &p->out, total);
+}
+
+/* The loop nest in pieces, with what they add up to behind them; false: its steps cannot be halved so often. */
+static bool put_loop(Pieces *p, Stmt *const *fills, uint32_t n, const Stmt *loop,
+                     uint32_t halvings)
+{
+    for (uint32_t h = 0; h < halvings; h++) {
+        loop = halved(p, loop);
+        if (loop == NULL || !find(p, fills, n, loop)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < p->n_sums; i++) {
+        const Buffer old = p->to->bufs.at[fills[i]->dst];
+        Dim *extent = ARENA_ARRAY(p->arena, old.rank + 1, Dim);
+        extent[0] = dim_fixed(1);
+        memcpy(extent + 1, old.extent, old.rank * sizeof *extent);
+        p->sum[i].sums = kernel_buffer(p->to, &p->ctx->syms, "sums", old.dtype, SPACE_WORKSPACE,
+                                       old.rank + 1, extent);
+    }
+    p->n = 0;
+    uint32_t at = p->out.n;
+    put_pieces(p);
+    for (uint32_t i = 0; i < p->n_sums; i++) {
+        put_total(p, &p->sum[i], at);
+    }
+    return true;
 }
 
 Kernel *tile_pieces(Ctx *ctx, Arena *arena, const Kernel *k, int64_t pieces, uint32_t halvings,
@@ -347,27 +452,26 @@ Kernel *tile_pieces(Ctx *ctx, Arena *arena, const Kernel *k, int64_t pieces, uin
     bool any = false;
     VEC(BufRef) made = {0};
     for (uint32_t i = 0; i < k->n_body; i++) {
-        const Stmt *next = i + 1 < k->n_body ? k->body[i + 1] : NULL;
-        if (next == NULL || !find(&p, k->body[i], next)) {
+        uint32_t n = 0;
+        while (n < SUMS_MOST && i + n < k->n_body && is_fill(k, k->body[i + n])) {
+            n++;
+        }
+        bool found = false;
+        for (; n > 0 && i + n < k->n_body && !found; n -= !found) {
+            found =
+                k->body[i + n]->kind == STMT_FOR && find(&p, k->body + i, n, k->body[i + n]);
+        }
+        if (!found) {
             vec_push(arena, &p.out, k->body[i]);
             continue;
         }
-        const Stmt *fill = k->body[i++];
-        for (uint32_t h = 0; h < halvings; h++) {
-            const Stmt *less = halved(&p, next);
-            if (less == NULL || !find(&p, fill, less)) {
-                return NULL;
-            }
-            next = less;
+        if (!put_loop(&p, k->body + i, n, k->body[i + n], halvings)) {
+            return NULL;
         }
-        Dim none = dim_fixed(1);
-        p.sums = kernel_buffer(p.to, &ctx->syms, "sums", p.to->bufs.at[fill->dst].dtype,
-                               SPACE_WORKSPACE, 1, &none);
-        p.n = 0;
-        uint32_t at = p.out.n;
-        put_pieces(&p, fill);
-        put_total(&p, at);
-        vec_push(arena, &made, p.sums);
+        for (uint32_t m = 0; m < p.n_sums; m++) {
+            vec_push(arena, &made, p.sum[m].sums);
+        }
+        i += n;
         any = true;
     }
     if (!any) {
