@@ -388,6 +388,17 @@ static void put_pieces(Pieces *p)
     }
 }
 
+/* `n` values like the buffer. */
+static Dim *extent_of(const Pieces *p, const Buffer *b, int64_t n)
+{
+    Dim *extent = ARENA_ARRAY(p->arena, b->rank + 1, Dim);
+    extent[0] = dim_fixed(n);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        extent[1 + d] = b->extent[d];
+    }
+    return extent;
+}
+
 /* The value, of all pieces. */
 static void put_total(Pieces *p, const LoopSum *sum, uint32_t at)
 {
@@ -395,13 +406,12 @@ static void put_total(Pieces *p, const LoopSum *sum, uint32_t at)
     const Stmt *fill = sum->fill;
     const Buffer *b = &p->to->bufs.at[fill->dst];
     TileIndex *index = ARENA_ARRAY(a, b->rank + 1, TileIndex);
-    Dim *extent = ARENA_ARRAY(a, b->rank + 1, Dim);
-    memcpy(index, fill->index, b->rank * sizeof *index);
-    memcpy(extent + 1, b->extent, b->rank * sizeof *extent);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        index[d] = fill->index[d];
+    }
     index[b->rank] = (TileIndex){.var = kernel_var(p->to, &p->ctx->syms, "piece", false),
                                  .range = {affine_const(0), 0, true, dim_fixed(p->n)}};
-    extent[0] = dim_fixed(p->n);
-    p->to->bufs.at[sum->sums].extent = extent;
+    p->to->bufs.at[sum->sums].extent = extent_of(p, b, p->n);
     Stmt *alloc = ARENA_NEW(a, Stmt);
     *alloc = (Stmt){.kind = STMT_ALLOC, .span = sum->fold->span, .buf = sum->sums};
     vec_push(a, &p->out, NULL);
@@ -430,11 +440,8 @@ static bool put_loop(Pieces *p, Stmt *const *fills, uint32_t n, const Stmt *loop
     }
     for (uint32_t i = 0; i < p->n_sums; i++) {
         const Buffer old = p->to->bufs.at[fills[i]->dst];
-        Dim *extent = ARENA_ARRAY(p->arena, old.rank + 1, Dim);
-        extent[0] = dim_fixed(1);
-        memcpy(extent + 1, old.extent, old.rank * sizeof *extent);
         p->sum[i].sums = kernel_buffer(p->to, &p->ctx->syms, "sums", old.dtype, SPACE_WORKSPACE,
-                                       old.rank + 1, extent);
+                                       old.rank + 1, extent_of(p, &old, 1));
     }
     p->n = 0;
     uint32_t at = p->out.n;
