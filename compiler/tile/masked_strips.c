@@ -270,7 +270,10 @@ static void put_part(MaskedRows *p, Strip *strip, uint32_t at, int64_t from, int
 static void put_alloc(MaskedRows *p, Strip *strip, BufRef buf, int64_t from, int64_t to)
 {
     Buffer b = p->to->bufs.at[buf];
-    Dim *extent = arena_copy(p->arena, b.extent, (b.rank + 1) * sizeof *extent);
+    Dim *extent = ARENA_ARRAY(p->arena, b.rank + 1, Dim);
+    for (uint32_t d = 0; d < b.rank; d++) {
+        extent[d] = b.extent[d];
+    }
     if (p->dim[buf] > 0) {
         extent[p->dim[buf] - 1] = dim_fixed(to - from);
         strip->shift[buf] = (struct StmtShift){p->dim[buf] - 1, from};
