@@ -58,7 +58,12 @@ kernel ranks_pairs(x: i64[big, big_m, big_k], w: i64[big], s: i64[big_k]) -> (e:
 PANELS = """
 kernel ranks_panels(A: f64[large_m, large_k], B: f64[large_k, large_n]) -> (C: f64[large_m, large_n]) { C[i,j] = A[i,p] * B[p,j]; }
 """
+# Columns by vectors and one by one: how many of either a rank has depends on its block.
+COLUMNS = """
+kernel ranks_columns(x: f64[p, big_n], v: f64[p]) -> (y: f64[big_n]) { y[j] = x[i,j] * v[i]; }
+"""
 FIXED = [
+    (COLUMNS, {"x: f64[p, big_n]": "shard(1)", "y: f64[big_n]": "shard(0)"}),
     (PAIRS, {"x: i64[big, big_m, big_k]": "shard(0)", "d: i64[big]": "shard(0)"}),
     (PAIRS, {"x: i64[big, big_m, big_k]": "shard(r(0), c(2))", "e: i64": "partial"}),
     (PANELS, {"A: f64[large_m, large_k]": "shard(0)", "B: f64[large_k, large_n]": "shard(1)", "C: f64[large_m, large_n]": "shard(0)"}),

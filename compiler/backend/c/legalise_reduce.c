@@ -266,18 +266,18 @@ static Range left_range(const Range *whole, Affine start, int64_t width)
     return left;
 }
 
-/* Vectors over `run` positions of the destination, each folded over what is left; `lines`: a few
- * positions of one index, or null for all of all. */
-static void kept_run(Reduce *r, const ReducePlan *p, const Range *run, const TileIndex *lines)
+/* A vector of positions of the destination from `j0` on, or one, folded over what is left; `lines`: a few positions of one index, or null
+ * for all of all. */
+static void vector_emit(Reduce *r, const ReducePlan *p, Affine j0, int64_t width,
+                        IndexMode mode, const TileIndex *lines)
 {
     Legaliser *l = r->l;
-    VarRef var = r->s->index[p->vec].var;
-    Affine j0 = affine_var(l->arena, loop_open(l, "j", *run, p->width, FOR_FULL));
-    TileIndex index[1] = {index_of(var, vector_range(j0, p->width), MODE_VECTOR)};
-    Affine at[1] = {var_minus(l, var, j0)};
     const Stmt *whole = r->s;
+    VarRef var = whole->index[p->vec].var;
+    TileIndex index[1] = {index_of(var, vector_range(j0, width), mode)};
+    Affine at[1] = {var_minus(l, var, j0)};
     uint32_t n_parts = 0, n = 1, vec = p->vec;
-    BufRef c = buffer_alloc(l, "c", r->t, SPACE_ACC, 1, &p->width);
+    BufRef c = buffer_alloc(l, "c", r->t, SPACE_ACC, 1, &width);
     Stmt part = lines != NULL ? *whole : parts_open(l, whole, &vec, 1, &n_parts);
     r->s = &part;
     tile_add(l, 1, index, c, at, OP_COPY, neutral(r));
@@ -290,20 +290,53 @@ static void kept_run(Reduce *r, const ReducePlan *p, const Range *run, const Til
     close_indices(r, n);
     tile_add(l, 1, index, r->s->dst, dst_at(r), r->join, load_at(l, c, 1, at));
     parts_close(l, n_parts);
-    loop_close(l);
-    j0 = affine_var(l->arena, loop_open(l, "j", *run, p->width, FOR_REST));
-    open_range(r, var, left_range(run, j0, p->width));
-    TileIndex *rest = ARENA_ARRAY(l->arena, (size_t)r->s->n_index + 1, TileIndex);
+    r->s = whole;
+}
+
+/* The positions that vectors leave, one by one. */
+static void left_emit(Reduce *r, const ReducePlan *p, const Range *left, const TileIndex *lines)
+{
+    Legaliser *l = r->l;
+    const Stmt *whole = r->s;
+    uint32_t n_parts = 0, vec = p->vec;
+    open_range(r, whole->index[p->vec].var, *left);
     if (lines != NULL) {
         scalar_emit(r, 1, lines);
     } else {
-        vec = p->vec;
-        part = parts_open(l, whole, &vec, 1, &n_parts);
+        TileIndex *rest = ARENA_ARRAY(l->arena, (size_t)whole->n_index + 1, TileIndex);
+        Stmt part = parts_open(l, whole, &vec, 1, &n_parts);
+        r->s = &part;
         scalar_emit(r, folded_indices(r, NONE, rest), rest);
         parts_close(l, n_parts);
     }
     r->s = whole;
     close_indices(r, 1);
+}
+
+/* Does a position have the same bits in a vector and left over only if products of both are fused with sums, since the number of positions
+ * is the caller's, or that of ranks? */
+static bool is_fused(const Reduce *r, const Range *run)
+{
+    return run->limit.sym >= 0 && r->s->fold == OP_SUM && dtype_is_float(r->t) &&
+           tile_kind(r->s) == TILE_MATMUL;
+}
+
+/* Vectors over `run` positions of the destination, and what they leave. */
+static void kept_run(Reduce *r, const ReducePlan *p, const Range *run, const TileIndex *lines)
+{
+    Legaliser *l = r->l;
+    Affine j0 = affine_var(l->arena, loop_open(l, "j", *run, p->width, FOR_FULL));
+    vector_emit(r, p, j0, p->width, MODE_VECTOR, lines);
+    loop_close(l);
+    j0 = affine_var(l->arena, loop_open(l, "j", *run, p->width, FOR_REST));
+    Range left = left_range(run, j0, p->width);
+    if (is_fused(r, run)) {
+        Affine x = affine_var(l->arena, loop_open(l, "x", left, 1, FOR_ALL));
+        vector_emit(r, p, x, 1, MODE_UNROLL, lines);
+        loop_close(l);
+    } else {
+        left_emit(r, p, &left, lines);
+    }
     loop_close(l);
 }
 

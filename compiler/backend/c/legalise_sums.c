@@ -204,8 +204,10 @@ static bool is_refused(const Scan *c, BufRef buf)
 /* Is all that the statement does one vector, along the last dimension? */
 static bool adds_row(const Stmt *s, const Place *last)
 {
-    return s->n_index == 1 && s->index[0].mode == MODE_VECTOR && !last->single &&
-           range_eq(&s->index[0].range, &last->range);
+    bool row =
+        s->n_index == 1 && (s->index[0].mode == MODE_VECTOR ||
+                            (s->index[0].mode == MODE_UNROLL && s->index[0].range.span == 1));
+    return row && !last->single && range_eq(&s->index[0].range, &last->range);
 }
 
 static void scan_sum(Scan *c, const Stmt *s)

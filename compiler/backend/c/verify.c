@@ -186,10 +186,19 @@ static bool check_side(const Check *c, const Stmt *s, const Expr *x, const TileI
                  : refuse(c, s, "a product of what is no lines of a panel");
 }
 
+/* The index of a vector, or of the one position of a row of one; or null. */
+static const TileIndex *row_index(const Stmt *s)
+{
+    const TileIndex *vec = vector_index(s);
+    bool one = vec == NULL && s->n_index == 1 && s->index[0].mode == MODE_UNROLL &&
+               s->index[0].range.span == 1;
+    return one ? &s->index[0] : vec;
+}
+
 /* Of what is unrolled, a vector that is a whole row may be added to a cascade of rows. */
 static bool check_cascade(const Check *c, const Stmt *s, BufRef buf, const Affine *at)
 {
-    const TileIndex *vec = vector_index(s);
+    const TileIndex *vec = row_index(s);
     int64_t start = 0;
     return (s->dst == buf && s->n_index == 1 && vec != NULL && c->k->bufs.at[buf].rank == 1 &&
             affine_coef(at[0], vec->var) == 1 &&
@@ -300,7 +309,7 @@ static bool check_tile(const Check *c, const Stmt *s)
         }
     }
     const Buffer *dst = &c->k->bufs.at[s->dst];
-    if (dst->cascade && dst->rank > 0 && vector_index(s) == NULL) {
+    if (dst->cascade && dst->rank > 0 && row_index(s) == NULL) {
         return refuse(c, s, "a cascade of rows to which something else is added");
     }
     if (reads_rows(c, s) && (s->value->kind != EXPR_LOAD || vector_index(s) != NULL)) {
