@@ -267,6 +267,8 @@ const char *shared_count_text(Emitter *e, const Stmt *s);
 void product_emit(Emitter *e, const Stmt *s);
 /* When a fold that begins goes on with what earlier iterations have left; null: never. */
 const char *goes_on_text(Emitter *e, const Stmt *s);
+
+/* ---- emit_access.c ---- */
 /* Of a call in place of a statement: positions of a range that there are, as a number or text;
  * where an access is at the first positions of all indices. */
 const char *count_text(Emitter *e, Range r);
@@ -314,7 +316,7 @@ void unrolled_emit(Emitter *e, const Stmt *s);
 const char *loaded_name(Emitter *e, uint32_t number);
 void acc_declare(Emitter *e, BufRef buf);
 
-/* ---- emit_tile.c ---- */
+/* ---- emit_vector.c ---- */
 /* Is its innermost index run as vectors? */
 bool stmt_has_lanes(const Stmt *s);
 /* As computed with in registers: integers without a sign, which wrap. */
@@ -326,6 +328,8 @@ const char *vector_type(Helpers *h, DType t, int64_t lanes);
 /* What an instruction set has for them: in plain C single numbers. */
 int64_t isa_lanes(const Isa *isa, TileVector v);
 const char *isa_vector(Tiles *t, const Isa *isa, TileVector v);
+
+/* ---- emit_tile.c ---- */
 /* The instruction sets that the C compiler is to know, and the vectors and macros that `functions` use. */
 void isa_names_emit(const Tiles *t, Text *out, const char *functions);
 
@@ -336,6 +340,10 @@ void folds_emit(const Helpers *h, Text *out);
 /* ---- emit_variants.c ---- */
 /* Prints the statements as a function, and its call where we are. */
 void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n);
+
+/* ---- emit_folds.c ---- */
+/* "V, L, V2, L2": the parameters of so many types of vectors. */
+const char *vector_parameters(Arena *a, uint32_t n, const char *vector, const char *lanes);
 /* The macro of all such functions of an instruction set; a row of the table of instruction sets makes them. */
 void folds_macro(const Tiles *t, Text *out);
 void folds_of(Tiles *t, const Isa *isa, Text *out);

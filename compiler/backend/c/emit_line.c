@@ -6,6 +6,13 @@
 
 #include "backend/c/emit.h"
 
+/* Not its line: a token, AST or checked dump is laid out in another way than its program, and the C of all dumps is the same. */
+const char *origin_of(const Kernel *k, const Stmt *s)
+{
+    const SourceStatement *statement = source_statement(&k->statements, s->span);
+    return statement != NULL ? statement->text : s->name != NULL ? s->name->text : NULL;
+}
+
 void line_mark(Emitter *e, Text *out, Stmt *const *body, uint32_t n)
 {
     Sources *sources = e->w.k->sources;

@@ -72,13 +72,6 @@ static WorkspaceTop alloc_emit(Emitter *e, Stmt *const *body, uint32_t n, Worksp
     return ws;
 }
 
-/* Not its line: a token, AST or checked dump is laid out in another way than its program, and the C of all dumps is the same. */
-const char *origin_of(const Kernel *k, const Stmt *s)
-{
-    const SourceStatement *statement = source_statement(&k->statements, s->span);
-    return statement != NULL ? statement->text : s->name != NULL ? s->name->text : NULL;
-}
-
 /* The same of all that is computed in a loop: false where they differ. */
 static bool is_one_origin(const Kernel *k, Stmt *const *body, uint32_t n, const char **origin)
 {

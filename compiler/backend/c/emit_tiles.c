@@ -16,29 +16,6 @@ void tiles_init(Tiles *t, Arena *a, Helpers *help)
     text_init(&t->members, a);
 }
 
-static bool shape_eq(const TileShape *x, const TileShape *y)
-{
-    return x->t == y->t && x->rows == y->rows && x->columns == y->columns &&
-           x->parts[0] == y->parts[0] && x->parts[1] == y->parts[1] && x->side == y->side &&
-           x->ahead == y->ahead && x->by == y->by && term_eq(&x->term, &y->term) &&
-           x->dot.group == y->dot.group && x->dot.row == y->dot.row &&
-           x->dot.column == y->dot.column && x->sum == y->sum && x->cs_a == y->cs_a &&
-           x->rs_a == y->rs_a && x->rs_b == y->rs_b && x->rs_c == y->rs_c && x->how == y->how;
-}
-
-const char *tile_use(Tiles *t, TileShape s)
-{
-    uint32_t i = 0;
-    while (i < t->shapes.n && !shape_eq(&t->shapes.at[i], &s)) {
-        i++;
-    }
-    if (i == t->shapes.n) {
-        vec_push(t->arena, &t->shapes, s);
-    }
-    t->shapes.at[i].streams |= s.streams;
-    return shape_name(t, &s);
-}
-
 /* ---- a function ---- */
 
 static int64_t sums_of(const Printer *p)
@@ -466,15 +443,6 @@ void tiles_type_emit(Tiles *t, Text *out)
     }
     types_emit(t, out);
     set_type_emit(t, out);
-}
-
-bool tiles_have_dots(const Tiles *t)
-{
-    uint32_t i = 0;
-    while (i < t->shapes.n && t->shapes.at[i].dot.group == 0) {
-        i++;
-    }
-    return i < t->shapes.n;
 }
 
 /* What a row of the second table has of its own, behind the row that it stands on. */

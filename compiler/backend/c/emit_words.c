@@ -182,3 +182,57 @@ const char *words_function(Emitter *e, DType t, DType from)
     }
     return name;
 }
+
+void converted_put(Emitter *e, const char *text, DType t, DType from)
+{
+    int64_t size = dtype_bytes(t);
+    Text out;
+    text_init(&out, e->w.arena);
+    for (; *text != '\0'; text++) {
+        if (*text != '$') {
+            text_char(&out, *text);
+            continue;
+        }
+        switch (*++text) {
+        case 'D':
+            text_printf(&out, "%lld", (long long)(4 / size));
+            break;
+        case 'F':
+            text_put(&out, dtype_name(from));
+            break;
+        case 'G':
+            text_put(&out, c_type(from));
+            break;
+        case 'C':
+            text_put(&out, dtype_is_half(from) ? help_loads(e->w.help, from) : "");
+            break;
+        case 'N':
+            text_put(&out, dtype_name(t));
+            break;
+        case 'T':
+            text_put(&out, c_type(t));
+            break;
+        case 'W':
+            text_put(&out, dtype_is_complex(t) ? "double" : c_type(t));
+            break;
+        case 'A':
+            text_printf(&out, "%lld", (long long)dtype_bytes(dtype_part(t)));
+            break;
+        case 'M':
+            text_put(&out, size == 4 ? "int32_t" : "int64_t");
+            break;
+        case 'V':
+            text_printf(&out, "%lld", (long long)(64 / size));
+            break;
+        case 'L':
+            text_printf(&out, "%lld", (long long)(16 / size));
+            break;
+        case 'H':
+            text_printf(&out, "%lld", (long long)(size > 4 ? 256 / size : 64));
+            break;
+        default:
+            text_printf(&out, "%lld", (long long)size);
+        }
+    }
+    helper_put(e->w.help, out.at);
+}

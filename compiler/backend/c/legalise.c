@@ -18,130 +18,6 @@ static bool folds_indices(const Kernel *k, const Stmt *s)
     return false;
 }
 
-#define LANES_SHORTEST 16 /* positions for which a call is worth it */
-#define LANES_BYTES    192 /* ... of cheap operations, in all rows: some of the longest vectors */
-
-/* What vectors compute with values of the type: numbers of 16 bits are f32 on the way. */
-static DType lane_type(DType t)
-{
-    return dtype_computes(t);
-}
-
-/* How a value runs along an index of what is written: as vectors at all; then without anything to compute, cheaply, or with
- * functions, divisions or conversions, which gain most by it. */
-typedef enum ValueLanes { VALUE_NO, VALUE_COPIED, VALUE_CHEAP, VALUE_DEAR } ValueLanes;
-
-/* Is it a comparison of positions, or made of such? It costs an integer or two beside floats. */
-static bool is_mask(const Expr *e)
-{
-    bool logic = e->kind == EXPR_OP && op_info(e->op)->rule == RULE_LOGIC;
-    bool order = e->kind == EXPR_OP &&
-                 (op_info(e->op)->rule == RULE_ORDER || op_info(e->op)->rule == RULE_EQUAL);
-    ExprWalk w;
-    if (logic) {
-        return is_mask(e->arg[0]) && (e->n_args == 1 || is_mask(e->arg[1]));
-    }
-    for (const Expr *x = order ? expr_first(&w, e) : NULL; x != NULL; x = expr_next(&w)) {
-        if (x != e && (x->kind == EXPR_LOAD || !dtype_is_int(x->dtype) ||
-                       (x->kind == EXPR_OP && op_info(x->op)->lanes != LANES_CHEAP))) {
-            return false;
-        }
-    }
-    return order;
-}
-
-static ValueLanes value_lanes(const Legaliser *l, const Expr *value, DType to,
-                              const TileIndex *x)
-{
-    DType t = lane_type(to), part = dtype_part(t);
-    ValueLanes found = dtype_is_half(to) ? VALUE_DEAR : VALUE_COPIED;
-    if ((part != DTYPE_F32 && part != DTYPE_F64) ||
-        range_typical(l->k, x->range) < LANES_SHORTEST) {
-        return VALUE_NO;
-    }
-    ExprWalk w;
-    for (const Expr *e = expr_first(&w, value); e != NULL; e = expr_next(&w)) {
-        bool load = e->kind == EXPR_LOAD, op = e->kind == EXPR_OP;
-        if (e->dtype == DTYPE_BOOL && t == part && is_mask(e)) {
-            expr_skip(&w);
-            found = VALUE_DEAR; /* nobody makes vectors of it otherwise */
-            continue;
-        }
-        OpLanes lanes = !op                                     ? LANES_CHEAP
-                        : op && e->op == OP_SELECT && t == part ? LANES_CHEAP
-                        : t == part                             ? op_info(e->op)->lanes
-                        : op_vectorises(e->op, t)               ? LANES_CHEAP
-                                                  : LANES_NO; /* see emit_complex.c */
-        if (lane_type(e->dtype) != t || lanes == LANES_NO ||
-            (load && access_uses(l->k, e->buf, e->at, x->var) &&
-             !access_is_unit(l->k, e->buf, e->at, x->var))) {
-            return VALUE_NO;
-        }
-        bool dear = lanes == LANES_DIVIDE || lanes == LANES_FUNCTION || dtype_is_half(e->dtype);
-        found = dear ? VALUE_DEAR : op && found == VALUE_COPIED ? VALUE_CHEAP : found;
-    }
-    return found;
-}
-
-bool value_has_lanes(const Legaliser *l, const Expr *value, DType to, const TileIndex *x)
-{
-    return value_lanes(l, value, to, x) == VALUE_DEAR;
-}
-
-/* Is the statement a function of its own, for each instruction set? At -O2 gcc makes vectors of few loops where they stand, and of
- * none in a loop that threads share. */
-static bool is_worth_lanes(const Legaliser *l, const Expr *value, DType to, uint32_t n,
-                           const TileIndex *index)
-{
-    ValueLanes lanes = value_lanes(l, value, to, &index[n - 1]);
-    int64_t bytes = dtype_bytes(to);
-    for (uint32_t i = 0; i < n; i++) {
-        bytes = sat_mul(bytes, range_typical(l->k, index[i].range));
-    }
-    return lanes == VALUE_DEAR || (lanes == VALUE_CHEAP && bytes >= LANES_BYTES);
-}
-
-void written_add(Legaliser *l, uint32_t n, const TileIndex *index, BufRef dst, const Affine *at,
-                 Op fold, const Expr *value)
-{
-    TileIndex *copy = arena_copy(l->arena, index, n * sizeof *index);
-    DType t = l->k->bufs.at[dst].dtype;
-    bool lanes = fold == OP_COPY && is_worth_lanes(l, value, t, n, copy);
-    copy[n - 1].mode = lanes ? MODE_LANES : MODE_LOOP;
-    tile_add(l, n, copy, dst, at, fold, value);
-}
-
-/* Elements side by side are written one after the other: the index with unit stride in the destination goes innermost. */
-static void plain_emit(Legaliser *l, const Stmt *s)
-{
-    TileIndex *index = ARENA_ARRAY(l->arena, (size_t)s->n_index + 1, TileIndex);
-    uint32_t n = 0, last = NONE;
-    for (uint32_t i = 0; i < s->n_index; i++) {
-        if (last == NONE && access_is_unit(l->k, s->dst, s->at, s->index[i].var)) {
-            last = i;
-        } else {
-            index[n++] = s->index[i];
-        }
-    }
-    if (last == NONE) {
-        tile_add(l, n, index, s->dst, s->at, s->fold, s->value);
-    } else if (!legalise_transpose(l, s, last)) {
-        index[n++] = s->index[last];
-        written_add(l, n, index, s->dst, s->at, s->fold, s->value);
-    }
-}
-
-const Stmt *legalise_begin(Legaliser *l, const Stmt *s)
-{
-    if (!s->begins) {
-        return s;
-    }
-    Stmt *rest = arena_copy(l->arena, s, sizeof *s);
-    rest->begins = false;
-    plain_emit(l, stmt_neutral(l->arena, l->k, s));
-    return rest;
-}
-
 /* Does each element that it changes take one value only, in all iterations of the loops around? */
 static bool adds_once(const Legaliser *l, const Stmt *s)
 {
@@ -168,9 +44,9 @@ void tile_legalise(Legaliser *l, const Stmt *s)
 {
     l->from = s;
     if (adds_once(l, s)) {
-        plain_emit(l, as_map(l, s));
+        legalise_plain(l, as_map(l, s));
     } else if (s->fold == OP_COPY || !folds_indices(l->k, s)) {
-        plain_emit(l, legalise_begin(l, s));
+        legalise_plain(l, legalise_begin(l, s));
     } else if (!legalise_matmul(l, s) && !legalise_band(l, s) && !legalise_rows(l, s)) {
         legalise_reduce(l, s, true);
     }
@@ -244,7 +120,7 @@ static void places_legalise(Legaliser *l, const Stmt *s)
     DType t = l->k->bufs.at[s->dst].dtype;
     bool lanes = p.key[s->n_index - 1] == NULL &&
                  access_is_unit(l->k, s->dst, s->at, last->var) && dtype_is_float(t) &&
-                 value_lanes(l, p.value, t, last) != VALUE_NO;
+                 value_runs(l, p.value, t, last);
     last->mode = lanes ? MODE_LANES : MODE_LOOP;
     copy->index = index;
     stmt_add(l, copy);

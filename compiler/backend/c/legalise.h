@@ -57,10 +57,12 @@ typedef struct Legaliser {
     bool failed;      /* reported */
 } Legaliser;
 
-/* ---- legalise.c ---- */
+/* ---- legalise_plain.c ---- */
+void legalise_plain(Legaliser *l, const Stmt *s);
 /* The statement, or, after the neutral elements of one that begins, the rest of it, which goes on. */
 const Stmt *legalise_begin(Legaliser *l, const Stmt *s);
 
+/* ---- legalise.c ---- */
 /* The statement's replacement where it stands. */
 void tile_legalise(Legaliser *l, const Stmt *s);
 
@@ -144,11 +146,13 @@ Blocks range_blocks(Range r, int64_t tile, int64_t unit);
 /* Opens the loop if there is one: *base is where the block starts, *block its positions. */
 void blocks_open(Legaliser *l, const char *hint, const Blocks *b, Affine *base, Range *block);
 
-/* ---- legalise.c ---- */
+/* ---- legalise_lanes.c ---- */
 /* An elementwise statement whose last index runs along the elements it writes: as vectors where that pays. */
 void written_add(Legaliser *l, uint32_t n, const TileIndex *index, BufRef dst, const Affine *at,
                  Op fold, const Expr *value);
 
+/* May a map run over `x`, its innermost index, as vectors at all? `to`: the type that it is written in. */
+bool value_runs(const Legaliser *l, const Expr *value, DType to, const TileIndex *x);
 /* May, and should, a map run over `x`, its innermost index, as vectors? `to`: the type that it is written in. */
 bool value_has_lanes(const Legaliser *l, const Expr *value, DType to, const TileIndex *x);
 

@@ -11,11 +11,6 @@ static bool factor_uses(const Kernel *k, const Expr *x, VarRef v)
     return access_uses(k, load->buf, load->at, v);
 }
 
-VarRef matmul_var(const Matmul *m, uint32_t index)
-{
-    return m->s->index[index].var;
-}
-
 static Range index_range(const Matmul *m, ScheduleRole role)
 {
     return m->s->index[m->index[role]].range;
@@ -88,78 +83,6 @@ static const char *direct_problem(const Matmul *m)
 
 /* ---- doing ---- */
 
-void matmul_subst(Matmul *m, uint32_t index, Affine by)
-{
-    m->subst[m->n_subst++] = (Subst){matmul_var(m, index), by};
-}
-
-Affine matmul_loop(Matmul *m, uint32_t index, Range range)
-{
-    Affine v = affine_var(m->l->arena, loop_open(m->l, "x", range, 1, FOR_ALL));
-    matmul_subst(m, index, v);
-    return v;
-}
-
-#define ENOUGH_ITERATIONS 8
-
-void matmul_share(Matmul *m, const StmtBlock *outside)
-{
-    Stmt *best = NULL;
-    int64_t most = 1;
-    for (StmtBlock *at = m->l->block; at != outside; at = at->outer) {
-        Stmt *s = at->owner;
-        if (s == NULL || s->kind != STMT_FOR) {
-            continue;
-        }
-        int64_t n = (range_typical(m->l->k, s->range) + s->step - 1) / s->step;
-        if (n >= most || n >= ENOUGH_ITERATIONS) { /* from the innermost outwards */
-            best = s;
-            most = n;
-        }
-    }
-    if (best != NULL) {
-        best->parallel = true;
-    }
-}
-
-const Expr *matmul_load(const Matmul *m, ScheduleRole side)
-{
-    bool conj = false;
-    return expr_factor(m->term.operand[side], &conj);
-}
-
-DType matmul_panel_type(const Matmul *m, ScheduleRole side)
-{
-    if (m->group != 0) {
-        return m->group == 2 ? DTYPE_I16 : matmul_load(m, side)->dtype;
-    }
-    return dtype_is_complex(matmul_load(m, side)->dtype) ? m->t : dtype_part(m->t);
-}
-
-const Expr *matmul_packed(Matmul *m, ScheduleRole side)
-{
-    const Expr *load =
-        expr_subst(m->l->arena, m->l->k, matmul_load(m, side), m->subst, m->n_subst);
-    return expr_cast(m->l->arena, load, matmul_panel_type(m, side));
-}
-
-const Expr *matmul_factor(Matmul *m, ScheduleRole side, const Expr *held)
-{
-    bool conj = false;
-    (void)expr_factor(m->term.operand[side], &conj);
-    const Expr *x = expr_cast(m->l->arena, held, m->t);
-    return conj && dtype_is_complex(held->dtype) ? expr_op(m->l->arena, OP_CONJ, m->t, 1, &x)
-                                                 : x;
-}
-
-void matmul_refuse(Matmul *m, const char *problem)
-{
-    Legaliser *l = m->l;
-    diag_unsupported(&l->ctx->diags, E_TARGET, m->s->span,
-                     "levels of a contraction: target '%s' %s", l->k->target, problem);
-    l->failed = true;
-}
-
 /* Loops over the indices of a role that are not cut, one position at a time. */
 static void further_loops(Matmul *m, ScheduleRole role)
 {
@@ -171,25 +94,6 @@ static void further_loops(Matmul *m, ScheduleRole role)
 
 /* Where sums are not cut shorter, blocks of so many join the destination one after the other: registers hold one
  * sum each. */
-#define SUM_MOST  512
-#define SUM_BLOCK 256
-
-bool matmul_sum_is_one(const Matmul *m, Range sum)
-{
-    return m->group != 0 || range_most(sum) <= SUM_MOST;
-}
-
-Range matmul_sum_block(Matmul *m, Range sum)
-{
-    if (matmul_sum_is_one(m, sum)) {
-        return sum;
-    }
-    /* Blocks end where the span does: what is clipped is so at the end of all. */
-    bool whole = sum.span == 0 || (sum.clipped && sum.span % SUM_BLOCK == 0);
-    int64_t step = whole ? SUM_BLOCK : divisor_at_most(sum.span, SUM_BLOCK);
-    VarRef v = loop_open(m->l, "pc", sum, step, FOR_ALL);
-    return range_at(affine_var(m->l->arena, v), step, &sum);
-}
 
 /* Positions of the role in one iteration of a loop over blocks of the sum. */
 static int64_t inside_of_sum(const Matmul *m, ScheduleRole r)
@@ -235,72 +139,6 @@ static bool may_be_empty(const Matmul *m)
                (r.clipped && r.limit.sym >= 0 && r.limit.sym != m->l->positive);
     }
     return any;
-}
-
-static void mark_vars(bool *used, Affine x)
-{
-    for (uint32_t i = 0; i < x.n; i++) {
-        if (!affine_is_dim(x.term[i].var)) {
-            used[x.term[i].var] = true;
-        }
-    }
-}
-
-/* Loops over parts of the sum are those that do not move in the destination. */
-void matmul_begins(Matmul *m)
-{
-    Legaliser *l = m->l;
-    Stmt *out = l->block->list.at[l->block->list.n - 1];
-    uint32_t rank = l->k->bufs.at[out->dst].rank;
-    bool *used = ARENA_ARRAY(l->arena, l->k->vars.n, bool);
-    VEC(VarRef) first = {0};
-    for (uint32_t d = 0; d < rank; d++) {
-        mark_vars(used, out->at[d]);
-    }
-    for (uint32_t i = 0; i < out->n_index; i++) {
-        if (used[out->index[i].var]) {
-            mark_vars(used, out->index[i].range.start);
-        }
-    }
-    for (StmtBlock *b = l->block; b != m->around; b = b->outer) {
-        const Stmt *s = b->owner;
-        if (s == NULL || s->kind != STMT_FOR) {
-            continue;
-        }
-        if (used[s->var]) {
-            mark_vars(used, s->range.start);
-        } else {
-            vec_push(l->arena, &first, s->var);
-        }
-    }
-    out->begins = true;
-    out->n_first = first.n;
-    out->first = first.at;
-}
-
-void matmul_product(Matmul *m, const VarRef var[3], const Range range[3], BufRef dst,
-                    const Affine *at, const Expr *a, const Expr *b, MatmulBegins begins)
-{
-    static const IndexMode mode[3] = {MODE_UNROLL, MODE_VECTOR, MODE_LOOP};
-    TileIndex index[3];
-    for (ScheduleRole r = ROLE_M; r <= ROLE_K; r++) {
-        index[r] = index_of(var[r], range[r], mode[r]);
-    }
-    const Expr *pair[2] = {a, b};
-    FoldTerm term = m->term;
-    term.by = dst == m->s->dst ? term.by : NULL;
-    const Expr *value = fold_term_of(m->l->arena, m->l->k, &term, pair);
-    if (term.condition != NULL) {
-        CHECK(begins == BEGINS_NOT);
-        where_product(m, var, range, dst, at, value);
-        return;
-    }
-    tile_add(m->l, 3, index, dst, at, m->s->fold, value);
-    if (begins == BEGINS_ALWAYS) {
-        m->l->block->list.at[m->l->block->list.n - 1]->begins = true;
-    } else if (begins == BEGINS_FIRST) {
-        matmul_begins(m);
-    }
 }
 
 /* Loops over full tiles of an exact range, then what is left: at most two rounds. */

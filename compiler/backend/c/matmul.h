@@ -7,6 +7,8 @@
 #include "loop/term.h"
 
 #define PANEL_MOST ((int64_t)1 << 28) /* elements */
+#define SUM_MOST   512                /* of a sum that is one block, */
+#define SUM_BLOCK  256                /* else blocks of so many */
 
 /* Rows are the operand's that is packed row by row, columns the vectors'. */
 #define SIDES 2

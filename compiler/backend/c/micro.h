@@ -50,6 +50,9 @@ void block_lines(Printer *p, int64_t rows, const Parts *x, const char *from, con
                  const char *columns);
 /* What it gets beside its rows; in a macro that has the same parameters, or as they are. */
 const char *block_arguments(Printer *p, const Parts *x, bool in_macro);
+
+/* ---- emit_macro.c ---- */
+
 /* Are all its parts vectors of one type? */
 bool parts_are_equal(const Parts *x);
 /* A line of the macro. */
