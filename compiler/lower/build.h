@@ -64,8 +64,8 @@ typedef struct Block {
 /* ---- build.c ---- */
 
 Stmt *build_stmt(Builder *b, StmtKind kind, Span span, Sym name);
-/* The buffer of a value of the kernel's body. */
-void build_value_storage(Builder *b, Block *to, NodeRef node);
+/* Allocates the buffer of a value in the body of the loop `scope`; NEST_NONE: in the kernel's. */
+void build_storage(Builder *b, Block *to, NodeRef node, uint32_t scope);
 /* Items `first` to `end` of the nest, all of the body of a loop or of the nest. */
 void build_items(Builder *b, Block *to, uint32_t first, uint32_t end);
 

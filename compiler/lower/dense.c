@@ -614,7 +614,7 @@ void build_dense(Builder *b, Block *to, NodeRef node, uint32_t scope)
     s.blocked = s.rows.sym >= 0 || s.rows.n > DENSE_BLOCK;
     s.k = affine_const(0);
     if (b->storage[node].buf == BUF_NONE) {
-        build_value_storage(b, to, node);
+        build_storage(b, to, node, NEST_NONE);
     }
     s.to = b->storage[node].buf;
     s.i = new_var(&s, "i", false);

@@ -448,7 +448,7 @@ void build_steps(Builder *b, Block *to, NodeRef node, uint32_t scope)
     for (uint32_t k = 0; k < s.r->body->results.n; k++) {
         NodeRef value = value_of(&s, k);
         if (value != NODE_NONE && b->storage[value].buf == BUF_NONE) {
-            build_value_storage(b, to, value);
+            build_storage(b, to, value, NEST_NONE);
         }
     }
     s.body = build_step(b->ctx, b->arena, s.r->nest);

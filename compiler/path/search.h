@@ -40,6 +40,8 @@ static inline bool search_stopped(const Search *s)
  * million steps. */
 void search_plan(Search *s, uint64_t steps);
 void search_count(Search *s, uint64_t steps);
+/* Says how far it is, to who asked for that. */
+void search_tell(Search *s);
 void search_reach(Search *s, uint64_t steps);
 void search_progress(Search *s, const char *strategy, Score best);
 
