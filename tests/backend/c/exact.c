@@ -2,6 +2,7 @@
 /* Calls every kernel of a file with extents of 0, 1 and 2 on arrays and a workspace of exactly the bytes that were asked for, for 1, 2
  * and 5 threads, and on fewer; what the sanitizers say is the test, and that more bytes are no more pieces. For exact.py, which defines HEADER and KERNELS. */
 #include HEADER
+#include "sizes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,28 +11,9 @@
 #define MOST_DIMS 32
 #define MOST_ARGS 256
 
-static int64_t extent_of(const tdsl_kernel_info *k, const int64_t *dims, int64_t dim)
-{
-    if (dim < k->n_dims) {
-        return dims[dim];
-    }
-    const tdsl_computed *c = &k->computed[dim - k->n_dims];
-    int64_t value = c->base;
-    for (int32_t t = 0; t < c->n_terms; t++) {
-        int64_t extent = extent_of(k, dims, c->terms[t].dim);
-        value = c->product != 0 ? value * extent : value + c->terms[t].coefficient * extent;
-    }
-    return c->product != 0 ? value : value / c->divisor;
-}
-
 static void *array_of(const tdsl_kernel_info *k, const tdsl_arg_info *a, const int64_t *dims)
 {
-    static const size_t bytes[] = {0, 8, 4, 2, 2, 4, 8, 1, 8, 16, 1, 1, 2, 2, 4, 1, 1, 1};
-    size_t size = bytes[a->dtype];
-    for (int32_t d = 0; d < a->rank; d++) {
-        const tdsl_extent *e = &a->extents[d];
-        size *= (size_t)(e->dim < 0 ? e->fixed : extent_of(k, dims, e->dim));
-    }
+    size_t size = bytes_of(k, a, dims);
     void *array = malloc(size);
     if (array != NULL) {
         memset(array, 0, size);

@@ -2,6 +2,7 @@
 /* Calls all kernels of the files LISTS on 1 and 3 threads, and prints of each its status and a hash of its results' bytes. For shared.py, which
  * defines HEADERS (a file) and LISTS. */
 #include HEADERS
+#include "sizes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,31 +10,6 @@
 
 #define MOST_DIMS 32
 #define MOST_ARGS 32
-
-static int64_t extent_of(const tdsl_kernel_info *k, const int64_t *dims, int64_t dim)
-{
-    if (dim < k->n_dims) {
-        return dims[dim];
-    }
-    const tdsl_computed *c = &k->computed[dim - k->n_dims];
-    int64_t value = c->base;
-    for (int32_t t = 0; t < c->n_terms; t++) {
-        int64_t extent = extent_of(k, dims, c->terms[t].dim);
-        value = c->product != 0 ? value * extent : value + c->terms[t].coefficient * extent;
-    }
-    return c->product != 0 ? value : value / c->divisor;
-}
-
-static size_t bytes_of(const tdsl_kernel_info *k, const tdsl_arg_info *a, const int64_t *dims)
-{
-    static const size_t bytes[] = {0, 8, 4, 2, 2, 4, 8, 1, 8, 16, 1, 1, 2, 2, 4, 1, 1, 1};
-    size_t size = bytes[a->dtype];
-    for (int32_t d = 0; d < a->rank; d++) {
-        const tdsl_extent *e = &a->extents[d];
-        size *= (size_t)(e->dim < 0 ? e->fixed : extent_of(k, dims, e->dim));
-    }
-    return size;
-}
 
 /* Positions are small, other numbers no powers of two. */
 static void fill(void *array, tdsl_dtype t, size_t bytes)
