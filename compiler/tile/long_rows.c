@@ -6,75 +6,66 @@
  *     @M[] max= @S[k]                                           @M[] max= @S[c,p]
  *
  * The values take their positions in another order, and so do sums over them. All statements that walk a dimension of such a value walk all of
- * it, by one index: these, and the dimensions, are one class (union-find), which is split or not. short_rows.c has sums of arguments alone. */
+ * it, by one index: these, and the dimensions, are one class, which is split or not. short_rows.c has sums of arguments alone. */
+#include "base/union_find.h"
 #include "tile/tile.h"
-
-#include <string.h>
 
 #define ROW_BYTES (64 << 10) /* of a partition, of the longer row */
 
-/* A dimension of a value, or an index of a statement: its class, and what is known of that. */
-typedef struct Item {
-    uint32_t parent;
+/* What is known of a class of dimensions of values and indices of statements. */
+typedef struct Class {
     int64_t extent; /* positions */
     bool bad;       /* not to be split */
     bool value;     /* it has a dimension of a value on chip, */
     bool rows;      /* and an index over short rows */
-} Item;
+} Class;
 
 typedef struct LongRows {
     Ctx *ctx;
     Arena *arena;
     Kernel *to;
     int64_t granule;      /* bytes: a shorter row takes as long as one of these */
-    Item *item;           /* dimensions of all buffers, then indices of all statements */
+    uint32_t *parent;     /* of dimensions of all buffers, then of indices of all statements */
+    Class *of;            /* the same, at the root of each class */
     uint32_t *first;      /* [bufs] */
     uint32_t n_dims, now; /* now: the first index of the statement at hand */
     const Stmt *s;
     bool refused;
 } LongRows;
 
-static uint32_t class_of(LongRows *x, uint32_t i)
-{
-    while (x->item[i].parent != i) {
-        i = x->item[i].parent = x->item[x->item[i].parent].parent;
-    }
-    return i;
-}
-
 static void join(LongRows *x, uint32_t i, uint32_t j)
 {
-    Item *a = &x->item[class_of(x, i)], *b = &x->item[class_of(x, j)];
-    a->bad |= b->bad || a->extent != b->extent;
-    a->value |= b->value;
-    a->rows |= b->rows;
-    b->parent = a->parent;
+    if (union_join(x->parent, &i, &j)) {
+        Class *a = &x->of[i], *b = &x->of[j];
+        a->bad |= b->bad || a->extent != b->extent;
+        a->value |= b->value;
+        a->rows |= b->rows;
+    }
 }
 
-static Item *class_at(LongRows *x, uint32_t i)
+static Class *class_at(LongRows *x, uint32_t i)
 {
-    return &x->item[class_of(x, i)];
+    return &x->of[union_find(x->parent, i)];
 }
 
 /* Is it split? */
 static bool is_split(LongRows *x, uint32_t i)
 {
-    const Item *c = class_at(x, i);
+    const Class *c = class_at(x, i);
     return !c->bad && c->value && c->rows && c->extent % TILE_ROWS == 0 &&
            c->extent > TILE_ROWS;
 }
 
-/* The index of the statement that a position is, beside `*rest`; n_index: none, or several. */
-static uint32_t index_of(const LongRows *x, Affine at, uint32_t *uses)
+/* The one index of the statement that a position moves with, step by step; n_index: there is none. */
+static uint32_t index_of(const LongRows *x, Affine at)
 {
-    uint32_t found = x->s->n_index;
-    *uses = 0;
+    uint32_t found = x->s->n_index, uses = 0;
     for (uint32_t i = 0; i < x->s->n_index; i++) {
         int64_t coef = affine_coef(at, x->s->index[i].var);
-        *uses += coef != 0;
+        uses += coef != 0;
         found = coef == 1 ? i : found;
     }
-    return *uses == 1 ? found : x->s->n_index;
+    return uses == 1 ? found : x->s->n_index;
 }
 
 /* Positions of an index, or 0: not the same in each iteration, or not all. */
@@ -99,7 +90,7 @@ static bool walks_all(const LongRows *x, Affine at, uint32_t index)
 static void note_value(LongRows *x, BufRef buf, const Affine *at)
 {
     for (uint32_t d = 0; d < x->to->bufs.at[buf].rank; d++) {
-        uint32_t uses = 0, index = index_of(x, at[d], &uses), dim = x->first[buf] + d;
+        uint32_t index = index_of(x, at[d]), dim = x->first[buf] + d;
         if (index < x->s->n_index && walks_all(x, at[d], index)) {
             join(x, dim, x->now + index);
             continue;
@@ -119,7 +110,7 @@ static void note_argument(LongRows *x, const Expr *load)
     const Buffer *b = &x->to->bufs.at[load->buf];
     int64_t bytes = dtype_bytes(b->dtype);
     for (uint32_t d = b->rank; d-- > 0;) {
-        uint32_t uses = 0, index = index_of(x, load->at[d], &uses);
+        uint32_t index = index_of(x, load->at[d]);
         if (index == x->s->n_index) {
             return;
         }
@@ -177,17 +168,18 @@ static bool find_classes(LongRows *x)
     for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
         n += s->n_index;
     }
-    x->item = ARENA_ARRAY(x->arena, n + 1, Item);
+    x->parent = union_new(x->arena, n + 1);
+    x->of = ARENA_ARRAY(x->arena, n + 1, Class);
     for (uint32_t b = 0; b < k->bufs.n; b++) {
         const Buffer *buf = &k->bufs.at[b];
         for (uint32_t d = 0; d < buf->rank; d++, at++) {
             bool fixed = buf->extent[d].sym < 0 && !buf->parts && buf->rank < TILE_DIMS / 2;
-            x->item[at] = (Item){at, buf->extent[d].n, !fixed, true, false};
+            x->of[at] = (Class){buf->extent[d].n, !fixed, true, false};
         }
     }
     for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
         for (uint32_t i = 0; i < s->n_index; i++, at++) {
-            x->item[at] = (Item){at, index_extent(&s->index[i]), false, false, false};
+            x->of[at] = (Class){index_extent(&s->index[i]), false, false, false};
         }
     }
     x->now = x->n_dims;
@@ -265,7 +257,7 @@ static void split_role(LongRows *x, const uint32_t *place, const bool *split, Sc
     roles->n_labels[role] = m;
 }
 
-/* The statement, whose first index is item `now`. */
+/* The statement, whose first index is number `now`. */
 static void split_statement(LongRows *x, Stmt *s, uint32_t now)
 {
     Arena *a = x->arena;
@@ -303,7 +295,7 @@ static void split_statement(LongRows *x, Stmt *s, uint32_t now)
     s->at = split_at(&p, s->dst, s->at, x->to->bufs.at[s->dst].rank);
     s->index = index;
     s->n_index = m;
-    s->scan = s->scan > 0 ? place[s->scan - 1] + 1 : 0; /* another index than those */
+    s->scan = s->scan > 0 ? place[s->scan - 1] + 1 : 0; /* it is not split */
     if (s->schedule != NULL) {
         Schedule *roles = arena_copy(a, s->schedule, sizeof *roles);
         for (uint32_t role = 0; role < ROLE_COUNT; role++) {
