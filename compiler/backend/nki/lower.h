@@ -237,6 +237,8 @@ static inline Space view_space(const Lower *l, TileView v)
 BufRef home_of(const Lower *l, BufRef made);
 /* Is it a number of which each partition has a copy, as the LEGAL buffer says? */
 bool home_is_spread(const Lower *l, BufRef made);
+/* How many loops are open up to the innermost one with which that moves; 0: it moves with none. */
+uint32_t moving_depth(const Lower *l, Affine moves);
 /* Says what the target lacks, once; false. */
 bool lower_refuse(Lower *l, Span span, const char *what);
 

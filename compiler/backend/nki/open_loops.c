@@ -41,25 +41,14 @@ static uint32_t depth_with_room(const Lower *l, uint32_t depth, int64_t bytes)
 
 uint32_t hoist_depth_of(const Lower *l, Affine moves, int64_t bytes)
 {
-    uint32_t depth = l->loops.depth;
-    while (depth > 0 && !affine_uses(moves, l->loops.open[depth - 1].var)) {
-        depth--;
-    }
-    return depth_with_room(l, depth, bytes);
+    return depth_with_room(l, moving_depth(l, moves), bytes);
 }
 
 uint32_t hoist_depth(const Lower *l, const Place *x, int64_t bytes)
 {
-    uint32_t depth = l->loops.depth;
-    for (; depth > 0; depth--) {
-        const OpenLoop *o = &l->loops.open[depth - 1];
-        bool moves = is_written_in(o, x->buf);
-        for (uint32_t d = 0; d < x->rank && x->moves != NULL; d++) {
-            moves |= affine_uses(x->moves[d], o->var);
-        }
-        if (moves) {
-            break;
-        }
+    uint32_t depth = l->loops.depth, moving = place_moving_depth(l, x);
+    while (depth > moving && !is_written_in(&l->loops.open[depth - 1], x->buf)) {
+        depth--;
     }
     return depth_with_room(l, depth, bytes);
 }

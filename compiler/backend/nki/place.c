@@ -110,12 +110,18 @@ static bool fits_block(const Lower *l, const Place *x)
 /* Iterations of the innermost loop that moves it. */
 static int64_t trips_of(const Lower *l, Affine moves)
 {
-    for (uint32_t d = l->loops.depth; d-- > 0;) {
-        if (affine_uses(moves, l->loops.open[d].var)) {
-            return l->loops.open[d].trips;
-        }
+    uint32_t depth = moving_depth(l, moves);
+    return depth > 0 ? l->loops.open[depth - 1].trips : 0;
+}
+
+uint32_t place_moving_depth(const Lower *l, const Place *x)
+{
+    uint32_t depth = 0;
+    for (uint32_t d = 0; d < x->rank && x->moves != NULL; d++) {
+        uint32_t moving = moving_depth(l, x->moves[d]);
+        depth = moving > depth ? moving : depth;
     }
-    return 0;
+    return depth;
 }
 
 static void place_away(Lower *l, const Place *x)

@@ -46,6 +46,8 @@ int64_t place_start(const Place *x, uint32_t dim, const Box *box);
 int64_t place_stride(const Lower *l, const Place *x, uint32_t label);
 /* Do both move alike with the loops that stay, in a dimension? */
 bool place_moves_eq(const Place *x, const Place *y, uint32_t dim);
+/* How many loops are open up to the innermost one with which it moves; 0: it moves with none. */
+uint32_t place_moving_depth(const Lower *l, const Place *x);
 /* Elements of the access, over all of its labels. */
 double place_elements(const Lower *l, const Place *x);
 /* Is the statement one over vectors in HBM, long enough to be spread over partitions? */

@@ -12,16 +12,23 @@ bool lower_refuse(Lower *l, Span span, const char *what)
     return false;
 }
 
+uint32_t moving_depth(const Lower *l, Affine moves)
+{
+    uint32_t depth = l->loops.depth;
+    while (depth > 0 && !affine_uses(moves, l->loops.open[depth - 1].var)) {
+        depth--;
+    }
+    return depth;
+}
+
 void retry_unrolled(Lower *l, Affine moves)
 {
-    for (uint32_t d = l->loops.depth; d-- > 0;) {
-        if (affine_uses(moves, l->loops.open[d].var)) {
-            const Stmt *s = l->loops.open[d].stmt;
-            uint32_t at = s->kind == STMT_FOR ? s->var : l->from->vars.n; /* nothing is cut */
-            l->loops.concrete[at] = true;
-            l->tried.again = l->tried.failed = true;
-            return;
-        }
+    uint32_t depth = moving_depth(l, moves);
+    if (depth > 0) {
+        const Stmt *s = l->loops.open[depth - 1].stmt;
+        uint32_t at = s->kind == STMT_FOR ? s->var : l->from->vars.n; /* nothing is cut */
+        l->loops.concrete[at] = true;
+        l->tried.again = l->tried.failed = true;
     }
 }
 

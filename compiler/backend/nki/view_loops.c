@@ -12,19 +12,6 @@
 #define TURNED_AHEAD                                                                           \
     8192 /* bytes of a partition that are turned before a loop for all its iterations */
 
-/* The innermost open loop that the place moves with, or the depth: none. */
-static uint32_t moving_loop(const Lower *l, const Place *x)
-{
-    for (uint32_t d = l->loops.depth; d-- > 0 && x->moves != NULL;) {
-        for (uint32_t i = 0; i < x->rank; i++) {
-            if (affine_uses(x->moves[i], l->loops.open[d].var)) {
-                return d;
-            }
-        }
-    }
-    return l->loops.depth;
-}
-
 /* The free labels with this one first; false: one that goes on is before it. */
 static bool with_first(Labels f, uint32_t label, const Box *box, Labels *out)
 {
@@ -46,11 +33,12 @@ static bool with_first(Labels f, uint32_t label, const Box *box, Labels *out)
  * iterations turn, at once before the loop. */
 bool view_of_all(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView *out)
 {
-    uint32_t loop = moving_loop(l, x), at = 0, moving = 0;
-    if (loop == l->loops.depth || l->home[x->buf].on_chip || x->n_terms > 0 ||
-        l->pair[x->buf] || l->now.flat > 0) {
+    uint32_t within = place_moving_depth(l, x), at = 0, moving = 0;
+    if (within == 0 || l->home[x->buf].on_chip || x->n_terms > 0 || l->pair[x->buf] ||
+        l->now.flat > 0) {
         return false;
     }
+    uint32_t loop = within - 1;
     const OpenLoop *o = &l->loops.open[loop];
     if (o->tiles) {
         return false;
