@@ -371,6 +371,13 @@ static Kernel *lower_several(Lower *first, const Kernel *k)
     return parts;
 }
 
+/* The other one where there is one, whose price is below `share` of the best one's. */
+static const Lowered *cheaper(const Lowered *best, const Lowered *other, double share)
+{
+    bool is = other->kernel != NULL && lower_price(other) < lower_price(best) * share;
+    return is ? other : best;
+}
+
 /* `descriptors`: are programs short for their sake? */
 static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k,
                              bool descriptors)
@@ -392,9 +399,7 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
     const Lowered *best = &whole;
     if (engines_wait(&best->cost, WAITS, WAITS_US) || moves_little(&best->cost)) {
         lower_each(&first, k, &other);
-        bool better =
-            other.kernel != NULL && lower_price(&other) < lower_price(best) * DISTRIBUTED;
-        best = better ? &other : best;
+        best = cheaper(best, &other, DISTRIBUTED);
     }
     const Kernel *strips = tile_masked_strips(ctx, arena, k);
     Lowered masked = {.kernel = NULL};
@@ -402,23 +407,20 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
         first.task.strips = true;
         lower_whole(&first, strips, &masked);
         first.task.strips = false;
-        bool better = masked.kernel != NULL && lower_price(&masked) < lower_price(best);
-        best = better ? &masked : best;
+        best = cheaper(best, &masked, 1);
     }
     const Kernel *rows = tile_long_rows(target, ctx, arena, k);
     Lowered longer = {.kernel = NULL};
     if (rows != NULL) {
         lower_whole(&first, rows, &longer);
-        bool better = longer.kernel != NULL && lower_price(&longer) < lower_price(best);
-        best = better ? &longer : best;
+        best = cheaper(best, &longer, 1);
     }
     Lowered turned = {.kernel = NULL};
     const Kernel *copies =
         instr_places(best->kernel) > ENDLESS ? tile_transposed_operands(ctx, arena, k) : NULL;
     if (copies != NULL) {
         lower_whole(&first, copies, &turned);
-        bool better = turned.kernel != NULL && lower_price(&turned) < lower_price(best);
-        best = better ? &turned : best;
+        best = cheaper(best, &turned, 1);
     }
     spill_warn_all(&best->l);
     return best->kernel;
