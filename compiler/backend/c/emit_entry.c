@@ -321,7 +321,6 @@ static bool count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
     return grown || raised;
 }
 
-/* Calls must be checked for a workspace, or extents for being too large. */
 bool has_sizes(const Kernel *k)
 {
     return any_open_buffer(k) || needs_workspace(k, k->body, k->n_body);

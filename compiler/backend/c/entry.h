@@ -20,6 +20,7 @@ const char *args_parameters(const Emitter *e);
 const char *rest_text(Emitter *e, bool types);
 /* Without ", " at its end; `empty` for nothing. */
 const char *list_text(Emitter *e, const char *text, const char *empty);
+/* Must a call be checked: for extents that are too large, or for its workspace? */
 bool has_sizes(const Kernel *k);
 /* Does a call need these bytes of workspace whatever its dims and threads are? Else a function says how many. */
 bool sizes_fixed(const Kernel *k, int64_t *bytes);
