@@ -32,21 +32,13 @@ static bool has_labels(const Classes *c, NodeRef n)
     return op_info(graph_node(c->g, n)->op)->kind != OPKIND_LEAF;
 }
 
-/* The label that is the whole of a position, or -1. */
-static int32_t plain(Affine x)
-{
-    return x.n == 1 && x.base == 0 && x.term[0].coef == 1 && !affine_is_dim(x.term[0].var)
-               ? (int32_t)x.term[0].var
-               : -1;
-}
-
 /* The label of node n by which dimension d of its operand k is read, all positions in order; -1: by no such label. */
 static int32_t label_read(const Node *n, uint32_t k, uint32_t d)
 {
     if (n->op != OP_VIEW) {
         return n->access[k].index[d].label;
     }
-    int32_t l = plain(n->at[d]);
+    int32_t l = affine_index(n->at[d]);
     uint32_t uses = 0;
     for (uint32_t e = 0; e < n->access[0].rank; e++) {
         uses += l >= 0 && affine_uses(n->at[e], (VarRef)l) ? 1 : 0;
@@ -70,7 +62,7 @@ static void join_pieces(Classes *c, NodeRef r)
         NodeRef o = n->operand[k];
         for (uint32_t d = 0; d < n->rank; d++) {
             Affine at = n->at[(size_t)k * n->rank + d];
-            int32_t l = plain(at);
+            int32_t l = affine_index(at);
             bool same = l >= 0 && has_labels(c, o) &&
                         dim_eq(graph_node(c->g, o)->shape[l], n->shape[d]);
             if (same) {

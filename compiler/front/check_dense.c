@@ -29,13 +29,7 @@ static bool has_label(const CheckedExpr *e, int32_t label)
 /* The label that a value is read at in dimension `d`; -1: it is none alone. */
 static int32_t label_at(const CheckedExpr *read, uint32_t d)
 {
-    if (read->at == NULL) {
-        return read->label[d];
-    }
-    Affine x = read->at[d];
-    bool plain =
-        x.n == 1 && x.base == 0 && x.term[0].coef == 1 && !affine_is_dim(x.term[0].var);
-    return plain ? (int32_t)x.term[0].var : -1;
+    return read->at == NULL ? read->label[d] : affine_index(read->at[d]);
 }
 
 static Corner corner_of(const Kern *k, const CheckedExpr *e)

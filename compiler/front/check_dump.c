@@ -143,11 +143,6 @@ static void show_position(Show *w, Affine x, bool more)
     }
 }
 
-static bool is_label(Affine x)
-{
-    return x.n == 1 && x.base == 0 && x.term[0].coef == 1 && !affine_is_dim(x.term[0].var);
-}
-
 /* [2*i + d, n - 1 - j], and of a dimension that is split (g*r + u)*dh + d: each part times what follows it. */
 static void show_positions(Show *w, uint32_t value, const Affine *at, const SplitShape *split)
 {
@@ -162,7 +157,7 @@ static void show_positions(Show *w, uint32_t value, const Affine *at, const Spli
             text_char(w->out, '(');
         }
         for (uint32_t p = d; p <= last; p++) {
-            bool parens = p < last && p == d && !is_label(at[p]);
+            bool parens = p < last && p == d && affine_index(at[p]) < 0;
             text_put(w->out, parens ? "(" : "");
             show_position(w, at[p], p > d);
             text_put(w->out, parens ? ")" : "");

@@ -97,10 +97,8 @@ static bool is_plain_read(const Build *b, const CheckedExpr *e, const Node *n)
 {
     bool plain = true;
     for (uint32_t d = 0; d < n->rank && plain; d++) {
-        const Affine *x = &e->at[d];
-        plain = x->n == 1 && x->base == 0 && x->term[0].coef == 1 &&
-                !affine_is_dim(x->term[0].var) &&
-                dim_eq(b->s->label[x->term[0].var].extent, n->shape[d]);
+        int32_t label = affine_index(e->at[d]);
+        plain = label >= 0 && dim_eq(b->s->label[label].extent, n->shape[d]);
     }
     return plain;
 }

@@ -119,9 +119,9 @@ static void meet(Splitter *s, uint32_t value, uint32_t axis, uint32_t n, const S
 static int32_t alone(Splitter *s, Affine x, Dim extent)
 {
     const Label *labels = statement_of(s)->label;
-    if (x.n == 1 && x.base == 0 && x.term[0].coef == 1 && !affine_is_dim(x.term[0].var) &&
-        dim_eq(labels[x.term[0].var].extent, extent)) {
-        return (int32_t)x.term[0].var;
+    int32_t whole = affine_index(x);
+    if (whole >= 0 && dim_eq(labels[whole].extent, extent)) {
+        return whole;
     }
     for (uint32_t i = 0; i < x.n; i++) {
         if (!affine_is_dim(x.term[i].var)) {
@@ -403,11 +403,8 @@ static void as_whole(Splitter *s, CheckedStatement *to)
     bool same = to->rank == type->rank && is_only_piece(s);
     int32_t *label = ARENA_ARRAY(s->arena, (size_t)to->rank + 1, int32_t);
     for (uint32_t d = 0; d < type->rank && same; d++) {
-        Affine x = to->at[d];
-        same = x.n == 1 && x.base == 0 && x.term[0].coef == 1 &&
-               !affine_is_dim(x.term[0].var) &&
-               dim_eq(s->labels[x.term[0].var].extent, type->dims[d]);
-        label[d] = same ? (int32_t)x.term[0].var : 0;
+        label[d] = affine_index(to->at[d]);
+        same = label[d] >= 0 && dim_eq(s->labels[label[d]].extent, type->dims[d]);
         for (uint32_t e = 0; e < d && same; e++) {
             same = label[e] != label[d];
         }

@@ -71,14 +71,6 @@ static bool is_stepwise(const Steps *s, const CheckedState *of)
 
 /* ---- which dimension is the step ---- */
 
-static bool is_plain(Affine x, VarRef *v)
-{
-    bool plain =
-        x.n == 1 && x.base == 0 && x.term[0].coef == 1 && !affine_is_dim(x.term[0].var);
-    *v = plain ? x.term[0].var : 0;
-    return plain;
-}
-
 /* The dimension of operand `k` that moves with label `l` of `n`, or with its dimension `d`. */
 static int32_t operand_dim(Steps *s, NodeRef at, uint32_t k, int32_t d)
 {
@@ -97,18 +89,17 @@ static int32_t operand_dim(Steps *s, NodeRef at, uint32_t k, int32_t d)
         return k == 0 && at_d >= batch ? NO_STEP : d;
     }
     if (kind == OPKIND_JOIN) {
-        VarRef v = 0;
-        if (!is_plain(n->at[(size_t)k * n->rank + (uint32_t)d], &v)) {
+        int32_t label = affine_index(n->at[(size_t)k * n->rank + (uint32_t)d]);
+        if (label < 0) {
             unsupported(s, at, "puts pieces together along it");
         }
-        return (int32_t)v;
+        return label < 0 ? NO_STEP : label;
     }
     for (uint32_t q = 0; q < rank; q++) {
         bool moves = n->access[k].index[q].label == l;
         if (kind == OPKIND_VIEW) {
-            VarRef v = 0;
             moves = affine_coef(n->at[q], (VarRef)l) != 0;
-            if (moves && !is_plain(n->at[q], &v)) {
+            if (moves && affine_index(n->at[q]) < 0) {
                 unsupported(s, at, "reads positions that move with it");
             }
         } else if (kind == OPKIND_GATHER && k == 0) {

@@ -22,9 +22,8 @@ static void unit_raise(Cuts *c, int64_t n)
 
 static bool is_iteration(const Cuts *c, const Range *r)
 {
-    return r->start.n == 1 && r->start.term[0].var == c->loop->var &&
-           r->start.term[0].coef == 1 && r->start.base == 0 && r->span == c->loop->step &&
-           r->clipped && c->loop->range.clipped && dim_eq(r->limit, c->loop->range.limit);
+    return affine_is(r->start, c->loop->var) && r->span == c->loop->step && r->clipped &&
+           c->loop->range.clipped && dim_eq(r->limit, c->loop->range.limit);
 }
 
 /* A range that begins where the iteration does, or does not ask for it. */
@@ -146,8 +145,7 @@ static bool is_within(const Within *w, VarRef v)
     int64_t step = 0, outer = w->loop->step;
     while (v != w->loop->var) {
         const Range *r = affine_is_dim(v) ? NULL : range_of(w, v, &step);
-        if (r == NULL || r->start.n != 1 || r->start.base != 0 || r->start.term[0].coef != 1 ||
-            r->span == 0) {
+        if (r == NULL || !affine_is_var(r->start) || r->span == 0) {
             return false;
         }
         v = r->start.term[0].var;

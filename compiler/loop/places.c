@@ -4,8 +4,7 @@
 
 static bool is_index(const Expr *e, VarRef v)
 {
-    return e->kind == EXPR_INDEX && dtype_is_int(e->dtype) && e->at[0].n == 1 &&
-           e->at[0].base == 0 && e->at[0].term[0].coef == 1 && e->at[0].term[0].var == v;
+    return e->kind == EXPR_INDEX && dtype_is_int(e->dtype) && affine_is(e->at[0], v);
 }
 
 static const Expr *both(Arena *arena, const Expr *x, const Expr *y)

@@ -62,9 +62,8 @@ const char *required_problem(Arena *scratch, const Kernel *k)
         for (uint32_t i = 0; whole && i < s->n_index; i++) {
             const Range *x = &s->index[i].range;
             whole = x->span == 0 && x->start.n == 0 && x->start.base == 0 &&
-                    dim_eq(x->limit, p->bufs.at[to].extent[i]) && s->at[i].n == 1 &&
-                    s->at[i].base == 0 && s->at[i].term[0].coef == 1 &&
-                    s->at[i].term[0].var == s->index[i].var;
+                    dim_eq(x->limit, p->bufs.at[to].extent[i]) &&
+                    affine_is(s->at[i], s->index[i].var);
         }
         if (!whole) {
             return "a position is no statement over all of its indices";

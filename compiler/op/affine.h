@@ -54,6 +54,21 @@ bool affine_uses(Affine x, VarRef v);
 /* The coefficient of v, 0 when x does not use it. */
 int64_t affine_coef(Affine x, VarRef v);
 Affine affine_copy(Arena *a, Affine x);
+/* Is it one variable and nothing else? */
+static inline bool affine_is_var(Affine x)
+{
+    return x.n == 1 && x.base == 0 && x.term[0].coef == 1;
+}
+/* Is it variable v and nothing else? */
+static inline bool affine_is(Affine x, VarRef v)
+{
+    return affine_is_var(x) && x.term[0].var == v;
+}
+/* The index that it is, and nothing else; -1: it is an open dim or more. */
+static inline int32_t affine_index(Affine x)
+{
+    return affine_is_var(x) && !affine_is_dim(x.term[0].var) ? (int32_t)x.term[0].var : -1;
+}
 
 /* For readers and verifiers: what they are given may be anything. */
 /* Ascending variables, below n_vars or of one of n_dims open dims, and no coefficient 0? */

@@ -18,7 +18,7 @@ typedef struct Distribution {
 /* The loop that says where the tiles of a range lie, or null. */
 static const Stmt *loop_of_range(const Distribution *p, const Range *r)
 {
-    if (r->start.n != 1 || r->start.base != 0 || r->start.term[0].coef != 1) {
+    if (!affine_is_var(r->start)) {
         return NULL;
     }
     const Stmt *loop = p->loop_of[r->start.term[0].var];

@@ -70,11 +70,6 @@ static bool is_zero(MaskedRows *p, const Stmt *s, uint32_t index, const Expr *e)
 
 /* ---- along which dimensions it runs ---- */
 
-static bool is_alone(Affine x, VarRef v)
-{
-    return x.n == 1 && x.base == 0 && x.term[0].var == v && x.term[0].coef == 1;
-}
-
 static bool is_whole(const MaskedRows *p, const TileIndex *x)
 {
     return x->range.span == 0 && x->range.start.n == 0 && x->range.start.base == 0 &&
@@ -107,7 +102,7 @@ static bool spread_access(MaskedRows *p, BufRef buf, const Affine *at, VarRef v)
 {
     bool any = false;
     for (uint32_t d = 0; d < p->to->bufs.at[buf].rank && p->local[buf]; d++) {
-        bool here = is_alone(at[d], v) && p->dim[buf] == 0;
+        bool here = affine_is(at[d], v) && p->dim[buf] == 0;
         p->dim[buf] = here ? d + 1 : p->dim[buf];
         any |= here;
     }
@@ -121,10 +116,10 @@ static bool spread_stmt(MaskedRows *p, const Stmt *s, uint32_t at)
     for (uint32_t i = 0; i < s->n_index && p->index[at] == NO_INDEX; i++) {
         VarRef v = s->index[i].var;
         uint32_t d = p->dim[s->dst];
-        bool here = d > 0 && is_alone(s->at[d - 1], v);
+        bool here = d > 0 && affine_is(s->at[d - 1], v);
         for (const Expr *e = load_first(&w, s->value); e != NULL; e = load_next(&w)) {
             d = p->dim[e->buf];
-            here |= d > 0 && is_alone(e->at[d - 1], v);
+            here |= d > 0 && affine_is(e->at[d - 1], v);
         }
         if (here && is_whole(p, &s->index[i])) {
             p->index[at] = i;
@@ -149,7 +144,7 @@ static bool access_fits(const MaskedRows *p, BufRef buf, const Affine *at, VarRe
                         bool argument)
 {
     uint32_t rank = p->to->bufs.at[buf].rank, dim = p->dim[buf];
-    bool fits = dim == 0 || (v != NO_INDEX && is_alone(at[dim - 1], v));
+    bool fits = dim == 0 || (v != NO_INDEX && affine_is(at[dim - 1], v));
     for (uint32_t d = 0; d < rank && v != NO_INDEX; d++) {
         fits &= d + 1 == dim || (argument && dim == 0) || !affine_uses(at[d], v);
     }

@@ -82,8 +82,7 @@ static bool is_fill(const Kernel *k, const Stmt *s)
     for (uint32_t d = 0; fill && d < b->rank; d++) {
         const Range *r = &s->index[d].range;
         fill = range_is_whole(r) && dim_eq(r->limit, b->extent[d]) && r->limit.sym < 0 &&
-               s->at[d].base == 0 && s->at[d].n == 1 && s->at[d].term[0].coef == 1 &&
-               s->at[d].term[0].var == s->index[d].var;
+               affine_is(s->at[d], s->index[d].var);
     }
     return fill;
 }
@@ -151,8 +150,7 @@ static bool narrow(Range *r, const Stmt *loop, int64_t step)
     if (!uses || r->span == 1) {
         return true;
     }
-    bool tile = r->start.n == 1 && r->start.base == 0 && r->start.term[0].coef == 1 &&
-                r->span == loop->step;
+    bool tile = affine_is_var(r->start) && r->span == loop->step;
     r->span = step;
     return tile;
 }

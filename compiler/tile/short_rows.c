@@ -21,12 +21,6 @@ typedef struct ShortRows {
     bool any;
 } ShortRows;
 
-/* Is the position that of a variable alone? */
-static bool is_var(Affine at)
-{
-    return at.n == 1 && at.base == 0 && at.term[0].coef == 1;
-}
-
 /* Does the statement read all positions of a dimension, at each one of an index, or the only one? */
 static bool is_read_whole(const Stmt *s, Affine at, Dim extent)
 {
@@ -34,9 +28,9 @@ static bool is_read_whole(const Stmt *s, Affine at, Dim extent)
         return extent.sym < 0 && extent.n == 1;
     }
     bool whole = false;
-    for (uint32_t i = 0; i < s->n_index && is_var(at); i++) {
+    for (uint32_t i = 0; i < s->n_index; i++) {
         const TileIndex *x = &s->index[i];
-        whole |= x->var == at.term[0].var && range_is_whole(&x->range) &&
+        whole |= affine_is(at, x->var) && range_is_whole(&x->range) &&
                  dim_eq(x->range.limit, extent);
     }
     return whole;

@@ -92,18 +92,18 @@ static Stmt *shared_loop(const Kernel *k, const Filling *f)
 /* The range with its end: of full tiles where their loop ends, which is one of the `n` around. */
 static bool range_ended(Range *r, Stmt *const *around, uint32_t n)
 {
-    int64_t start = r->start.base;
     if (r->clipped) {
         return true;
     }
     if (r->start.n == 0) {
-        *r = (Range){.start = r->start, .clipped = true, .limit = dim_fixed(start + r->span)};
+        *r = (Range){
+            .start = r->start, .clipped = true, .limit = dim_fixed(r->start.base + r->span)};
         return true;
     }
-    for (uint32_t i = 0; i < n && r->start.n == 1; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         const Stmt *loop = around[i];
-        if (loop->var == r->start.term[0].var && r->start.term[0].coef == 1 && start == 0 &&
-            loop->part == FOR_FULL && loop->range.clipped && loop->range.span == 0) {
+        if (affine_is(r->start, loop->var) && loop->part == FOR_FULL && loop->range.clipped &&
+            loop->range.span == 0) {
             r->clipped = true;
             r->limit = loop->range.limit;
         }

@@ -208,8 +208,7 @@ typedef struct Sharing {
 /* Of full tiles of a known extent: its ranges say where the extent ends, so that iterations may be shorter. */
 static void end_range(Range *r, const Stmt *loop)
 {
-    if (!r->clipped && r->span == loop->step && r->start.n == 1 && r->start.base == 0 &&
-        r->start.term[0].var == loop->var && r->start.term[0].coef == 1) {
+    if (!r->clipped && r->span == loop->step && affine_is(r->start, loop->var)) {
         r->clipped = true;
         r->limit = loop->range.limit;
     }

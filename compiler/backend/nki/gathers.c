@@ -188,7 +188,7 @@ static bool is_copy(Gathers *x, Stmt *s)
                   s->fold == OP_COPY && x->to->bufs.at[s->dst].param >= 0 &&
                   x->to->bufs.at[s->dst].dtype == e->dtype;
     for (uint32_t d = 0; copies && d < x->to->bufs.at[s->dst].rank; d++) {
-        copies = s->at[d].n == 1 && s->at[d].base == 0 && s->at[d].term[0].coef == 1 &&
+        copies = affine_is_var(s->at[d]) &&
                  extent_of(x, s->at[d].term[0].var) == x->to->bufs.at[s->dst].extent[d].n;
     }
     uint32_t n = copies ? positions_of(x, expr_uncast(e->arg[0]), used, extent) : 0;

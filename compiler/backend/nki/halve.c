@@ -234,10 +234,7 @@ static const Range *origin_of(Halving *h, const Item *n, VarRef v)
     r = r == NULL ? &h->open[v]->stmt->range : r;
     for (uint32_t steps = 0; r->start.n > 0 && steps < LOOP_DEPTH_LIMIT; steps++) {
         const Range *tile = r;
-        const Item *loop =
-            tile->start.n == 1 && tile->start.term[0].coef == 1 && tile->start.base == 0
-                ? h->open[tile->start.term[0].var]
-                : NULL;
+        const Item *loop = affine_is_var(tile->start) ? h->open[tile->start.term[0].var] : NULL;
         if (loop == NULL || tile->span != loop->stmt->step) {
             (void)cannot(h, "it has ranges that are no tiles of it");
             return NULL;
@@ -268,7 +265,7 @@ static bool check_access(Halving *h, const Item *n, BufRef buf, const Affine *at
         if (!h->dim[buf][d]) {
             continue;
         }
-        bool plain = at[d].n == 1 && at[d].term[0].coef == 1 && at[d].base == 0 && by == 1;
+        bool plain = affine_is_var(at[d]) && by == 1;
         const Range *all = plain ? origin_of(h, n, at[d].term[0].var) : NULL;
         if (all == NULL || b->extent[d].n != all->limit.n) {
             return cannot(h, "a value that has it is read or written at other positions too");

@@ -44,8 +44,7 @@ static int64_t row_of(const Kernel *k, const Stmt *s, VarRef loop, uint32_t *dim
         bool whole = false;
         for (uint32_t i = 0; i < s->n_index; i++) {
             const TileIndex *x = &s->index[i];
-            whole |= at.n == 1 && at.base == 0 && at.term[0].coef == 1 &&
-                     at.term[0].var == x->var && range_is_whole(&x->range) &&
+            whole |= affine_is(at, x->var) && range_is_whole(&x->range) &&
                      dim_eq(x->range.limit, b->extent[d]);
         }
         if (!whole) {

@@ -96,8 +96,7 @@ void pair_find(Lower *l)
 static int32_t label_alone(const Lower *l, Affine x)
 {
     for (uint32_t i = 0; i < l->now.n_labels; i++) {
-        if (x.n == 1 && x.base == 0 && x.term[0].coef == 1 &&
-            x.term[0].var == l->now.stmt->index[i].var) {
+        if (affine_is(x, l->now.stmt->index[i].var)) {
             return (int32_t)i;
         }
     }

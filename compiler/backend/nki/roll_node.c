@@ -25,9 +25,9 @@ static bool covers(const Gather *g, const Buffer *b, const Affine *at)
 {
     for (uint32_t d = 0; d < b->rank; d++) {
         bool all = false;
-        for (uint32_t i = 0; at[d].n == 1 && i < g->of->n_index; i++) {
-            all |= g->of->index[i].var == at[d].term[0].var && at[d].term[0].coef == 1 &&
-                   at[d].base == 0 && g->of->index[i].range.limit.n == b->extent[d].n;
+        for (uint32_t i = 0; i < g->of->n_index; i++) {
+            all |= affine_is(at[d], g->of->index[i].var) &&
+                   g->of->index[i].range.limit.n == b->extent[d].n;
         }
         if (!all) {
             return false;
