@@ -694,6 +694,17 @@ Stmt *stmt_neutral(Arena *a, const Kernel *k, const Stmt *fold)
     return s;
 }
 
+bool position_is_tiled(const Stmt *s, Affine at, const Stmt *loop)
+{
+    bool tiled = affine_is(at, loop->var) && loop->step == 1;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        const Range *r = &s->index[i].range;
+        tiled |= affine_is(at, s->index[i].var) && affine_is(r->start, loop->var) &&
+                 r->span > 0 && r->span <= loop->step;
+    }
+    return tiled;
+}
+
 uint32_t kernel_readers(const Kernel *k, BufRef buf)
 {
     StmtWalk w;

@@ -110,6 +110,9 @@ const Stmt *tile_next(StmtWalk *w);
 /* How many statements read a buffer. */
 uint32_t kernel_readers(const Kernel *k, BufRef buf);
 
+/* Does the position lie in the tile of the loop's iteration: is it the loop's variable, of a step of 1, or an index of the statement's over the tile? */
+bool position_is_tiled(const Stmt *s, Affine at, const Stmt *loop);
+
 /* What a fold that begins finds, written: its neutral element for all values of the indices that its destination has. */
 Stmt *stmt_neutral(Arena *a, const Kernel *k, const Stmt *fold);
 

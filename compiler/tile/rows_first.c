@@ -7,8 +7,6 @@
  */
 #include "tile/tile.h"
 
-#include <string.h>
-
 typedef struct RowsFirst {
     Ctx *ctx;
     Arena *arena;
@@ -17,30 +15,14 @@ typedef struct RowsFirst {
     uint32_t dim;      /* of the result, which the loop runs along */
 } RowsFirst;
 
-/* Is the position that of an index over the tile of an iteration, or of the loop itself? */
-static bool is_of_iteration(const Stmt *s, Affine at, const Stmt *loop)
-{
-    if (at.base != 0 || at.n != 1 || at.term[0].coef != 1) {
-        return false;
-    }
-    bool own = at.term[0].var == loop->var && loop->step == 1;
-    for (uint32_t i = 0; i < s->n_index; i++) {
-        const Range *r = &s->index[i].range;
-        own |= s->index[i].var == at.term[0].var && r->start.base == 0 && r->start.n == 1 &&
-               r->start.term[0].var == loop->var && r->start.term[0].coef == 1 && r->span > 0 &&
-               r->span <= loop->step;
-    }
-    return own;
-}
-
-/* Do all accesses of the statement to the result lie so in the dimension? */
+/* Do all accesses of the statement to the result lie in the tile of the iteration along the dimension? */
 static bool lies_along(const Stmt *s, BufRef buf, uint32_t dim, const Stmt *loop)
 {
     ExprWalk w;
-    bool along = s->dst != buf || is_of_iteration(s, s->at[dim], loop);
+    bool along = s->dst != buf || position_is_tiled(s, s->at[dim], loop);
     for (const Expr *e = expr_first(&w, s->value); e != NULL; e = expr_next(&w)) {
         along &= expr_buffer(e) != buf ||
-                 (e->kind == EXPR_LOAD && is_of_iteration(s, e->at[dim], loop));
+                 (e->kind == EXPR_LOAD && position_is_tiled(s, e->at[dim], loop));
     }
     return along;
 }
@@ -56,11 +38,12 @@ static uint32_t count_uses(Stmt *const *body, uint32_t n, BufRef buf)
     return uses;
 }
 
-/* The dimension of a result that the loop alone makes, along which it runs; 0: its rows, or none. */
+/* The dimension along which the loop runs of a result that it makes alone; 0: its rows, or none. */
 static uint32_t dim_of(const Kernel *k, const Stmt *loop, BufRef buf)
 {
     uint32_t rank = k->bufs.at[buf].rank, found = 0;
-    if (count_uses(k->body, k->n_body, buf) != count_uses(loop->body, loop->n_body, buf)) {
+    uint32_t uses = count_uses(loop->body, loop->n_body, buf);
+    if (uses == 0 || uses != count_uses(k->body, k->n_body, buf)) {
         return 0;
     }
     for (uint32_t d = 1; d < rank && found == 0; d++) {
@@ -160,7 +143,7 @@ const Kernel *tile_rows_first(Ctx *ctx, Arena *arena, const Kernel *k)
                         ? dim_of(x.to, loop, x.from)
                         : 0;
             Stmt *alloc = NULL, *copy = NULL;
-            if (x.dim > 0 && count_uses(loop->body, loop->n_body, x.from) > 0) {
+            if (x.dim > 0) {
                 make_buffer(&x, loop->span, &alloc, &copy);
                 move_all(&x, loop->body, loop->n_body);
                 vec_push(arena, &out, alloc);

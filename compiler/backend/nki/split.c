@@ -82,24 +82,15 @@ static bool fits(Split *s, const Part *p)
 
 /* ---- rows of a result ---- */
 
-static bool is_var(Affine x, VarRef *v)
-{
-    if (x.base != 0 || x.n != 1 || x.term[0].coef != 1) {
-        return false;
-    }
-    *v = x.term[0].var;
-    return true;
-}
-
 /* Limits a statement to rows [lo, hi) of dimension `dim` of what it makes. */
 static bool limit_stmt(Split *s, const Stmt *t, uint32_t dim, int64_t lo, int64_t hi, Part *out)
 {
-    VarRef v = 0;
     bool is_index = false;
-    if (s->from->bufs.at[t->dst].rank == 0 || !is_var(t->at[dim], &v)) {
+    if (s->from->bufs.at[t->dst].rank == 0 || !affine_is_var(t->at[dim])) {
         s->why = "its result has no rows";
         return false;
     }
+    VarRef v = t->at[dim].term[0].var;
     for (uint32_t i = 0; i < t->n_index; i++) {
         is_index |= t->index[i].var == v;
     }
@@ -150,18 +141,7 @@ static bool allocates(const Stmt *loop, BufRef buf)
 static bool writes_rows(const Split *s, const Stmt *loop, const Stmt *t)
 {
     const Buffer *b = &s->from->bufs.at[t->dst];
-    VarRef v = 0;
-    if (b->rank == 0 || !is_var(t->at[nki_row_dim(b)], &v)) {
-        return false;
-    }
-    bool row = v == loop->var && loop->step == 1;
-    for (uint32_t j = 0; j < t->n_index; j++) {
-        const Range *r = &t->index[j].range;
-        VarRef from = 0;
-        row |= t->index[j].var == v && is_var(r->start, &from) && from == loop->var &&
-               r->span > 0 && r->span <= loop->step;
-    }
-    return row;
+    return b->rank > 0 && position_is_tiled(t, t->at[nki_row_dim(b)], loop);
 }
 
 /* Does all that the loop leaves behind lie in the rows of its iterations? */
