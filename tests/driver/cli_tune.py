@@ -119,7 +119,7 @@ def the_time_that_is_gone_is_shown_on_a_terminal():
     write("t.tdsl", "kernel f(A: f64[96,96], B: f64[96,96]) -> (C: f64[96,96]) { C[i,j] = A[i,k]*B[k,j]; }")
     command = (support.ARGS.tdslc, "t.tdsl", "--tune", "--tune-time=2", "-o", "t.nest")
     text, status = on_terminal(*command)
-    assert status == 0 and re.search(r"\rf: \d+ nests tried, [0-2] of 2 s\033\[K\r\033\[K", text), text
+    assert status == 0 and re.search(r"\rf: \d+ nests tried, \d+ of 2 s\033\[K\r\033\[K", text), text
     text, status = on_terminal(*command, term="dumb")
     assert status == 0 and re.search(r"\d+ nests tried, \d+ not for", text) and " of 2 s" not in text, text
 
