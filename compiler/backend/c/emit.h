@@ -2,14 +2,9 @@
 /* The printer of C, inside: what its files share. It prints what a LEGAL kernel says, and
  * chooses nothing but instructions; it knows loops, buffers and scalar expressions, and no contractions.
  *
- *   emit.c         the files: header, helpers, kernels, list
- *   emit_name.c    names that the file exports
- *   emit_entry.c   signatures, size of the workspace, the function around the loops
+ *   emit.c         the files: helpers, kernels, tables
+ *   interface/     what callers see of a kernel: interface/interface.h
  *   emit_gather.c    rows at positions that are values
- *   emit_required.c  positions that must lie inside
- *   emit_computed.c  extents that are computed: where they are used, and their table
- *   emit_info.c    what describes a kernel, and its exported functions
- *   emit_shared.c  checks, exported functions: the same for all kernels
  *   emit_across.c  what several files share: --emit=shared
  *   emit_declare.c declarations of functions that kernels call
  *   emit_space.c   where buffers lie in the workspace
@@ -206,15 +201,6 @@ const char *origin_of(const Kernel *k, const Stmt *s);
 /* The text with `#line` instead of marks; `name`: of the C file. */
 void lines_emit(Arena *arena, Text *out, const Sources *sources, const char *name);
 
-/* ---- emit_name.c ---- */
-typedef struct ExportedName {
-    const char *symbol, *macro; /* see Emitter */
-} ExportedName;
-/* Of all kernels; null after a diagnostic. */
-ExportedName *exported_names(Ctx *ctx, Arena *a, const KernelModule *m, const EmitOptions *o);
-/* The list of the kernels of file `base`. */
-const char *exported_list(Arena *a, const EmitOptions *o, const char *base);
-
 /* ---- emit_space.c: the workspace ---- */
 /* Are there buffers among these statements that lie over no other? */
 bool needs_workspace(const Kernel *k, Stmt *const *body, uint32_t n);
@@ -388,39 +374,6 @@ bool move_emit(Emitter *e, const Stmt *s);
 bool zero_emit(Emitter *e, const Stmt *s);
 bool edge_emit(Emitter *e, const Stmt *loop);
 
-/* ---- emit_entry.c, emit_info.c: what has no `out` prints to e->out ---- */
-void kernel_header_emit(Emitter *e, Text *out);
-void kernel_sizes_emit(Emitter *e);
-/* The bytes of one piece of a parallel loop, as a number or a variable, which is printed. */
-const char *piece_bytes_emit(Emitter *e, const Stmt *s);
-void kernel_loops_emit(Emitter *e, const Text *body);
-void kernel_info_emit(Emitter *e, const char *source);
-
-/* ---- emit_computed.c ---- */
-/* What a caller hands over for an argument. */
-typedef struct ArgShape {
-    uint32_t rank;
-    const Dim *extent;
-} ArgShape;
-
-ArgShape arg_shape(const Kernel *k, uint32_t arg);
-/* Is the name in the text, as a word? */
-bool mentions(const char *text, const char *name);
-/* How many extents the table of the kernel computes. */
-uint32_t computed_count(Arena *scratch, const Kernel *k);
-/* Before anything is printed. */
-void computed_begin(Emitter *e, bool file_computes);
-/* What the kernel's table says for an extent: -1, an open dim, or one that is computed. */
-int32_t dim_number(const Emitter *e, Dim d);
-/* const int64_t m_n = ...; of computed dims that are named in `text`. */
-void dims_computed_emit(Emitter *e, const char *text);
-void computed_emit(Emitter *e); /* the table */
-/* How many binary digits open extents may have so that no argument's size and no computed extent overflows. */
-int safe_digits(const Emitter *e);
-/* The variables of computed extents that may be below 1 although all open dims are 1 or more, which are small; tests that they are
- * not. */
-const char *computed_tests(Emitter *e, Text *test);
-
 /* ---- emit_gather.c ---- */
 /* Gathers of one statement whose rows are loops of their own. */
 #define GATHERED_ROWS 4
@@ -432,26 +385,9 @@ bool gather_emit(Emitter *e, const Stmt *s);
 /* A statement that has `places`. */
 void places_emit(Emitter *e, const Stmt *s);
 
-/* ---- emit_shared.c: what all kernels of a file share ---- */
-typedef struct SharedNeeds {
-    bool open;      /* some kernel has open dims, */
-    bool parallel;  /* a parallel loop, */
-    bool requires;  /* positions that must lie inside, */
-    bool factors;   /* matrices that it factors, */
-    bool workspace; /* or needs one, */
-    bool empty;     /* or an argument of known extents that has no elements */
-    uint32_t
-        extents; /* where some kernel has computed ones, the most that one has, open and computed; else 0 */
-} SharedNeeds;
-void shared_needs(Helpers *h, const SharedNeeds *n); /* the helper functions in it */
-/* Types, functions, the macro of a kernel's functions and tables. */
-void shared_types_emit(Text *out, const SharedNeeds *n);
-void shared_functions_emit(Text *out, const SharedNeeds *n);
-void shared_macros_emit(Text *out, const SharedNeeds *n);
-
 /* ---- emit_across.c: what files of one build share ---- */
 typedef struct Across {
-    const SharedNeeds *needs;
+    const struct SharedNeeds *needs;
     const char *header, *version; /* its name; of the compiler */
 } Across;
 /* The header's text behind the types of the interface, and that of the C file; `about`: what stands before all. */
@@ -460,6 +396,8 @@ void across_emit(Tiles *t, const Across *x, const char *about, Text *h, Text *c)
 void across_include(const Tiles *t, const Across *x, Text *out);
 
 /* ---- emit_declare.c ---- */
+/* Is the name in the text, as a word? */
+bool mentions(const char *text, const char *name);
 /* Prototypes of what is defined in `definitions` and called in `kernels`. */
 void declare_used(Arena *a, Text *out, const char *kernels, const char *definitions);
 

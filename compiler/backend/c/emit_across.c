@@ -7,7 +7,7 @@
  * header may lack is either a name, for which compilers look, or in a condition in front of an #error. */
 #include <string.h>
 
-#include "backend/c/emit.h"
+#include "backend/c/interface/interface.h"
 #include "backend/c/micro.h"
 
 /* Functions that other files call. */

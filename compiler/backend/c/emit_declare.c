@@ -5,6 +5,24 @@
 
 #include "backend/c/emit.h"
 
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           c == '_';
+}
+
+bool mentions(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name)) {
+        char before = at == text ? ' ' : at[-1];
+        if (!is_word(before) && !is_word(at[n]) && before != '.' && before != '>') {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The words of C text that begin with "tdsl_". */
 static void find_words(Arena *a, const char *text, Names *words)
 {

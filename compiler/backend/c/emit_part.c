@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/c/emit.h"
+#include "backend/c/interface/interface.h"
 #include "backend/c/product.h"
 
 static const char *worth_text(Emitter *e, const Threads *threads)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Extents that are computed from open dims: the variables that functions have for them, and their table, from which the
- * functions that all kernels share (emit_shared.c) compute and check them before anything runs. */
-#include <string.h>
-
-#include "backend/c/emit.h"
+ * functions that all kernels share (shared.c) compute and check them before anything runs. */
+#include "backend/c/interface/entry.h"
 
 ArgShape arg_shape(const Kernel *k, uint32_t arg)
 {
@@ -13,24 +11,6 @@ ArgShape arg_shape(const Kernel *k, uint32_t arg)
 }
 
 /* ---- variables ---- */
-
-static bool is_word(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '_';
-}
-
-bool mentions(const char *text, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name)) {
-        char before = at == text ? ' ' : at[-1];
-        if (!is_word(before) && !is_word(at[n]) && before != '.' && before != '>') {
-            return true;
-        }
-    }
-    return false;
-}
 
 /* (2 * n + m - 1) / 3, of an extent that the entry has found to be no less than 0 */
 static const char *sum_text(const Emitter *e, const DimInfo *info)

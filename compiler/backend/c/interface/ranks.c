@@ -2,7 +2,7 @@
 /* The table of a kernel on ranks (tdsl/dist_abi.h): its plan (compiler/dist) as data. Local kernels are printed as any kernel is. */
 #include <string.h>
 
-#include "backend/c/entry.h"
+#include "backend/c/interface/entry.h"
 #include "dist/dist.h"
 
 typedef struct Ranks {

@@ -3,7 +3,7 @@
  * the text of callers/view.hpp. */
 #include <string.h>
 
-#include "backend/c/call.h"
+#include "backend/c/interface/caller.h"
 
 extern const char call_view_hpp[]; /* callers/view.hpp, embedded by the build */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --emit=manifest: what a caller of the C has to know, as JSON, for programs that make bindings. Its schema is docs/manifest.schema.json. */
-#include "backend/c/call.h"
-#include "backend/c/entry.h"
+#include "backend/c/interface/caller.h"
 
 static const char *role_text(ArgRole role)
 {

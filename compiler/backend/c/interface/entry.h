@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What emit_entry.c and emit_info.c share: arguments and dims of a kernel as text. */
-#ifndef BACKEND_C_ENTRY_H
-#define BACKEND_C_ENTRY_H
+/* Within the interface: arguments and dims of a kernel as text. */
+#ifndef BACKEND_C_INTERFACE_ENTRY_H
+#define BACKEND_C_INTERFACE_ENTRY_H
 
-#include "backend/c/emit.h"
+#include "backend/c/interface/interface.h"
 
 const Buffer *arg_buffer(const Kernel *k, uint32_t i);
 bool is_read_only(ArgRole role);
@@ -30,12 +30,25 @@ const char *c_dtype_text(DType t);
 /* const int64_t o = dims[0]; of those named in `text`. */
 void dims_emit(Emitter *e, const char *text);
 
-/* emit_required.c: the function that looks for positions outside, of a kernel that requires some; `e` is of the kernel that computes
- * them. */
-void required_emit(Emitter *e, const Kernel *k);
+/* ---- computed.c ---- */
+/* What a caller hands over for an argument. */
+typedef struct ArgShape {
+    uint32_t rank;
+    const Dim *extent;
+} ArgShape;
 
-/* emit_ranks.c: the table of a kernel with a plan for ranks, whose dims have numbers; local kernels are among those of `m`. False after
- * a diagnostic. */
-bool ranks_emit(Emitter *e, const KernelModule *m, const ExportedName *name, Text *out);
+ArgShape arg_shape(const Kernel *k, uint32_t arg);
+/* How many extents the table of the kernel computes. */
+uint32_t computed_count(Arena *scratch, const Kernel *k);
+/* What the kernel's table says for an extent: -1, an open dim, or one that is computed. */
+int32_t dim_number(const Emitter *e, Dim d);
+/* const int64_t m_n = ...; of computed dims that are named in `text`. */
+void dims_computed_emit(Emitter *e, const char *text);
+void computed_emit(Emitter *e); /* the table */
+/* How many binary digits open extents may have so that no argument's size and no computed extent overflows. */
+int safe_digits(const Emitter *e);
+/* The variables of computed extents that may be below 1 although all open dims are 1 or more, which are small; tests that they are
+ * not. */
+const char *computed_tests(Emitter *e, Text *test);
 
 #endif

@@ -3,7 +3,7 @@
  * the text of callers/support.rs. */
 #include <string.h>
 
-#include "backend/c/call.h"
+#include "backend/c/interface/caller.h"
 
 extern const char call_support_rs[]; /* callers/support.rs, embedded by the build */
 

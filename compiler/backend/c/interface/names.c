@@ -3,7 +3,7 @@
  * kernels never share one. A name that C, its library or the generated text has is changed, and the user told. */
 #include <string.h>
 
-#include "backend/c/emit.h"
+#include "backend/c/interface/interface.h"
 #include "dist/dist.h"
 
 static const char *with_prefix(Arena *a, const EmitOptions *o, const char *name)
@@ -104,4 +104,23 @@ ExportedName *exported_names(Ctx *ctx, Arena *a, const KernelModule *m, const Em
 const char *exported_list(Arena *a, const EmitOptions *o, const char *base)
 {
     return with_prefix(a, o, str_format(a, "%s_kernels", base));
+}
+
+const char *exported_stem(Arena *a, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *from = slash != NULL ? slash + 1 : path;
+    const char *dot = strchr(from, '.');
+    size_t n = dot != NULL ? (size_t)(dot - from) : strlen(from);
+    char *word = ARENA_ARRAY(a, n + 3, char);
+    size_t at = 0;
+    if (n == 0 || (from[0] >= '0' && from[0] <= '9') || from[0] == '_') {
+        word[at++] = 'm';
+    }
+    for (size_t i = 0; i < n; i++) {
+        char c = from[i];
+        bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        word[at++] = ok ? c : '_';
+    }
+    return word;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Positions that must lie inside: the function that looks for one that does not, before a call computes anything. One loop for each says
  * whether there is one, which compilers make vectors of; another finds the first. */
-#include "backend/c/entry.h"
+#include "backend/c/interface/entry.h"
 
 /* Of the function: what it is given, and its variables. */
 typedef struct Search {

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See call.h. Open dims are found first where an extent is one, then by solving extents that are computed: n of `n + k - 1`, once k is
+/* See caller.h. Open dims are found first where an extent is one, then by solving extents that are computed: n of `n + k - 1`, once k is
  * known. What no argument gives the caller is asked for. */
-#include "backend/c/call.h"
+#include "backend/c/interface/caller.h"
 
 #include <string.h>
-
-#include "backend/c/entry.h"
 
 #define NAME_KEPT 40
 

@@ -3,7 +3,7 @@
  * A[m][k] in C and a(k, m) in Fortran, so axes are in the reverse order. Beside them stands the text of callers/support.f90. */
 #include <string.h>
 
-#include "backend/c/call.h"
+#include "backend/c/interface/caller.h"
 
 extern const char call_support_f90[]; /* callers/support.f90, embedded by the build */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What all kernels of a file, or of several (emit_across.c), share beside helper functions: checks of what is given, and the macro that makes
  * a kernel's exported functions and its tables. Lines that no kernel needs are left out. */
-#include "backend/c/emit.h"
+#include "backend/c/interface/entry.h"
 
 /* What a file must have for a piece of the text, as bits: kernels with open dims, none of them; parallel loops, none; computed extents,
  * none; positions that must lie inside, none; matrices that are factored; a workspace, none; arguments that may be empty, none. */
@@ -310,6 +310,46 @@ static const Piece macro_pieces[] = {
     {REQUIRES, "OUTSIDE};\n"},
     {LAX, "NULL};\n"},
 };
+
+/* 0: no kernel has extents that are computed, and files alone need not be ready for such (`any`). */
+static uint32_t most_extents(Arena *scratch, const KernelModule *m, bool any)
+{
+    uint32_t most = 1;
+    for (uint32_t k = 0; k < m->kernels.n; k++) {
+        uint32_t computed = computed_count(scratch, m->kernels.at[k]);
+        uint32_t n = dims_given(&m->kernels.at[k]->dims) + computed;
+        any = any || computed > 0;
+        most = n > most ? n : most;
+    }
+    return any ? most : 0;
+}
+
+SharedNeeds needs_of_module(Arena *scratch, const KernelModule *m, FileRole role)
+{
+    SharedNeeds n = {.extents = most_extents(scratch, m, role != FILE_ALONE)};
+    n.requires = n.factors = role != FILE_ALONE; /* whatever other files do */
+    n.open = n.parallel = role == FILE_SHARED;
+    for (uint32_t k = 0; k < m->kernels.n; k++) {
+        n.requires |= m->kernels.at[k]->positions != NULL;
+        n.factors |= kernel_indefinite(m->kernels.at[k]) != BUF_NONE;
+    }
+    return n;
+}
+
+void needs_add(SharedNeeds *n, const Emitter *e)
+{
+    const Kernel *k = e->w.k;
+    int64_t bytes = 0;
+    n->open |= dims_given(&k->dims) > 0;
+    n->parallel |= e->n_parts > 0;
+    n->workspace |= !sizes_fixed(k, &bytes) || bytes > 0;
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        ArgShape shape = arg_shape(k, i);
+        for (uint32_t d = 0; d < shape.rank; d++) {
+            n->empty |= shape.extent[d].sym < 0 && shape.extent[d].n == 0;
+        }
+    }
+}
 
 void shared_needs(Helpers *h, const SharedNeeds *n)
 {

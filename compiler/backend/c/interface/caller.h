@@ -2,10 +2,10 @@
 /* Wrappers for callers in other languages (--emit=hpp, fortran, rust): they take arrays with their shapes, find the open dims in them,
  * compare every extent with the kernel's head, also those that are computed, and bring the workspace. What all languages share
  * is here: the names of one kernel, and the text of its extents. */
-#ifndef BACKEND_C_CALL_H
-#define BACKEND_C_CALL_H
+#ifndef BACKEND_C_INTERFACE_CALLER_H
+#define BACKEND_C_INTERFACE_CALLER_H
 
-#include "backend/c/emit.h"
+#include "backend/c/interface/entry.h"
 #include "backend/ctext/names.h"
 
 /* How a language writes what shapes are made of. */
