@@ -229,7 +229,7 @@ static void check_items(Check *c)
         }
     }
     for (uint32_t h = 0; h < c->heads.n; h++) {
-        kernel_check(c, h);
+        head_check(c, h);
     }
 }
 

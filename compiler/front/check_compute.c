@@ -10,6 +10,26 @@
  * the same, by rule and not by machine, so that C, Trainium and the interpreters agree. */
 #include "front/check_parts.h"
 
+DType joint_type(DType a, DType b)
+{
+    DType complex = dtype_is_complex(a) ? a : b, other = dtype_is_complex(a) ? b : a;
+    DType in = dtype_computes(a), with = dtype_computes(b);
+    bool reals =
+        (dtype_is_float(a) && dtype_is_float(b)) || (dtype_is_int(a) && dtype_is_int(b));
+    if (dtype_is_complex(complex) && dtype_is_float(other)) {
+        return dtype_widens(other, complex) ? complex : DTYPE_NONE;
+    }
+    return a == b || (reals && dtype_widens(b, a)) ? a
+           : reals && dtype_widens(a, b)           ? b
+           : reals                                 ? (dtype_widens(in, with) ? with : in)
+                                                   : DTYPE_NONE;
+}
+
+DType result_type(DType t)
+{
+    return dtype_is_int(t) ? dtype_computes(t) : t;
+}
+
 static CheckedExpr *cast_to(Kern *k, CheckedExpr *e, DType t)
 {
     if (e->dtype == t || e->dtype == DTYPE_NONE) {

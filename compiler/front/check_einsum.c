@@ -69,11 +69,6 @@ CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const ui
                               .right = right};
 }
 
-bool einsum_is(const AstNode *n)
-{
-    return n->kind == AST_CALL && n->name != NULL && strcmp(n->name->text, "einsum") == 0;
-}
-
 /* The tensors of einsum("...", A, 2*B): names, and expressions of whole tensors. */
 static bool einsum_operand(Kern *k, AstId id, EinsumOperand *out, uint32_t *value)
 {
@@ -172,16 +167,4 @@ uint32_t einsum_nested(Kern *k, AstId ast)
         s->right = compute_in(k, s->right, s->right->dtype);
     }
     return value;
-}
-
-CheckedExpr *einsum_check(Kern *k, AstId ast, const AstNode *n)
-{
-    if (k->k == NULL) {
-        diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, n->span,
-                   "this is not known at compile time");
-        return expr_poison(k, ast, n->span);
-    }
-    Span span = n->span;
-    uint32_t value = einsum_nested(k, ast);
-    return value == UINT32_MAX ? expr_poison(k, ast, span) : expr_whole(k, value, ast, span);
 }

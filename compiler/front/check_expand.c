@@ -365,7 +365,6 @@ typedef struct Name {
     const char *name;
     NameKind kind;
     Op op;
-    const char *cure;
     CheckedExpr *(*form)(Kern *k, AstId ast, const AstNode *n);
     CheckedExpr *(*expand)(const Call *c);
 } Name;
@@ -375,12 +374,12 @@ typedef struct Name {
 #define WHAT_FOLD(what)      .expand = (what)
 #define WHAT_DENSE(what)     .form = (what)
 #define WHAT_FUNCTION(what)  .expand = (what)
-#define WHAT_FOREIGN(what)   .cure = (what)
+#define WHAT_FOREIGN(what)   .expand = NULL
 
 static const Name names[] = {
 #define NAME(kind, name, what) {name, NAME_##kind, WHAT_##kind(what)},
 #include "front/names.def"
-    {NULL, NAME_NONE, .cure = NULL},
+    {NULL, NAME_NONE, .expand = NULL},
 };
 
 static const Name *name_row(Sym name)
@@ -390,21 +389,6 @@ static const Name *name_row(Sym name)
         row++;
     }
     return row;
-}
-
-NameKind name_kind(Sym name)
-{
-    return name_row(name)->kind;
-}
-
-const char *name_at(uint32_t i)
-{
-    return names[i].kind < NAME_FOREIGN ? names[i].name : NULL;
-}
-
-const char *name_cure(Sym name)
-{
-    return name_row(name)->cure;
 }
 
 CheckedExpr *name_check(Kern *k, AstId ast, const AstNode *n)

@@ -8,235 +8,7 @@
 
 /* ---- types of operations ---- */
 
-static void mismatch(Kern *k, const CheckedExpr *a, const CheckedExpr *b)
-{
-    Diagnostic *d = diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, b->span,
-                               "this is %s but the other operand is %s", dtype_name(b->dtype),
-                               dtype_name(a->dtype));
-    mark_other(k->c, d, a->span, "the other operand");
-    if (steps_help_type(k, d, a, b->dtype) || steps_help_type(k, d, b, a->dtype)) {
-        return;
-    }
-    diag_help(d, "a cast makes it one type: %s(...)",
-              dtype_name(dtype_is_float(b->dtype) ? b->dtype : a->dtype));
-}
-
-DType joint_type(DType a, DType b)
-{
-    DType complex = dtype_is_complex(a) ? a : b, other = dtype_is_complex(a) ? b : a;
-    DType in = dtype_computes(a), with = dtype_computes(b);
-    bool reals =
-        (dtype_is_float(a) && dtype_is_float(b)) || (dtype_is_int(a) && dtype_is_int(b));
-    if (dtype_is_complex(complex) && dtype_is_float(other)) {
-        return dtype_widens(other, complex) ? complex : DTYPE_NONE;
-    }
-    return a == b || (reals && dtype_widens(b, a)) ? a
-           : reals && dtype_widens(a, b)           ? b
-           : reals                                 ? (dtype_widens(in, with) ? with : in)
-                                                   : DTYPE_NONE;
-}
-
-DType result_type(DType t)
-{
-    return dtype_is_int(t) ? dtype_computes(t) : t;
-}
-
-/* A real operand among complex ones. A tensor is read as one, so that products of both are plain. */
-static void become_complex(Kern *k, CheckedExpr *e, DType t)
-{
-    if (e->kind == CHECKED_READ) {
-        e->dtype = t;
-        return;
-    }
-    *e = *expr_cast_to(k, arena_copy(k->c->arena, e, sizeof *e), t, true);
-}
-
-/* Do all arguments have one type, that of those that have one? Those without keep waiting for the type in which the
- * statement computes. *type is it, or none when all are weak, and *weak says how. False after a report or when
- * poisoned. */
-static bool unify(Kern *k, CheckedExpr *const *arg, uint32_t n, DType *type, Weak *weak)
-{
-    const CheckedExpr *strong = NULL;
-    DType joint = DTYPE_NONE;
-    *type = DTYPE_NONE;
-    *weak = WEAK_NO;
-    for (uint32_t a = 0; a < n; a++) {
-        if (expr_is_poison(arg[a])) {
-            return false;
-        }
-        if (arg[a]->weak != WEAK_NO) {
-            *weak = arg[a]->weak > *weak ? arg[a]->weak : *weak;
-        } else if (strong == NULL) {
-            strong = arg[a];
-            joint = strong->dtype;
-        } else {
-            DType both = joint_type(joint, arg[a]->dtype);
-            if (both == DTYPE_NONE) {
-                mismatch(k, strong, arg[a]);
-                return false;
-            }
-            strong = both == joint ? strong : arg[a];
-            joint = both;
-        }
-    }
-    if (strong == NULL) {
-        return true;
-    }
-    joint = *weak == WEAK_COMPLEX && dtype_is_float(joint) ? dtype_complex(joint)
-                                                           : result_type(joint);
-    *weak = WEAK_NO;
-    *type = joint;
-    for (uint32_t a = 0; a < n; a++) {
-        if (!weak_suits(k, arg[a], joint, strong->span)) {
-            return false;
-        }
-        if (arg[a]->weak == WEAK_NO && dtype_is_complex(joint) && arg[a]->dtype != joint) {
-            become_complex(k, arg[a], joint);
-        }
-    }
-    return true;
-}
-
-/* As the user wrote it: a function's name or an operator. */
-static const char *op_spelling(Kern *k, Op op, AstId ast)
-{
-    const OpInfo *info = op_info(op);
-    bool call = kern_node(k, ast)->kind == AST_CALL;
-    return call || info->symbol[0] == '\0' ? info->name : info->symbol;
-}
-
-static CheckedExpr *bad_type(Kern *k, Op op, AstId ast, Span span, Span at,
-                             const CheckedExpr *arg)
-{
-    DType t = arg->weak == WEAK_NO ? arg->dtype : weak_default(arg->weak);
-    Diagnostic *d = diag_error(&k->c->ctx->diags, E_BAD_TYPE, at, "'%s' is not defined for %s",
-                               op_spelling(k, op, ast), dtype_name(t));
-    if (arg->span.lo != at.lo) {
-        mark_other(k->c, d, arg->span, dtype_name(t));
-    }
-    if (dtype_is_int(t) && op_info(op)->rule != RULE_LOGIC) {
-        diag_help(d, "cast it: f64(...)");
-    }
-    return expr_poison(k, ast, span);
-}
-
-/* All arguments are weak and not constant: a weak result, or bool. */
-static Weak weak_result(Kern *k, Op op, CheckedExpr *const *arg, uint32_t n, Weak weak)
-{
-    OpRule rule = op_info(op)->rule;
-    if (rule == RULE_ORDER || rule == RULE_EQUAL) {
-        for (uint32_t a = 0; a < n; a++) {
-            (void)weak_settle(k, arg[a], weak_default(weak), (Span){0});
-        }
-        return WEAK_NO;
-    }
-    if (weak == WEAK_COMPLEX) {
-        return rule == RULE_PART ? WEAK_FLOAT : weak;
-    }
-    return rule == RULE_FLOAT || rule == RULE_RFLOAT || op_info(op)->literal == LITERAL_FLOAT
-               ? WEAK_FLOAT
-               : weak;
-}
-
-CheckedExpr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, CheckedExpr *const *arg,
-                      uint32_t n)
-{
-    uint32_t first = op == OP_SELECT ? 1 : 0; /* the condition has a type of its own */
-    Weak weak = WEAK_NO;
-    DType type = DTYPE_NONE;
-    if (expr_is_poison(arg[0]) || !unify(k, arg + first, n - first, &type, &weak)) {
-        return expr_poison(k, ast, span);
-    }
-    CheckedExpr *folded = weak_fold(k, op, ast, span, arg, n);
-    if (folded != NULL) {
-        return folded;
-    }
-    if (weak != WEAK_NO && op_info(op)->rule == RULE_LOGIC) {
-        return bad_type(k, op, ast, span, at, arg[0]);
-    }
-    if (op == OP_SELECT && (arg[0]->weak != WEAK_NO || arg[0]->dtype != DTYPE_BOOL)) {
-        diag_error(
-            &k->c->ctx->diags, E_BAD_TYPE, arg[0]->span,
-            "the condition of 'select' is bool, and this is %s",
-            dtype_name(arg[0]->weak != WEAK_NO ? weak_default(arg[0]->weak) : arg[0]->dtype));
-        return expr_poison(k, ast, span);
-    }
-    CheckedExpr *e = expr_new(k, CHECKED_MAP, ast, span);
-    e->op = op;
-    e->n = n;
-    e->arg = arena_copy(k->c->arena, arg, n * sizeof *arg);
-    if (weak != WEAK_NO) {
-        e->weak = weak_result(k, op, arg, n, weak);
-        if (e->weak != WEAK_NO) {
-            return e;
-        }
-    }
-    DType in[3] = {DTYPE_NONE};
-    for (uint32_t a = 0; a < n; a++) {
-        in[a] = a < first ? DTYPE_BOOL : type == DTYPE_NONE ? arg[a]->dtype : type;
-    }
-    if (!op_result_type(op, in, n, &e->dtype)) {
-        return bad_type(k, op, ast, span, at, arg[first]);
-    }
-    return e;
-}
-
 /* ---- chains ---- */
-
-void chain_add(Kern *k, CheckedExpr *chain, Op link, CheckedExpr *arg)
-{
-    uint32_t cap = chain->cap;
-    chain->arg =
-        vec_grow(k->c->arena, chain->arg, chain->n, &chain->cap, sizeof(CheckedExpr *));
-    if (chain->cap != cap) {
-        uint8_t *links = ARENA_ARRAY(k->c->arena, chain->cap, uint8_t);
-        if (chain->n > 0) {
-            memcpy(links, chain->link, chain->n);
-        }
-        chain->link = links;
-    }
-    chain->link[chain->n] = (uint8_t)link;
-    chain->arg[chain->n++] = arg;
-}
-
-CheckedExpr *chain_type(Kern *k, CheckedExpr *e)
-{
-    Weak weak = WEAK_NO;
-    DType t = DTYPE_NONE;
-    if (!unify(k, e->arg, e->n, &t, &weak)) {
-        return expr_poison(k, e->ast, e->span);
-    }
-    bool divides = false;
-    for (uint32_t a = 1; a < e->n; a++) {
-        divides = divides || e->link[a] == OP_DIV;
-    }
-    if (weak != WEAK_NO) {
-        if (op_info(e->op)->rule == RULE_LOGIC) {
-            return bad_type(k, e->op, e->ast, e->span, e->arg[0]->span, e->arg[0]);
-        }
-        e->weak = divides && weak == WEAK_INT ? WEAK_FLOAT : weak;
-        return e;
-    }
-    DType in[2] = {t, t};
-    bool truths =
-        t == DTYPE_BOOL && e->op == OP_MUL && !divides; /* a product of bool is "and" */
-    if (!truths && !op_result_type(e->op, in, 2, &e->dtype)) {
-        return bad_type(k, divides && t == DTYPE_BOOL ? OP_DIV : e->op, e->ast, e->span,
-                        e->arg[0]->span, e->arg[0]);
-    }
-    e->dtype = t;
-    return e;
-}
-
-CheckedExpr *chain_of_two(Kern *k, Op link, AstId ast, Span span, CheckedExpr *x,
-                          CheckedExpr *y)
-{
-    CheckedExpr *chain = expr_new(k, CHECKED_CHAIN, ast, span);
-    chain->op = link == OP_SUB ? OP_ADD : link == OP_DIV ? OP_MUL : link;
-    chain_add(k, chain, chain->op, x);
-    chain_add(k, chain, link, y);
-    return chain_type(k, chain);
-}
 
 static CheckedExpr *check_chain(Kern *k, AstId ast, uint32_t from, uint32_t to)
 {
@@ -278,68 +50,8 @@ static CheckedExpr *check_chain(Kern *k, AstId ast, uint32_t from, uint32_t to)
 
 /* ---- names and tensors ---- */
 
-DType type_when_read(const Kern *k, const Value *v)
-{
-    DType t = v->type.dtype;
-    return k->c->options->narrow == NARROW_BUT_RESULTS ? dtype_narrower(t) : t;
-}
-
-CheckedExpr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int32_t *label,
-                       uint32_t rank)
-{
-    Value *v = &k->k->values.at[value];
-    v->uses++;
-    if (v->type.dtype == DTYPE_NONE) {
-        return expr_poison(k, ast, span);
-    }
-    CheckedExpr *e = expr_new(k, CHECKED_READ, ast, span);
-    e->read = value;
-    e->dtype = type_when_read(k, v);
-    e->rank = rank;
-    e->label = rank == 0 ? NULL : arena_copy(k->c->arena, label, rank * sizeof *label);
-    return e;
-}
-
-/* A tensor written without indices: all of it, when the left side has none either. */
-CheckedExpr *expr_whole(Kern *k, uint32_t value, AstId ast, Span at)
-{
-    const Value *v = &k->k->values.at[value];
-    uint32_t rank = v->type.rank;
-    if (rank == 0 || v->type.dtype == DTYPE_NONE) {
-        return expr_read(k, value, ast, at, NULL, 0);
-    }
-    const char *name = v->name != NULL ? v->name->text : "einsum";
-    if (!k->whole || (k->whole_rank >= 0 && (uint32_t)k->whole_rank != rank)) {
-        Diagnostic *d = diag_error(&k->c->ctx->diags, E_RANK_MISMATCH, at,
-                                   "'%s' has %u dimension%s but no indices here", name, rank,
-                                   rank == 1 ? "" : "s");
-        if (v->name != NULL) {
-            diag_note(d, v->span, "it is declared here with shape %s",
-                      shape_text(k->c->arena, &k->k->dims, &v->type));
-        }
-        return expr_poison(k, ast, at);
-    }
-    if (k->whole_rank < 0) {
-        k->whole_rank = (int32_t)rank;
-        k->whole_at = at;
-        k->whole_name = v->name;
-        k->whole_first = (int32_t)k->labels.n;
-        for (uint32_t a = 0; a < rank; a++) {
-            (void)label_new(k, NULL, at, true);
-        }
-    }
-    int32_t label[RANK_LIMIT];
-    k->reads++;
-    for (uint32_t a = 0; a < rank; a++) {
-        label[a] = k->whole_first + (int32_t)a;
-        label_use(k, label[a], v->type.dims[a], at, value);
-    }
-    return expr_read(k, value, ast, at, label, rank);
-}
-
 static CheckedExpr *const_read(Kern *k, uint32_t global, AstId ast, Span at)
 {
-    global_evaluate(k->c, global, at);
     Global *g = &k->c->globals.at[global];
     g->uses++;
     if (g->poison || g->value == NULL) {
@@ -418,84 +130,6 @@ static CheckedExpr *check_name(Kern *k, AstId ast, const AstNode *n)
 
 /* ---- indices ---- */
 
-bool index_count_fits(Kern *k, const AstNode *n, uint32_t value)
-{
-    const Value *of = &k->k->values.at[value];
-    uint32_t count = n->n - 1, rank = of->type.rank;
-    if (count == rank) {
-        return true;
-    }
-    Diagnostic *d = diag_error(
-        &k->c->ctx->diags, E_RANK_MISMATCH, n->span,
-        "%u ind%s here but '%s' has %u dimension%s", count, count == 1 ? "ex" : "ices",
-        of->name != NULL ? of->name->text : "einsum", rank, rank == 1 ? "" : "s");
-    if (of->name != NULL) {
-        diag_note(d, of->span, "'%s' is declared here with shape %s", of->name->text,
-                  shape_text(k->c->arena, &k->k->dims, &of->type));
-    }
-    return false;
-}
-
-bool position_of_axis(Kern *k, uint32_t value, uint32_t axis, AstId id, Affine *out,
-                      bool *whole)
-{
-    const AstNode n = *kern_node(k, id);
-    Dim d = k->k->values.at[value].type.dims[axis];
-    *whole = false;
-    if (!position_affine(k, id, out)) {
-        return false;
-    }
-    bool alone = n.kind == AST_NAME && out->n == 1 && !affine_is_dim(out->term[0].var);
-    if (alone && !lone_name_is_index(k, &n, d)) {
-        return false;
-    }
-    const Label *l = alone ? &k->labels.at[out->term[0].var] : NULL;
-    uint32_t how = 0;
-    bool shifted = alone && !l->given && k->uses.at[out->term[0].var].n == 0 &&
-                   map_get(&k->index_names, n.name->id, &how) && (how & INDEX_SHIFTED) != 0 &&
-                   !dim_is(d, 1);
-    *whole = alone && !shifted && (!l->given || dim_eq(l->extent, d));
-    if (*whole) {
-        label_use(k, (int32_t)out->term[0].var, d, n.span, value);
-    } else {
-        position_note(k, value, axis, *out, n.span);
-    }
-    return true;
-}
-
-bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *n_labels,
-                  const Affine **at, const SplitShape **split)
-{
-    const AstNode *n = kern_node(k, ast);
-    uint32_t count = n->n - 1;
-    k->indexed = true;
-    k->reads++;
-    if (!index_count_fits(k, n, value)) {
-        return false;
-    }
-    *at = NULL;
-    *split = NULL;
-    *n_labels = count;
-    Affine *position = ARENA_ARRAY(k->c->arena, count, Affine);
-    Span *span = ARENA_ARRAY(k->c->arena, count, Span);
-    uint32_t first = k->late.n;
-    bool ok = true, plain = true;
-    for (uint32_t a = 0; a < count; a++) {
-        bool whole = false;
-        span[a] = kern_node(k, n->child[a + 1])->span;
-        ok = position_of_axis(k, value, a, n->child[a + 1], &position[a], &whole) && ok;
-        label[a] = whole ? (int32_t)position[a].term[0].var : -1;
-        plain = plain && whole;
-    }
-    if (ok && !plain) {
-        *at = position;
-        ok = positions_split(k, value, span, &count, at, split);
-        *n_labels = positions_labels(*at, count, label);
-        positions_are_of(k, first, label, *n_labels);
-    }
-    return ok;
-}
-
 /* Indices of a tensor that is poison: they count as used. */
 static void poison_labels(Kern *k, const AstNode *n)
 {
@@ -517,17 +151,12 @@ static CheckedExpr *check_indexed(Kern *k, AstId ast)
                    "this is not known at compile time");
         return expr_poison(k, ast, n.span);
     }
-    uint32_t head = 0;
-    if (base.kind == AST_CALL) {
-        if (!einsum_is(&base) && kernel_named(k, base.name, &head)) {
-            found = kernel_call_value(k, n.child[0]);
-        } else if (!einsum_is(&base)) {
-            diag_error(&k->c->ctx->diags, E_ARGUMENTS, n.span,
-                       "'%s' gives a number, which has no indices", base.name->text);
-            return expr_poison(k, ast, n.span);
-        } else {
-            found = einsum_nested(k, n.child[0]);
-        }
+    if (base.kind == AST_CALL && !call_is_done(k, n.child[0])) {
+        diag_error(&k->c->ctx->diags, E_ARGUMENTS, n.span,
+                   "'%s' gives a number, which has no indices", base.name->text);
+        return expr_poison(k, ast, n.span);
+    } else if (base.kind == AST_CALL) {
+        found = call_value(k, n.child[0]);
     } else if (!map_get(&k->value_by_name, base.name->id, &found)) {
         uint32_t global = 0;
         if (global_named(k, base.name, &global) && k->c->globals.at[global].is_const) {
@@ -563,6 +192,157 @@ static CheckedExpr *check_indexed(Kern *k, AstId ast)
     e->at = at;
     e->split = split;
     return e;
+}
+
+/* ---- calls ---- */
+
+bool arguments_fit(Kern *k, const AstNode *n, uint32_t wanted)
+{
+    if (n->n == wanted) {
+        return true;
+    }
+    return diag_refuse(&k->c->ctx->diags, E_ARGUMENTS, n->span,
+                       "'%s' takes %u argument%s, not %u", n->name->text, wanted,
+                       wanted == 1 ? "" : "s", n->n);
+}
+
+static CheckedExpr *check_cast(Kern *k, AstId ast, const AstNode *n, DType to)
+{
+    if (!arguments_fit(k, n, 1)) {
+        return expr_poison(k, ast, n->span);
+    }
+    CheckedExpr *arg = expr_check(k, n->child[0]);
+    if (arg->kind == CHECKED_CONST && arg->weak != WEAK_NO) {
+        CheckedExpr *e = expr_new(k, CHECKED_CONST, ast, n->span);
+        e->dtype = to;
+        e->typed = true;
+        e->value = number_cast(arg->value, to);
+        return e;
+    }
+    if (arg->weak != WEAK_NO) {
+        bool direct = dtype_is_float(to) || dtype_is_complex(to) ||
+                      (arg->weak == WEAK_INT && dtype_is_int(to));
+        (void)weak_settle(k, arg, direct ? to : weak_default(arg->weak), (Span){0});
+    }
+    if (arg->dtype == DTYPE_NONE) {
+        return expr_poison(k, ast, n->span);
+    }
+    if (dtype_is_complex(arg->dtype) && !dtype_is_complex(to)) {
+        Diagnostic *d = diag_error(&k->c->ctx->diags, E_BAD_TYPE, n->span,
+                                   "a cast from %s to %s would drop the imaginary part",
+                                   dtype_name(arg->dtype), dtype_name(to));
+        diag_help(d, "take re(...), im(...) or abs(...)");
+        return expr_poison(k, ast, n->span);
+    }
+    if (arg->dtype == to && !dtype_is_half(to)) {
+        return arg;
+    }
+    CheckedExpr *e = expr_cast_to(k, arg, to, false);
+    e->ast = ast;
+    e->span = n->span;
+    return e;
+}
+
+CheckedExpr *call_extent(Kern *k, AstId ast, const AstNode *n)
+{
+    if (!arguments_fit(k, n, 1)) {
+        return expr_poison(k, ast, n->span);
+    }
+    const AstNode *d = kern_node(k, n->child[0]);
+    if (d->kind != AST_NAME) {
+        diag_error(&k->c->ctx->diags, E_ARGUMENTS, d->span,
+                   "extent(...) takes the name of a dim");
+        return expr_poison(k, ast, n->span);
+    }
+    if (!dim_known(k, d->name)) {
+        Diagnostic *e = diag_error(&k->c->ctx->diags, E_UNKNOWN_NAME, d->span, "'%s' is no dim",
+                                   d->name->text);
+        const char *near = suggest_dim(k, d->name);
+        if (near != NULL) {
+            diag_meant(e, d->span, near);
+        }
+        return expr_poison(k, ast, n->span);
+    }
+    bool ok = true;
+    Dim dim = dim_named(k, d->name, d->span, &ok);
+    if (!ok) {
+        return expr_poison(k, ast, n->span);
+    }
+    if (dim.sym < 0) {
+        return weak_const(k, ast, n->span, WEAK_INT, dim.n, 0);
+    }
+    if (k->k == NULL) {
+        diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, n->span, "dim '%s' is open",
+                   d->name->text);
+        return expr_poison(k, ast, n->span);
+    }
+    CheckedExpr *e = expr_new(k, CHECKED_EXTENT, ast, n->span);
+    e->dim = dim.sym;
+    e->weak = WEAK_INT;
+    return e;
+}
+
+/* An einsum in a kernel has a statement before this one. */
+CheckedExpr *call_einsum(Kern *k, AstId ast, const AstNode *n)
+{
+    diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, n->span, "this is not known at compile time");
+    return expr_poison(k, ast, n->span);
+}
+
+/* index(i): the position of an index as a number. */
+CheckedExpr *call_index(Kern *k, AstId ast, const AstNode *n)
+{
+    Affine x;
+    if (!arguments_fit(k, n, 1)) {
+        return expr_poison(k, ast, n->span);
+    }
+    if (k->k == NULL) {
+        diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, n->span,
+                   "this is not known at compile time");
+        return expr_poison(k, ast, n->span);
+    }
+    if (!position_affine(k, n->child[0], &x)) {
+        return expr_poison(k, ast, n->span);
+    }
+    for (uint32_t i = 0; i < x.n; i++) {
+        VarRef v = x.term[i].var;
+        if (!affine_is_dim(v)) {
+            v = is_product_var(v) ? k->products.at[v - PRODUCT_VAR].label : v;
+            k->labels.at[v].valued = true;
+        }
+    }
+    return position_number(k, ast, n->span, x);
+}
+
+static CheckedExpr *call_check(Kern *k, AstId ast)
+{
+    const AstNode n = *kern_node(k, ast);
+    NameKind kind = name_kind(n.name);
+    if (call_is_done(k, ast)) {
+        return call_read(k, ast);
+    }
+    if (n.kind == AST_REDUCE) {
+        return reduction_check(k, ast, &n);
+    }
+    DType to = DTYPE_NONE;
+    Op op;
+    if (kind != NAME_FORM && dtype_named(k, n.name, &to)) {
+        return check_cast(k, ast, &n, to);
+    }
+    if (kind == NAME_FORM || kind == NAME_FUNCTION) {
+        return name_check(k, ast, &n);
+    }
+    if (!function_named(n.name, &op)) {
+        return unknown_function(k, ast, &n);
+    }
+    if (!arguments_fit(k, &n, (uint32_t)op_info(op)->arity)) {
+        return expr_poison(k, ast, n.span);
+    }
+    CheckedExpr *arg[3] = {NULL, NULL, NULL};
+    for (uint32_t a = 0; a < n.n; a++) {
+        arg[a] = expr_check(k, n.child[a]);
+    }
+    return expr_map(k, op, ast, n.span, n.at, arg, n.n);
 }
 
 /* ---- all kinds ---- */

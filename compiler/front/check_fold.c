@@ -4,6 +4,92 @@
 
 #include "front/check_parts.h"
 
+/* ---- where an index is listed ---- */
+
+/* Does it name an index, one that is known by now? */
+static bool names_index(Kern *k, AstId id)
+{
+    const AstNode n = *kern_node(k, id);
+    uint32_t label = 0;
+    bool any =
+        n.kind == AST_NAME && map_get(&k->label_by_name, n.name->id, &label) && label > 0;
+    for (uint32_t c = 0; c < n.n && !any; c++) {
+        any = names_index(k, n.child[c]);
+    }
+    return any;
+}
+
+static bool give_extent(Kern *k, const AstNode *item, int32_t label)
+{
+    bool ok = true;
+    Dim d = extent_of(k, item->child[1], &ok);
+    if (ok && item->op == OP_LE) {
+        AstId one = item->child[1];
+        if (d.sym < 0) {
+            d = dim_fixed(d.n + 1);
+        } else {
+            DimTerm term = {d, 1};
+            d = dims_sum(k->c->arena, k->c->arena, &k->c->ctx->syms, &k->k->dims,
+                         kern_node(k, one)->span, 1, 1, &term, 1);
+        }
+    }
+    k->labels.at[label].extent = d;
+    k->labels.at[label].given = true;
+    return ok;
+}
+
+/* `k < n[b]`, `tok[n] == v`: a name that stands alone before the sign is a new index, if it was none before. */
+static bool value_item(Kern *k, AstId id, int32_t *label, CheckedExpr **condition)
+{
+    const AstNode n = *kern_node(k, id), name = *kern_node(k, n.child[0]);
+    uint32_t known = 0;
+    *label = -1;
+    if (name.kind == AST_NAME && !position_is_value(k, n.child[0]) &&
+        !(map_get(&k->label_by_name, name.name->id, &known) && known > 0)) {
+        *label = label_new(k, name.name, name.span, false);
+        k->labels.at[*label].bound = true;
+    }
+    CheckedExpr *two[2] = {position_computed(k, n.child[0]), position_computed(k, n.child[1])};
+    *condition = expr_map(k, n.op, id, n.span, n.at, two, 2);
+    return (*condition)->kind != CHECKED_POISON;
+}
+
+bool position_item(Kern *k, AstId id, bool left, int32_t *label, CheckedExpr **condition)
+{
+    const AstNode n = *kern_node(k, id);
+    AstNode name;
+    uint32_t known = 0;
+    if (!left && (position_is_value(k, n.child[0]) || position_is_value(k, n.child[1]))) {
+        return value_item(k, id, label, condition);
+    }
+    bool any = condition_index(k, id, &name), lone = kern_node(k, n.child[0])->kind == AST_NAME;
+    *condition = NULL;
+    bool listed = any && map_get(&k->label_by_name, name.name->id, &known) && known > 0 &&
+                  (k->labels.at[known - 1].bound || k->labels.at[known - 1].left);
+    *label = -1;
+    if (any && !listed && (!left || (lone && is_order(&n)))) {
+        bool range = lone && (n.op == OP_LT || n.op == OP_LE) && !names_index(k, n.child[1]);
+        *label = label_new(k, name.name, name.span, left);
+        k->labels.at[*label].bound = !left;
+        if (range) {
+            return give_extent(k, &n, *label);
+        }
+    }
+    if (left) {
+        return diag_refuse(
+            &k->c->ctx->diags, E_SYNTAX, n.span,
+            "on the left an index is given its range by dims and numbers alone: i < n");
+    }
+    Affine x, y;
+    if (!position_affine(k, n.child[0], &x) || !position_affine(k, n.child[1], &y)) {
+        return false;
+    }
+    CheckedExpr *two[2] = {position_number(k, id, n.span, x),
+                           position_number(k, id, n.span, y)};
+    *condition = expr_map(k, n.op, id, n.span, n.at, two, 2);
+    return true;
+}
+
 /* ---- the list of indices ---- */
 
 /* `exp(S[q,k] - max[k](S[q,k]))`: the index that is bound needs a name of its own. */
@@ -264,10 +350,8 @@ CheckedExpr *fold_plain(Kern *k, AstId ast, const AstNode *n, const CheckedExpr 
 
 CheckedExpr *reduction_check(Kern *k, AstId ast, const AstNode *n)
 {
-    uint32_t head = 0;
     if (!is_reduction(n->name)) {
-        return kernel_named(k, n->name, &head) ? kernel_call_check(k, ast)
-                                               : unknown_function(k, ast, n);
+        return unknown_function(k, ast, n);
     }
     const AstNode *body = kern_node(k, n->child[0]);
     if (body->kind == AST_LIST && name_kind(n->name) != NAME_DENSE) {

@@ -5,30 +5,6 @@
 
 #include "front/check_parts.h"
 
-bool position_is_value(Kern *k, AstId id)
-{
-    const AstNode n = *kern_node(k, id);
-    uint32_t at = 0;
-    bool scalar = n.kind == AST_NAME && map_get(&k->value_by_name, n.name->id, &at) &&
-                  !map_get(&k->index_names, n.name->id, &at) && !dim_known(k, n.name);
-    bool call =
-        n.kind == AST_REDUCE || (n.kind == AST_CALL && strcmp(n.name->text, "extent") != 0);
-    bool has = n.kind == AST_INDEXED || scalar || call;
-    for (uint32_t c = 0; c < n.n && !has; c++) {
-        has = position_is_value(k, n.child[c]);
-    }
-    return has;
-}
-
-bool gather_is(Kern *k, const AstNode *n)
-{
-    bool any = false;
-    for (uint32_t c = 1; c < n->n && !any; c++) {
-        any = position_is_value(k, n->child[c]);
-    }
-    return any;
-}
-
 /* Indices whose positions are numbers here. */
 static void note_valued(Kern *k, const CheckedExpr *e)
 {

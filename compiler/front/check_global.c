@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dims and constants of a program, evaluated on first need: each may name others, in any order. */
+/* Dims and constants of a program: each may name others, in any order, which are evaluated before it. */
 #include "front/check_parts.h"
 
 static CheckedExpr *evaluate(Check *c, AstId ast)
@@ -78,6 +78,19 @@ static void evaluate_dim(Check *c, uint32_t global)
     g->poison = !ok;
 }
 
+/* What the node names is evaluated. */
+static void evaluate_named(Check *c, AstId id)
+{
+    const AstNode n = *ast_node(&c->program->ast, id);
+    uint32_t global = 0;
+    if (n.kind == AST_NAME && map_get(&c->global_by_name, n.name->id, &global)) {
+        global_evaluate(c, global, n.span);
+    }
+    for (uint32_t i = 0; i < n.n; i++) {
+        evaluate_named(c, n.child[i]);
+    }
+}
+
 void global_evaluate(Check *c, uint32_t global, Span at)
 {
     Global *g = &c->globals.at[global];
@@ -99,6 +112,7 @@ void global_evaluate(Check *c, uint32_t global, Span at)
     }
     g->state = GLOBAL_BUSY;
     c->depth++;
+    evaluate_named(c, g->ast);
     if (g->is_const) {
         evaluate_const(c, global);
     } else {

@@ -43,7 +43,7 @@ static const CheckedKernel *kernel_of(Gradients *g)
         return NULL;
     }
     c->calls++;
-    kernel_check(c, head);
+    head_check(c, head);
     c->calls--;
     const KernelHead *is = &c->heads.at[head];
     if (is->words) {
@@ -197,7 +197,7 @@ static void add_values(const Gradients *g, CheckedKernel *k)
     }
 }
 
-void gradient_check(Check *c, uint32_t head)
+static void gradient_check(Check *c, uint32_t head)
 {
     const KernelHead h = c->heads.at[head];
     Diags *diags = &c->ctx->diags;
@@ -233,4 +233,19 @@ void gradient_check(Check *c, uint32_t head)
     ast_dump_head(&c->program->ast, h.ast, &signature);
     h.kernel->signature = signature.at;
     h.kernel->gradient = g.to;
+}
+
+void head_check(Check *c, uint32_t head)
+{
+    if (ast_node(&c->program->ast, c->heads.at[head].ast)->kind != AST_GRADIENT) {
+        kernel_check(c, head);
+        return;
+    }
+    if (c->heads.at[head].state == GLOBAL_NEW) {
+        uint32_t errors = c->ctx->diags.n_errors;
+        c->heads.at[head].state = GLOBAL_BUSY;
+        gradient_check(c, head);
+        c->heads.at[head].wrong = c->ctx->diags.n_errors != errors;
+        c->heads.at[head].state = GLOBAL_DONE;
+    }
 }

@@ -6,58 +6,6 @@
 
 /* ---- types ---- */
 
-static const struct {
-    const char *name;
-    DType by_itself; /* where the kernel is looked at without a call */
-    bool is_float, is_complex, is_int;
-} words[WORDS] = {[WORD_FLOAT] = {"float", DTYPE_F64, true, false, false},
-                  [WORD_COMPLEX] = {"complex", DTYPE_C128, false, true, false},
-                  [WORD_INT] = {"int", DTYPE_I64, false, false, true},
-                  [WORD_NUMBER] = {"number", DTYPE_F64, true, true, true}};
-
-uint32_t dtype_word(Sym name)
-{
-    uint32_t w = 0;
-    while (w < WORDS && strcmp(name->text, words[w].name) != 0) {
-        w++;
-    }
-    return w;
-}
-
-bool dtype_suits_word(uint32_t word, DType t)
-{
-    return (words[word].is_float && dtype_is_float(t)) ||
-           (words[word].is_complex && dtype_is_complex(t)) ||
-           (words[word].is_int && dtype_is_int(t));
-}
-
-bool dtype_named(const Kern *k, Sym name, DType *out)
-{
-    uint32_t word = dtype_word(name);
-    if (word < WORDS && k->word[word] != DTYPE_NONE) {
-        *out = k->word[word];
-        return true;
-    }
-    return dtype_from_name((Str){name->text, name->n}, out);
-}
-
-DType dtype_declared(Kern *k, const AstNode *n)
-{
-    DType t = DTYPE_NONE;
-    if (dtype_named(k, n->name, &t)) {
-        return t;
-    }
-    Diagnostic *d = diag_error(&k->c->ctx->diags, E_UNKNOWN_NAME, n->at,
-                               "there is no element type '%s'", n->name->text);
-    const char *meant = dtype_meant((Str){n->name->text, n->name->n});
-    if (meant != NULL) {
-        diag_meant(d, n->at, meant);
-    } else {
-        diag_help(d, "the element types are %s", dtype_names());
-    }
-    return DTYPE_NONE;
-}
-
 static TensorType type_of(Kern *k, AstId id, const AstNode *decl)
 {
     const AstNode n = *kern_node(k, id);
@@ -526,12 +474,6 @@ void kernel_check(Check *c, uint32_t number)
     const KernelHead head = c->heads.at[number];
     const AstNode n = *ast_node(&c->program->ast, head.ast);
     uint32_t errors = c->ctx->diags.n_errors;
-    if (n.kind == AST_GRADIENT) {
-        gradient_check(c, number);
-        c->heads.at[number].wrong = c->ctx->diags.n_errors != errors;
-        c->heads.at[number].state = GLOBAL_DONE;
-        return;
-    }
     Kern k;
     kern_init(&k, c, head.kernel);
     k.library = head.library;
@@ -539,7 +481,7 @@ void kernel_check(Check *c, uint32_t number)
     find_words(c, n.child[0], word);
     find_words(c, n.child[1], word);
     for (uint32_t w = 0; w < WORDS; w++) {
-        k.word[w] = word[w] ? words[w].by_itself : DTYPE_NONE;
+        k.word[w] = word[w] ? dtype_of_word(w) : DTYPE_NONE;
     }
     /* Open dimensions lead the C signature, so their order is a contract: that of their first use here, whatever else
      * is declared, since a hint for planning must not change it. */

@@ -5,12 +5,6 @@
 #include "base/bits.h"
 #include "front/kernel_call.h"
 
-bool kernel_named(const Kern *k, Sym name, uint32_t *head)
-{
-    return name != NULL && k->k != NULL && map_get(&k->c->kernel_by_name, name->id, head) &&
-           kern_node(k, k->c->heads.at[*head].ast)->kind == AST_KERNEL;
-}
-
 /* ---- what is called ---- */
 
 /* A kernel is checked by itself before others call it. False when it is wrong, or needs the one that calls it. */
@@ -263,20 +257,22 @@ static bool call_inline(Calling *c, KernelCall *call)
            results_bind(c, call, batch);
 }
 
-/* The call, whose statements are copied once. Null after a report. */
-static const KernelCall *call_of(Kern *k, AstId ast, bool alone)
+static const KernelCall *call_done(Kern *k, KernelCall call)
 {
-    uint32_t known = 0;
-    if (map_get(&k->call_by_ast, ast, &known)) {
-        return known == 0 ? NULL : &k->kernel_calls.at[known - 1];
-    }
+    vec_push(k->c->arena, &k->kernel_calls, call);
+    map_put(&k->call_by_ast, call.ast, k->kernel_calls.n);
+    return &k->kernel_calls.at[k->kernel_calls.n - 1];
+}
+
+/* Copies the statements of the kernel. Null after a report. */
+static const KernelCall *call_kernel(Kern *k, AstId ast, bool alone)
+{
     Calling c = {.k = k, .ast = ast, .n = *kern_node(k, ast)};
     KernelCall call = {.ast = ast};
     (void)kernel_named(k, c.n.name, &c.head);
     const AstNode kernel = *kern_node(k, k->c->heads.at[c.head].ast);
     c.params = *kern_node(k, kernel.child[0]);
     c.results = *kern_node(k, kernel.child[1]);
-    map_put(&k->call_by_ast, ast, 0);
     if (takes_inout(&c) && !alone) {
         Diagnostic *d = diag_error(&k->c->ctx->diags, E_ARGUMENTS, c.n.span,
                                    "'%s' changes a parameter", kernel_name(&c));
@@ -287,75 +283,61 @@ static const KernelCall *call_of(Kern *k, AstId ast, bool alone)
         k->poisoned = true;
         return NULL;
     }
-    vec_push(k->c->arena, &k->kernel_calls, call);
-    map_put(&k->call_by_ast, ast, k->kernel_calls.n);
-    return &k->kernel_calls.at[k->kernel_calls.n - 1];
+    return call_done(k, call);
 }
 
-/* The result that is meant where a call stands in an expression; UINT32_MAX after a report. */
-static uint32_t result_of(Kern *k, AstId ast, const KernelCall *call)
+/* `softmax[k](S[b,k])`, `f(A)`; names that mean something else come first, but for functions that are operators: nobody writes x + y as
+ * `add(x, y)`. */
+static bool is_kernel_call(const Kern *k, const AstNode *n)
 {
-    const AstNode n = *kern_node(k, ast);
-    uint32_t taken = k->result_taken;
-    if (taken > 0 && taken <= call->n) {
-        return taken - 1;
+    uint32_t head = 0;
+    DType t = DTYPE_NONE;
+    Op op;
+    if ((n->kind != AST_CALL && n->kind != AST_REDUCE) || !kernel_named(k, n->name, &head)) {
+        return false;
     }
-    if (call->n != 1) {
-        Diagnostic *d = diag_error(&k->c->ctx->diags, E_ARGUMENTS, n.span,
-                                   "'%s' has %u results", n.name->text, call->n);
-        diag_help(d,
-                  call->n == 0 ? "such a call is a statement: %s(...);"
-                               : "each gets a name: (a, b) = %s(...);",
-                  n.name->text);
-        return UINT32_MAX;
+    if (n->kind == AST_REDUCE) {
+        return !is_reduction(n->name);
     }
-    return 0;
+    NameKind kind = name_kind(n->name);
+    bool function = function_named(n->name, &op) && op_info(op)->symbol[0] == '\0';
+    return kind != NAME_FORM && kind != NAME_FUNCTION && !function &&
+           !dtype_named(k, n->name, &t);
 }
 
-CheckedExpr *kernel_call_check(Kern *k, AstId ast)
+static void check_call(Kern *k, AstId id, bool indexed)
 {
-    Span span = kern_node(k, ast)->span;
-    const KernelCall *call = call_of(k, ast, false);
-    uint32_t r = call == NULL ? UINT32_MAX : result_of(k, ast, call);
-    if (r == UINT32_MAX) {
-        return expr_poison(k, ast, span);
+    const AstNode n = *kern_node(k, id);
+    uint32_t head = 0;
+    if (call_is_done(k, id)) {
+        return;
     }
-    uint32_t value = call->value[r], rank = k->k->values.at[value].type.rank;
-    if (call->whole) {
-        return expr_whole(k, value, ast, span);
+    if (einsum_is(&n)) {
+        map_put(&k->call_by_ast, id, 0);
+        uint32_t value = einsum_nested(k, id);
+        if (value != UINT32_MAX) {
+            const uint32_t *one = arena_copy(k->c->arena, &value, sizeof value);
+            (void)call_done(k, (KernelCall){.ast = id, .whole = true, .n = 1, .value = one});
+        }
+        return;
     }
-    AstId read =
-        ast_new(k->c->ctx, &k->c->program->ast, AST_INDEXED, span, NULL, span, &ast, 1);
-    for (uint32_t d = 0; d < rank; d++) {
-        ast_append(k->c->ctx, &k->c->program->ast, read, call->index[r][d]);
+    if (is_kernel_call(k, &n) ||
+        (indexed && n.kind == AST_CALL && kernel_named(k, n.name, &head))) {
+        map_put(&k->call_by_ast, id, 0);
+        (void)call_kernel(k, id, false);
+        return;
     }
-    int32_t label[RANK_LIMIT];
-    uint32_t n_labels = 0;
-    const Affine *at = NULL;
-    const SplitShape *split = NULL;
-    if (rank > 0 && !index_labels(k, read, value, label, &n_labels, &at, &split)) {
-        return expr_poison(k, ast, span);
+    for (uint32_t c = 0; c < n.n; c++) {
+        check_call(k, n.child[c], n.kind == AST_INDEXED && c == 0);
     }
-    CheckedExpr *e = expr_read(k, value, ast, span, label, n_labels);
-    e->at = at;
-    e->split = split;
-    return e;
 }
 
-uint32_t kernel_call_value(Kern *k, AstId ast)
+/* What stands before a mistake is looked at as if that were not yet known. */
+void calls_check(Kern *k, AstId id)
 {
-    const KernelCall *call = call_of(k, ast, false);
-    if (call != NULL && !call->whole) {
-        diag_error(&k->c->ctx->diags, E_ARGUMENTS, kern_node(k, ast)->span,
-                   "the result of this call has its indices already");
-        call = NULL;
-    }
-    uint32_t r = call == NULL ? UINT32_MAX : result_of(k, ast, call);
-    if (r == UINT32_MAX) {
-        k->poisoned = true;
-        return UINT32_MAX;
-    }
-    return call->value[r];
+    bool poisoned = k->poisoned;
+    check_call(k, id, false);
+    k->poisoned = poisoned;
 }
 
 void kernel_call_statement(Kern *k, AstId ast)
@@ -366,7 +348,7 @@ void kernel_call_statement(Kern *k, AstId ast)
         (void)unknown_function(k, ast, &n);
         return;
     }
-    const KernelCall *call = call_of(k, ast, true);
+    const KernelCall *call = call_kernel(k, ast, true);
     if (call != NULL && call->n > 0) {
         Diagnostic *d = diag_error(&k->c->ctx->diags, E_ARGUMENTS, n.span,
                                    "the results of '%s' go nowhere", n.name->text);

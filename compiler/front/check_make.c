@@ -188,3 +188,34 @@ void label_use(Kern *k, int32_t label, Dim d, Span at, uint32_t of)
         extent_mismatch(k, l, d, at, of, l->extent, u->at, u->value);
     }
 }
+
+void statement_swap(Kern *k, Kern *other)
+{
+    const Kern was = *k;
+    k->labels.at = other->labels.at;
+    k->labels.n = other->labels.n;
+    k->labels.cap = other->labels.cap;
+    k->uses.at = other->uses.at;
+    k->uses.n = other->uses.n;
+    k->uses.cap = other->uses.cap;
+    k->late.at = other->late.at;
+    k->late.n = other->late.n;
+    k->late.cap = other->late.cap;
+    k->sums.at = other->sums.at;
+    k->sums.n = other->sums.n;
+    k->sums.cap = other->sums.cap;
+    k->silent.at = other->silent.at;
+    k->silent.n = other->silent.n;
+    k->silent.cap = other->silent.cap;
+    k->label_by_name = other->label_by_name;
+    k->index_names = other->index_names;
+    k->reads = other->reads;
+    k->whole = other->whole;
+    k->whole_rank = other->whole_rank;
+    k->whole_first = other->whole_first;
+    k->whole_at = other->whole_at;
+    k->whole_name = other->whole_name;
+    k->indexed = other->indexed;
+    k->poisoned = other->poisoned;
+    *other = was;
+}

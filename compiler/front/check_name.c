@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What names mean, and what may have been meant. Values, dims, indices and functions are four spaces of names. Each
+/* What names mean. Values, dims, indices and functions are four spaces of names. Each
  * dim of a kernel is entered once: bound by -D, fixed or open by the program's `dim`, a constant, or else a new open
  * dimension of the kernel. */
 #include <string.h>
@@ -56,7 +56,6 @@ Dim dim_named(Kern *k, Sym name, Span at, bool *ok)
     Dim d;
     int64_t bound = 0;
     if (global_named(k, name, &found)) {
-        global_evaluate(k->c, found, at);
         Global *g = &k->c->globals.at[found];
         g->uses++;
         *ok = !g->poison;
@@ -81,197 +80,120 @@ Dim dim_named(Kern *k, Sym name, Span at, bool *ok)
     return d;
 }
 
-/* ---- suggestions ---- */
+/* ---- element types ---- */
 
-typedef struct Near {
-    Str name;
-    const char *best;
-    int distance;
-} Near;
+static const struct {
+    const char *name;
+    DType by_itself; /* where the kernel is looked at without a call */
+    bool is_float, is_complex, is_int;
+} words[WORDS] = {[WORD_FLOAT] = {"float", DTYPE_F64, true, false, false},
+                  [WORD_COMPLEX] = {"complex", DTYPE_C128, false, true, false},
+                  [WORD_INT] = {"int", DTYPE_I64, false, false, true},
+                  [WORD_NUMBER] = {"number", DTYPE_F64, true, true, true}};
 
-static Near near_start(Kern *k, Sym name)
+uint32_t dtype_word(Sym name)
 {
-    Diags *d = &k->c->ctx->diags;
-    bool wanted = d->n_errors < d->limit; /* beyond it nobody reads them */
-    int reach = name->n <= 4 ? 1 : name->n <= 8 ? 2 : 3;
-    return (Near){{name->text, name->n}, NULL, wanted ? reach : 0};
+    uint32_t w = 0;
+    while (w < WORDS && strcmp(name->text, words[w].name) != 0) {
+        w++;
+    }
+    return w;
 }
 
-static void near_offer(Near *n, const char *candidate)
+bool dtype_suits_word(uint32_t word, DType t)
 {
-    int d = str_distance(n->name, str_from(candidate), n->distance);
-    /* a name with nothing in common is no suggestion */
-    if (d > 0 && (size_t)d < n->name.n &&
-        (d < n->distance || (d == n->distance && n->best == NULL))) {
-        n->distance = d;
-        n->best = candidate;
-    }
+    return (words[word].is_float && dtype_is_float(t)) ||
+           (words[word].is_complex && dtype_is_complex(t)) ||
+           (words[word].is_int && dtype_is_int(t));
 }
 
-static void near_globals(Kern *k, Near *n, bool consts)
+DType dtype_of_word(uint32_t word)
 {
-    for (uint32_t g = 0; g < k->c->globals.n; g++) {
-        if (k->c->globals.at[g].is_const == consts) {
-            near_offer(n, k->c->globals.at[g].name->text);
-        }
-    }
+    return words[word].by_itself;
 }
 
-/* The nearest of the visible values and constants, functions, or dims; null when none is near. */
-static const char *suggest_value(Kern *k, Sym name)
+bool dtype_named(const Kern *k, Sym name, DType *out)
 {
-    Near n = near_start(k, name);
-    if (n.distance == 0) {
-        return NULL;
+    uint32_t word = dtype_word(name);
+    if (word < WORDS && k->word[word] != DTYPE_NONE) {
+        *out = k->word[word];
+        return true;
     }
-    for (uint32_t v = 0; k->k != NULL && v < k->k->values.n; v++) {
-        if (k->k->values.at[v].name != NULL) {
-            near_offer(&n, k->k->values.at[v].name->text);
-        }
-    }
-    near_globals(k, &n, true);
-    return n.best;
+    return dtype_from_name((Str){name->text, name->n}, out);
 }
 
-const char *suggest_dim(Kern *k, Sym name)
+DType dtype_declared(Kern *k, const AstNode *n)
 {
-    Near n = near_start(k, name);
-    if (n.distance == 0) {
-        return NULL;
+    DType t = DTYPE_NONE;
+    if (dtype_named(k, n->name, &t)) {
+        return t;
     }
-    for (uint32_t d = 0; k->k != NULL && d < k->k->dims.list.n; d++) {
-        near_offer(&n, k->k->dims.list.at[d].name->text);
-    }
-    near_globals(k, &n, false);
-    return n.best;
-}
-
-const char *suggest_function(Kern *k, Sym name)
-{
-    Near n = near_start(k, name);
-    if (n.distance == 0) {
-        return NULL;
-    }
-    for (int op = 0; op < OP_COUNT; op++) {
-        if (op_is_function((Op)op)) {
-            near_offer(&n, op_info((Op)op)->name);
-        }
-    }
-    const char *other = NULL;
-    for (uint32_t i = 0; (other = name_at(i)) != NULL; i++) {
-        near_offer(&n, other);
-    }
-    for (int t = DTYPE_NONE + 1; t < DTYPE_COUNT; t++) {
-        near_offer(&n, dtype_name((DType)t));
-    }
-    return n.best;
-}
-
-/* ---- a name that means nothing here ---- */
-
-/* Does statement `from` need the value that statement `to` assigns, by way of later statements? Each statement is
- * looked at once. */
-typedef struct Needs {
-    Kern *k;
-    bool *seen;
-    VEC(uint32_t) todo;
-    uint32_t to;
-    bool found;
-} Needs;
-
-static void needs_scan(Needs *n, AstId id)
-{
-    const AstNode *a = ast_node(&n->k->c->program->ast, id);
-    uint32_t at = 0;
-    if ((a->kind == AST_NAME) && map_get(&n->k->assigned_later, a->name->id, &at)) {
-        n->found = n->found || at == n->to;
-        if (!n->seen[at]) {
-            n->seen[at] = true;
-            vec_push(n->k->c->arena, &n->todo, at);
-        }
-    }
-    for (uint32_t c = 0; c < a->n; c++) {
-        needs_scan(n, a->child[c]);
-    }
-}
-
-static bool statement_needs(Kern *k, uint32_t from, uint32_t to)
-{
-    Needs n = {.k = k, .to = to};
-    n.seen = ARENA_ARRAY(k->c->arena, k->body->n, bool);
-    vec_push(k->c->arena, &n.todo, from);
-    while (n.todo.n > 0 && !n.found) {
-        const AstNode *s = kern_node(k, k->body->child[n.todo.at[--n.todo.n]]);
-        if (s->kind == AST_ASSIGN) {
-            needs_scan(&n, s->child[1]);
-        }
-    }
-    return n.found;
-}
-
-static void report_later(Kern *k, Sym name, Span at, uint32_t later)
-{
-    Diags *diags = &k->c->ctx->diags;
-    Span there = kern_node(k, k->body->child[later])->span;
-    if (diags->n_errors >= diags->limit) {
-        diag_error(diags, E_UNKNOWN_NAME, at, "'%s' has no value yet", name->text);
-    } else if (later == k->statement || statement_needs(k, later, k->statement)) {
-        Diagnostic *d = diag_error(diags, E_CYCLE, at, "'%s' depends on itself", name->text);
-        if (later != k->statement) {
-            diag_note(d, there, "it is assigned here, from a value that needs this one");
-        }
+    Diagnostic *d = diag_error(&k->c->ctx->diags, E_UNKNOWN_NAME, n->at,
+                               "there is no element type '%s'", n->name->text);
+    const char *meant = dtype_meant((Str){n->name->text, n->name->n});
+    if (meant != NULL) {
+        diag_meant(d, n->at, meant);
     } else {
-        Diagnostic *d =
-            diag_error(diags, E_UNKNOWN_NAME, at, "'%s' has no value yet", name->text);
-        diag_note(d, there, "it is assigned here, further down");
+        diag_help(d, "the element types are %s", dtype_names());
     }
+    return DTYPE_NONE;
 }
 
-/* How a number is written that other languages have a name for; null of other names. */
-static const char *number_of_name(const char *name)
+/* ---- what is called ---- */
+
+#define CURE_FORM(what)      NULL
+#define CURE_REDUCTION(what) NULL
+#define CURE_FOLD(what)      NULL
+#define CURE_DENSE(what)     NULL
+#define CURE_FUNCTION(what)  NULL
+#define CURE_FOREIGN(what)   what
+
+static const struct {
+    const char *name;
+    NameKind kind;
+    const char *cure;
+} names[] = {
+#define NAME(kind, name, what) {name, NAME_##kind, CURE_##kind(what)},
+#include "front/names.def"
+    {NULL, NAME_NONE, NULL},
+};
+
+static uint32_t name_row(Sym name)
 {
-    static const struct {
-        const char *name, *ours;
-    } others[] = {{"Inf", "inf"},      {"INF", "inf"}, {"infinity", "inf"}, {"Infinity", "inf"},
-                  {"INFINITY", "inf"}, {"NaN", "nan"}, {"Nan", "nan"},      {"NAN", "nan"},
-                  {"PI", "pi"},        {"Pi", "pi"},   {"M_PI", "pi"},      {"True", "true"},
-                  {"False", "false"}};
-    for (size_t n = 0; n < sizeof others / sizeof others[0]; n++) {
-        if (strcmp(name, others[n].name) == 0) {
-            return others[n].ours;
-        }
+    uint32_t row = 0;
+    while (names[row].name != NULL && strcmp(names[row].name, name->text) != 0) {
+        row++;
     }
-    return NULL;
+    return row;
 }
 
-CheckedExpr *unknown_value(Kern *k, Sym name, Span at)
+NameKind name_kind(Sym name)
 {
-    Diags *diags = &k->c->ctx->diags;
-    uint32_t later = 0, label = 0;
-    if (k->k != NULL && recurrence_reported(k, name, at)) {
-        return expr_poison(k, 0, at);
-    }
-    if (k->k != NULL && map_get(&k->assigned_later, name->id, &later) &&
-        later >= k->statement) {
-        report_later(k, name, at, later);
-    } else if (k->k != NULL && map_get(&k->value_by_name, name->id, &later)) {
-        diag_error(diags, E_UNKNOWN_NAME, at, "'%s' has no value yet", name->text);
-    } else if (!k->damaged && !k->c->items_damaged) {
-        Diagnostic *d =
-            diag_error(diags, E_UNKNOWN_NAME, at, "'%s' is not defined", name->text);
-        const char *near = suggest_value(k, name);
-        if (map_get(&k->label_by_name, name->id, &label) && label > 0) {
-            diag_help(d, "'%s' is an index; its position as a number is index(%s)", name->text,
-                      name->text);
-            diag_fix(d, at, "index(%s)", name->text);
-        } else if (number_of_name(name->text) != NULL) {
-            diag_meant(d, at, number_of_name(name->text));
-        } else if (near != NULL) {
-            diag_meant(d, at, near);
-        } else if (dim_known(k, name)) {
-            diag_help(d, "the extent of a dim is written extent(%s)", name->text);
-            diag_fix(d, at, "extent(%s)", name->text);
-        }
-    }
-    return expr_poison(k, 0, at);
+    return names[name_row(name)].kind;
+}
+
+const char *name_at(uint32_t i)
+{
+    return names[i].kind < NAME_FOREIGN ? names[i].name : NULL;
+}
+
+const char *name_cure(Sym name)
+{
+    return names[name_row(name)].cure;
+}
+
+bool einsum_is(const AstNode *n)
+{
+    return n->kind == AST_CALL && n->name != NULL && strcmp(n->name->text, "einsum") == 0;
+}
+
+bool kernel_named(const Kern *k, Sym name, uint32_t *head)
+{
+    return name != NULL && k->k != NULL && map_get(&k->c->kernel_by_name, name->id, head) &&
+           kern_node(k, k->c->heads.at[*head].ast)->kind == AST_KERNEL;
+}
+
+bool function_named(Sym name, Op *op)
+{
+    return op_from_name((Str){name->text, name->n}, op) && op_is_function(*op);
 }

@@ -21,6 +21,7 @@ static bool operand_check(Calling *c, Operand *o)
     map_init(&o->own.index_names, k->c->arena);
     statement_swap(k, &o->own);
     positions_scan(k, o->ast);
+    calls_check(k, o->ast);
     o->e = expr_check(k, o->ast);
     for (uint32_t l = 0; l < k->labels.n; l++) {
         k->labels.at[l].left = !k->labels.at[l].bound;
@@ -282,12 +283,8 @@ bool words_bind(const Calling *c, DType *word)
         }
         word[w] = word[w] == DTYPE_NONE || dtype_widens(word[w], t) ? t : word[w];
     }
-    static const DType alone[WORDS] = {[WORD_FLOAT] = DTYPE_F64,
-                                       [WORD_COMPLEX] = DTYPE_C128,
-                                       [WORD_INT] = DTYPE_I64,
-                                       [WORD_NUMBER] = DTYPE_F64};
     for (uint32_t w = 0; w < WORDS; w++) {
-        word[w] = word[w] == DTYPE_NONE ? alone[w] : word[w];
+        word[w] = word[w] == DTYPE_NONE ? dtype_of_word(w) : word[w];
     }
     return true;
 }

@@ -263,6 +263,8 @@ static inline bool expr_is_poison(const CheckedExpr *e)
 CheckedExpr *expr_cast_to(Kern *k, CheckedExpr *e, DType t, bool implicit);
 uint32_t value_new(Kern *k, Value v);
 void statement_add(Kern *k, CheckedStatement s);
+/* What belongs to one statement, put aside in `other` while another one is checked that it needs before. */
+void statement_swap(Kern *k, Kern *other);
 int32_t label_new(Kern *k, Sym name, Span span, bool left);
 /* The label takes part in a dimension of extent d of value `of`; a misfit is reported. */
 void label_use(Kern *k, int32_t label, Dim d, Span at, uint32_t of);
@@ -285,7 +287,32 @@ void mark_other(Check *c, Diagnostic *d, Span other, const char *text);
 /* ---- check_global.c ---- */
 void global_evaluate(Check *c, uint32_t global, Span at);
 
-/* ---- check_kernel.c ---- */
+/* The kinds of names.def, and what it says of a name. */
+typedef enum NameKind {
+    NAME_NONE,
+    NAME_FORM,
+    NAME_REDUCTION,
+    NAME_FOLD,
+    NAME_DENSE,
+    NAME_FUNCTION,
+    NAME_FOREIGN
+} NameKind;
+NameKind name_kind(Sym name);
+/* Is it written with indices in brackets? */
+static inline bool is_reduction(Sym name)
+{
+    NameKind kind = name_kind(name);
+    return kind == NAME_REDUCTION || kind == NAME_FOLD || kind == NAME_DENSE;
+}
+/* The i-th name that stands for something here, or null. */
+const char *name_at(uint32_t i);
+/* How what is called so elsewhere is written here, or null. */
+const char *name_cure(Sym name);
+bool einsum_is(const AstNode *n);
+/* Is there a kernel of this name? */
+bool kernel_named(const Kern *k, Sym name, uint32_t *head);
+/* An elementwise function of the op table. */
+bool function_named(Sym name, Op *op);
 /* The element type of this name; false where there is none. */
 bool dtype_named(const Kern *k, Sym name, DType *out);
 /* The element type that a declaration names; NONE after a report. */
@@ -293,6 +320,10 @@ DType dtype_declared(Kern *k, const AstNode *type);
 /* What a word for element types stands for: WORDS if it is none. */
 uint32_t dtype_word(Sym name);
 bool dtype_suits_word(uint32_t word, DType t);
+/* The type that it is where nothing says which. */
+DType dtype_of_word(uint32_t word);
+
+/* ---- check_kernel.c ---- */
 /* A kernel of the program, or of a library, which is only called. */
 void kernel_declare(Check *c, AstId ast, bool library);
 void kernel_check(Check *c, uint32_t head);
@@ -346,16 +377,12 @@ void steps_bind(Kern *k, Sym target, uint32_t axis, int32_t label);
 bool steps_shift(Kern *k, Affine x, Affine *low, Affine *high);
 /* Is it the step's index of the statement that is looked at? */
 bool steps_index(Kern *k, Sym name);
-/* ---- check_gradient.c ---- `kernel dE = grad E(x);`; the kernel that it is of has been checked, or is now. */
-void gradient_check(Check *c, uint32_t head);
+/* ---- check_gradient.c ---- A kernel, or `kernel dE = grad E(x);`, whose kernel has been checked, or is now. */
+void head_check(Check *c, uint32_t head);
 
 /* ---- check_kernel_call.c ---- */
-/* Is there a kernel of this name? */
-bool kernel_named(const Kern *k, Sym name, uint32_t *head);
-/* What a call of a kernel gives: its only result, or the one that the statement takes. */
-CheckedExpr *kernel_call_check(Kern *k, AstId ast);
-/* The value of such a call without indices; UINT32_MAX after a report. */
-uint32_t kernel_call_value(Kern *k, AstId ast);
+/* The statements of calls of kernels, and of einsum strings, that the expression needs before it; what they give is read by it. */
+void calls_check(Kern *k, AstId id);
 /* `update(C, A);` */
 void kernel_call_statement(Kern *k, AstId ast);
 
@@ -384,10 +411,6 @@ bool kernel_inline(Kern *k, const CheckedKernel *of, const Argument *argument,
                    uint64_t *batch);
 
 /* ---- check_statement.c ---- */
-/* What belongs to one statement, put aside in `other` while another one is checked that it needs before. */
-void statement_swap(Kern *k, Kern *other);
-/* A new index of the left side. False after a report: it has one of this name. */
-bool left_index(Kern *k, const AstNode *i, int32_t *label);
 void statement_check(Kern *k, AstId ast);
 
 /* ---- check_extent.c ---- */
@@ -411,24 +434,23 @@ void positions_are_of(Kern *k, uint32_t first, const int32_t *label, uint32_t n)
 CheckedExpr *position_number(Kern *k, AstId ast, Span span, Affine x);
 /* The index that a condition begins with, `j` in `2*j <= i`; false where it begins with none. */
 bool condition_index(Kern *k, AstId id, AstNode *name);
+/* `<`, `<=`, `>` or `>=`. */
+bool is_order(const AstNode *n);
+/* A new index of the left side. False after a report: it has one of this name. */
+bool left_index(Kern *k, const AstNode *i, int32_t *label);
+/* Does a value stand in a position of this indexed tensor? */
+bool gather_is(Kern *k, const AstNode *n);
+/* Does a value stand in what is written for a position? */
+bool position_is_value(Kern *k, AstId id);
 /* Of a name alone between brackets on the right, in a dimension of this extent; false after a report that a position may be
  * meant. */
 bool lone_name_is_index(Kern *k, const AstNode *n, Dim extent);
-/* `i < n` where an index is listed: *label is a new index of extent n. Or `j <= i`, `i - w < j`: a condition, *label new or -1.
- * False after a report. */
-bool position_item(Kern *k, AstId id, bool left, int32_t *label, CheckedExpr **condition);
+
+/* ---- check_range.c ---- */
 /* Does the index stand in a sum so far? */
 bool position_has(const Kern *k, VarRef label);
 /* Indices that stand in sums alone get all the range that fits. */
 void positions_infer(Kern *k);
-/* What an index counts in rows of numbers, x[8*h + e], where nothing else says it: true when one became known. */
-bool rows_infer(Kern *k);
-/* Do the parts that are slower than this one reach their last positions? Then the index of this one stays in a row. */
-bool slower_reach_end(Kern *k, const LateRead *r);
-/* The dim that this sum of dims is; false where that is no extent. */
-bool extent_of_room(Kern *k, Affine room, Span at, Dim *out);
-/* Is extent x never more than y? */
-bool extent_at_most(Kern *k, Dim x, Dim y);
 /* Marks positions that leave what they read. */
 void positions_check(Kern *k);
 
@@ -460,12 +482,14 @@ bool global_named(const Kern *k, Sym name, uint32_t *global);
 Dim dim_named(Kern *k, Sym name, Span at, bool *ok);
 /* Known already, as the kernel's or the program's? */
 bool dim_known(Kern *k, Sym name);
-const char *suggest_function(Kern *k, Sym name);
+
+/* ---- check_unknown.c ---- */
 const char *suggest_dim(Kern *k, Sym name);
 CheckedExpr *unknown_value(Kern *k, Sym name, Span at);
+/* Reports a call, or a reduction, of a name that stands for none. */
+CheckedExpr *unknown_function(Kern *k, AstId ast, const AstNode *n);
 
-/* ---- check_expr.c ---- */
-CheckedExpr *expr_check(Kern *k, AstId ast);
+/* ---- check_read.c ---- */
 /* What a value is read as: where all f64 but results are f32, results that are read are, too. A statement that computes in f64 reads them
  * as they are. */
 DType type_when_read(const Kern *k, const Value *v);
@@ -473,6 +497,14 @@ CheckedExpr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int3
                        uint32_t rank);
 /* A value written without indices. */
 CheckedExpr *expr_whole(Kern *k, uint32_t value, AstId ast, Span at);
+/* Has the call its statements? Else it is none of a kernel. */
+bool call_is_done(const Kern *k, AstId ast);
+/* What such a call gives: its only result, or the one that the statement takes. */
+CheckedExpr *call_read(Kern *k, AstId ast);
+/* The value of one without indices; UINT32_MAX after a report. */
+uint32_t call_value(Kern *k, AstId ast);
+
+/* ---- check_types.c ---- */
 CheckedExpr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, CheckedExpr *const *arg,
                       uint32_t n);
 /* The labels of the index list child[1..] of `ast`, and their positions where they are more than labels (null else); false when
@@ -492,11 +524,15 @@ bool position_of_axis(Kern *k, uint32_t value, uint32_t axis, AstId id, Affine *
 /* Are there as many indices as the value has dimensions? False after a report. */
 bool index_count_fits(Kern *k, const AstNode *n, uint32_t value);
 
+/* ---- check_expr.c ---- */
+CheckedExpr *expr_check(Kern *k, AstId ast);
+CheckedExpr *call_einsum(Kern *k, AstId ast, const AstNode *n);
+CheckedExpr *call_extent(Kern *k, AstId ast, const AstNode *n);
+CheckedExpr *call_index(Kern *k, AstId ast, const AstNode *n);
+/* Has the call so many arguments? False after a report. */
+bool arguments_fit(Kern *k, const AstNode *n, uint32_t wanted);
+
 /* ---- check_gather.c ---- */
-/* Does a value stand in a position of this indexed tensor? */
-bool gather_is(Kern *k, const AstNode *n);
-/* Does a value stand in what is written for a position? */
-bool position_is_value(Kern *k, AstId id);
 /* What is written so as a number: an index in it is its position. Poison after a report. */
 CheckedExpr *position_computed(Kern *k, AstId id);
 /* The position in one dimension of a value, as a number of i64. Poison after a report. */
@@ -521,18 +557,10 @@ CheckedExpr *scatter_where(Kern *k, AstId ast, Span at, const ScatterLeft *s);
 /* The sum, over what stands in positions, of what takes part. */
 CheckedExpr *scatter_sum(Kern *k, const ScatterLeft *s, CheckedExpr *value, CheckedExpr *when);
 
-/* ---- check_call.c ---- */
-CheckedExpr *call_check(Kern *k, AstId ast);
-CheckedExpr *call_extent(Kern *k, AstId ast, const AstNode *n);
-CheckedExpr *call_index(Kern *k, AstId ast, const AstNode *n);
-/* Has the call so many arguments? False after a report. */
-bool arguments_fit(Kern *k, const AstNode *n, uint32_t wanted);
-/* An elementwise function of the op table. */
-bool function_named(Sym name, Op *op);
-/* Reports a call, or a reduction, of a name that stands for none. */
-CheckedExpr *unknown_function(Kern *k, AstId ast, const AstNode *n);
-
 /* ---- check_fold.c ---- */
+/* `i < n` where an index is listed: *label is a new index of extent n. Or `j <= i`, `i - w < j`: a condition, *label new or -1.
+ * False after a report. */
+bool position_item(Kern *k, AstId id, bool left, int32_t *label, CheckedExpr **condition);
 /* What a fold folds, once its indices are bound; `fold` has their labels. Poison after a report. */
 typedef CheckedExpr *FoldBody(Kern *k, AstId ast, const AstNode *n, const CheckedExpr *fold);
 /* The fold of `op` over the indices that `n`, a reduction, names, of those elements for which its conditions hold; *condition is
@@ -568,27 +596,6 @@ void triangle_check(Kern *k, const AstNode *attr, Value *v, bool is_param, uint3
                     uint32_t column);
 
 /* ---- check_expand.c ---- */
-/* The kinds of names.def, and what it says of a name. */
-typedef enum NameKind {
-    NAME_NONE,
-    NAME_FORM,
-    NAME_REDUCTION,
-    NAME_FOLD,
-    NAME_DENSE,
-    NAME_FUNCTION,
-    NAME_FOREIGN
-} NameKind;
-NameKind name_kind(Sym name);
-/* Is it written with indices in brackets? */
-static inline bool is_reduction(Sym name)
-{
-    NameKind kind = name_kind(name);
-    return kind == NAME_REDUCTION || kind == NAME_FOLD || kind == NAME_DENSE;
-}
-/* The i-th name that stands for something here, or null. */
-const char *name_at(uint32_t i);
-/* How what is called so elsewhere is written here, or null. */
-const char *name_cure(Sym name);
 /* What stands so in a program, by its name: none that is FOREIGN. */
 CheckedExpr *name_check(Kern *k, AstId ast, const AstNode *n);
 
@@ -598,13 +605,11 @@ CheckedExpr *name_check(Kern *k, AstId ast, const AstNode *n);
 DType einsum_type(const EinsumSpec *spec, DType t);
 CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const uint32_t *value,
                                   DType dtype, AstId ast, Span span);
-CheckedExpr *einsum_check(Kern *k, AstId ast, const AstNode *n);
 /* The call einsum(...): its value as a temp, whose statement is the kernel's last and still to be computed in a type;
  * poison: UINT32_MAX. */
 uint32_t einsum_value(Kern *k, AstId ast);
 /* The same, where it stands in an expression. */
 uint32_t einsum_nested(Kern *k, AstId ast);
-bool einsum_is(const AstNode *n);
 
 /* ---- check_sums.c ---- */
 /* Wraps the silent sums of a term in a reduction; `lone`: the term is the whole right side. */

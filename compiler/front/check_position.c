@@ -28,7 +28,7 @@ static bool is_element_position(Kern *k, const AstNode *n)
            !map_get(&k->index_names, n->name->id, &at);
 }
 
-static bool is_order(const AstNode *n)
+bool is_order(const AstNode *n)
 {
     return n->kind == AST_COMPARE &&
            (n->op == OP_LT || n->op == OP_LE || n->op == OP_GT || n->op == OP_GE);
@@ -288,7 +288,6 @@ static bool is_number(Kern *k, const AstNode *n, Dim *d)
     if (!global_named(k, n->name, &found)) {
         return false;
     }
-    global_evaluate(k->c, found, n->span);
     const CheckedExpr *value = k->c->globals.at[found].value;
     if (value == NULL || value->kind != CHECKED_CONST || !dtype_is_int(value->value.dtype)) {
         return false;
@@ -321,6 +320,45 @@ void positions_are_of(Kern *k, uint32_t first, const int32_t *label, uint32_t n)
         k->late.at[i].label = own;
         k->late.at[i].n_labels = n;
     }
+}
+
+bool left_index(Kern *k, const AstNode *i, int32_t *label)
+{
+    uint32_t before = 0;
+    if (map_get(&k->label_by_name, i->name->id, &before) && before > 0) {
+        Diagnostic *d = diag_error(&k->c->ctx->diags, E_REPEATED_INDEX, i->span,
+                                   "index '%s' is twice on the left", i->name->text);
+        mark_other(k->c, d, k->labels.at[before - 1].span, "first here");
+        return false;
+    }
+    *label = label_new(k, i->name, i->span, true);
+    return true;
+}
+
+/* ---- positions that are values ---- */
+
+bool position_is_value(Kern *k, AstId id)
+{
+    const AstNode n = *kern_node(k, id);
+    uint32_t at = 0;
+    bool scalar = n.kind == AST_NAME && map_get(&k->value_by_name, n.name->id, &at) &&
+                  !map_get(&k->index_names, n.name->id, &at) && !dim_known(k, n.name);
+    bool call =
+        n.kind == AST_REDUCE || (n.kind == AST_CALL && strcmp(n.name->text, "extent") != 0);
+    bool has = n.kind == AST_INDEXED || scalar || call;
+    for (uint32_t c = 0; c < n.n && !has; c++) {
+        has = position_is_value(k, n.child[c]);
+    }
+    return has;
+}
+
+bool gather_is(Kern *k, const AstNode *n)
+{
+    bool any = false;
+    for (uint32_t c = 1; c < n->n && !any; c++) {
+        any = position_is_value(k, n->child[c]);
+    }
+    return any;
 }
 
 /* ---- as values ---- */
@@ -369,383 +407,4 @@ CheckedExpr *position_number(Kern *k, AstId ast, Span span, Affine x)
         chain_add(k, sum, OP_ADD, weak_const(k, ast, span, WEAK_INT, x.base, 0));
     }
     return chain_type(k, sum);
-}
-
-/* ---- where an index is listed ---- */
-
-/* Does it name an index, one that is known by now? */
-static bool names_index(Kern *k, AstId id)
-{
-    const AstNode n = *kern_node(k, id);
-    uint32_t label = 0;
-    bool any =
-        n.kind == AST_NAME && map_get(&k->label_by_name, n.name->id, &label) && label > 0;
-    for (uint32_t c = 0; c < n.n && !any; c++) {
-        any = names_index(k, n.child[c]);
-    }
-    return any;
-}
-
-static bool give_extent(Kern *k, const AstNode *item, int32_t label)
-{
-    bool ok = true;
-    Dim d = extent_of(k, item->child[1], &ok);
-    if (ok && item->op == OP_LE) {
-        AstId one = item->child[1];
-        if (d.sym < 0) {
-            d = dim_fixed(d.n + 1);
-        } else {
-            DimTerm term = {d, 1};
-            d = dims_sum(k->c->arena, k->c->arena, &k->c->ctx->syms, &k->k->dims,
-                         kern_node(k, one)->span, 1, 1, &term, 1);
-        }
-    }
-    k->labels.at[label].extent = d;
-    k->labels.at[label].given = true;
-    return ok;
-}
-
-/* `k < n[b]`, `tok[n] == v`: a name that stands alone before the sign is a new index, if it was none before. */
-static bool value_item(Kern *k, AstId id, int32_t *label, CheckedExpr **condition)
-{
-    const AstNode n = *kern_node(k, id), name = *kern_node(k, n.child[0]);
-    uint32_t known = 0;
-    *label = -1;
-    if (name.kind == AST_NAME && !position_is_value(k, n.child[0]) &&
-        !(map_get(&k->label_by_name, name.name->id, &known) && known > 0)) {
-        *label = label_new(k, name.name, name.span, false);
-        k->labels.at[*label].bound = true;
-    }
-    CheckedExpr *two[2] = {position_computed(k, n.child[0]), position_computed(k, n.child[1])};
-    *condition = expr_map(k, n.op, id, n.span, n.at, two, 2);
-    return (*condition)->kind != CHECKED_POISON;
-}
-
-bool position_item(Kern *k, AstId id, bool left, int32_t *label, CheckedExpr **condition)
-{
-    const AstNode n = *kern_node(k, id);
-    AstNode name;
-    uint32_t known = 0;
-    if (!left && (position_is_value(k, n.child[0]) || position_is_value(k, n.child[1]))) {
-        return value_item(k, id, label, condition);
-    }
-    bool any = condition_index(k, id, &name), lone = kern_node(k, n.child[0])->kind == AST_NAME;
-    *condition = NULL;
-    bool listed = any && map_get(&k->label_by_name, name.name->id, &known) && known > 0 &&
-                  (k->labels.at[known - 1].bound || k->labels.at[known - 1].left);
-    *label = -1;
-    if (any && !listed && (!left || (lone && is_order(&n)))) {
-        bool range = lone && (n.op == OP_LT || n.op == OP_LE) && !names_index(k, n.child[1]);
-        *label = label_new(k, name.name, name.span, left);
-        k->labels.at[*label].bound = !left;
-        if (range) {
-            return give_extent(k, &n, *label);
-        }
-    }
-    if (left) {
-        return diag_refuse(
-            &k->c->ctx->diags, E_SYNTAX, n.span,
-            "on the left an index is given its range by dims and numbers alone: i < n");
-    }
-    Affine x, y;
-    if (!position_affine(k, n.child[0], &x) || !position_affine(k, n.child[1], &y)) {
-        return false;
-    }
-    CheckedExpr *two[2] = {position_number(k, id, n.span, x),
-                           position_number(k, id, n.span, y)};
-    *condition = expr_map(k, n.op, id, n.span, n.at, two, 2);
-    return true;
-}
-
-/* ---- bounds ---- */
-
-static void put_affine(Kern *k, Text *t, Affine x)
-{
-    bool first = true;
-    for (uint32_t i = 0; i < x.n; i++) {
-        int64_t coef = x.term[i].coef, size = coef < 0 ? -coef : coef;
-        text_put(t, first ? (coef < 0 ? "-" : "") : coef < 0 ? " - " : " + ");
-        if (size != 1) {
-            text_printf(t, "%lld*", (long long)size);
-        }
-        dim_print(t, &k->k->dims, dim_open(affine_sym(x.term[i].var)));
-        first = false;
-    }
-    if (x.base != 0 || first) {
-        text_printf(t,
-                    first        ? "%lld"
-                    : x.base < 0 ? " - %lld"
-                                 : " + %lld",
-                    (long long)(first || x.base > 0 ? x.base : -x.base));
-    }
-}
-
-/* The largest (or least) position, of dims; false when it does not fit. */
-static bool extreme(Kern *k, Affine x, bool most, Affine *out)
-{
-    Arena *a = k->c->arena;
-    *out = affine_const(x.base);
-    for (uint32_t i = 0; i < x.n; i++) {
-        const AffineTerm t = x.term[i];
-        Affine own = {0, 1, &t};
-        int64_t coef = 1;
-        if (!affine_is_dim(t.var)) {
-            own = affine_extent(a, k->labels.at[t.var].extent);
-            own.base--;
-            coef = (t.coef > 0) == most ? t.coef : 0;
-        }
-        if (!affine_try_add(a, *out, coef, own, out)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void report(Kern *k, const LateRead *r, int problem)
-{
-    const Value *v = &k->k->values.at[r->value];
-    const char *name = v->name != NULL ? v->name->text : "the einsum";
-    Affine reached;
-    Text t = text_new(k->c->arena);
-    bool fits = extreme(k, r->at, problem > 0, &reached);
-    if (fits) {
-        put_affine(k, &t, reached);
-    }
-    const char *where = r->part ? "a part of " : "";
-    Diagnostic *e = diag_error(
-        &k->c->ctx->diags, E_EXTENT_MISMATCH, r->span,
-        problem > 0 ? "this reaches position %s, and %sdimension %u of '%s' has %s positions"
-                    : "this may reach position %s of %sdimension %u of '%s', before the first "
-                      "(it has %s)",
-        fits ? t.at : "beyond 64 bits", where, r->axis, name,
-        shape_text(k->c->arena, &k->k->dims, &(TensorType){v->type.dtype, 1, &r->extent}));
-    note_shape(k, e, r->value);
-    if (problem > 0 && fits) {
-        Text need = text_new(k->c->arena);
-        reached.base++;
-        put_affine(k, &need, reached);
-        diag_help(e, "it needs an extent of %s there", need.at);
-    } else if (problem < 0 && fits && reached.n == 0 && r->at.n == 0 && v->name != NULL) {
-        diag_help(e,
-                  "%s[%lld] is what the steps of a recurrence begin with, where one reads "
-                  "%s[t - %lld]",
-                  name, (long long)reached.base, name, -(long long)reached.base);
-    }
-    k->poisoned = true;
-}
-
-/* x in dims that a call gives or products of them, what is added up of them in their place; false where something is divided. */
-static bool spread(Kern *k, Affine x, Affine *out)
-{
-    Arena *a = k->c->arena;
-    for (uint32_t d = k->k->dims.list.n; d-- > 0;) {
-        const DimInfo *info = &k->k->dims.list.at[d];
-        VarRef v = affine_dim((int32_t)d);
-        if (info->n_terms == 0 || !affine_uses(x, v)) {
-            continue;
-        }
-        Affine sum = affine_const(info->base);
-        for (uint32_t i = 0; i < info->n_terms; i++) {
-            const AffineTerm t = {affine_dim(info->term[i].dim.sym), info->term[i].coef};
-            sum = affine_add(a, sum, 1, (Affine){0, 1, &t});
-        }
-        const AffineTerm own = {v, affine_coef(x, v)};
-        if (info->divisor > 1 || !affine_try_add(a, x, -1, (Affine){0, 1, &own}, &x) ||
-            !affine_try_add(a, x, own.coef, sum, &x)) {
-            return false;
-        }
-    }
-    *out = x;
-    return true;
-}
-
-bool extent_of_room(Kern *k, Affine room, Span at, Dim *out)
-{
-    Arena *a = k->c->arena;
-    if (!spread(k, room, &room)) {
-        return false;
-    }
-    DimTerm *term = ARENA_ARRAY(a, room.n, DimTerm);
-    for (uint32_t i = 0; i < room.n; i++) {
-        term[i] = (DimTerm){dim_open(affine_sym(room.term[i].var)), room.term[i].coef};
-    }
-    *out = dims_sum(a, a, &k->c->ctx->syms, &k->k->dims, at, room.base, room.n, term, 1);
-    return out->sym >= 0 || (out->n >= 0 && out->n <= SIZE_LIMIT);
-}
-
-bool slower_reach_end(Kern *k, const LateRead *r)
-{
-    Arena *a = k->c->arena;
-    bool all = true;
-    for (uint32_t i = 1; i <= r->slower && all; i++) {
-        const LateRead *slower = r - i;
-        Affine most, room;
-        for (uint32_t t = 0; t < slower->at.n && all; t++) {
-            VarRef v = slower->at.term[t].var;
-            all = affine_is_dim(v) || k->labels.at[v].given || k->uses.at[v].n > 0;
-        }
-        all = all && extreme(k, slower->at, true, &most) &&
-              affine_try_add(a, affine_extent(a, slower->extent), -1, most, &room) &&
-              spread(k, room, &room) && room.n == 0 && room.base == 1;
-    }
-    return all;
-}
-
-/* The range of an index that stands in sums alone, from one of them: the largest with which that stays inside. */
-static bool infer(Kern *k, const LateRead *r, VarRef label, Dim *out)
-{
-    Arena *a = k->c->arena;
-    Affine rest = affine_const(r->at.base), most, room;
-    if (!slower_reach_end(k, r)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < r->at.n; i++) {
-        const AffineTerm t = r->at.term[i];
-        bool known =
-            affine_is_dim(t.var) || k->labels.at[t.var].given || k->uses.at[t.var].n > 0;
-        if (t.var == label ? t.coef != 1 : !known) {
-            return false;
-        }
-        if (t.var != label) {
-            rest = affine_add(a, rest, 1, (Affine){0, 1, &t});
-        }
-    }
-    return extreme(k, rest, true, &most) &&
-           affine_try_add(a, affine_extent(a, r->extent), -1, most, &room) &&
-           extent_of_room(k, room, r->span, out);
-}
-
-bool extent_at_most(Kern *k, Dim x, Dim y)
-{
-    Arena *a = k->c->arena;
-    int64_t *least = ARENA_ARRAY(a, (size_t)k->k->dims.list.n + 1, int64_t);
-    Affine room;
-    return affine_try_add(a, affine_extent(a, y), -1, affine_extent(a, x), &room) &&
-           dims_prove(a, &k->k->dims, room, least);
-}
-
-/* The range with which the index stays inside wherever it stands; false where that is not known. */
-static bool infer_label(Kern *k, VarRef v, Dim *out)
-{
-    bool any = false, fine = true;
-    for (uint32_t i = 0; i < k->late.n && fine; i++) {
-        Dim d;
-        if (!affine_uses(k->late.at[i].at, v) || !infer(k, &k->late.at[i], v, &d)) {
-            continue;
-        }
-        fine = !any || extent_at_most(k, *out, d) || extent_at_most(k, d, *out);
-        *out = !any || !extent_at_most(k, *out, d) ? d : *out;
-        any = true;
-    }
-    return any && fine;
-}
-
-void positions_infer(Kern *k)
-{
-    for (bool more = true; more;) {
-        more = false;
-        for (VarRef v = 0; v < k->labels.n; v++) {
-            Dim d;
-            if (!k->labels.at[v].given && k->uses.at[v].n == 0 && infer_label(k, v, &d)) {
-                k->labels.at[v].extent = d;
-                k->labels.at[v].given = more = true;
-            }
-        }
-        more = more || rows_infer(k);
-    }
-}
-
-/* A sum that may be below 0 for some sizes and is not for others: the call sees to it, as that a computed extent is none below 0. */
-static bool checked_at_call(Kern *k, const LateRead *r, int problem)
-{
-    Arena *a = k->c->arena;
-    Affine most, room;
-    if (!extreme(k, r->at, problem > 0, &most) ||
-        (problem > 0 && (!affine_try_add(a, affine_extent(a, r->extent), -1, most, &most) ||
-                         !affine_try_add(a, most, 1, affine_const(-1), &most))) ||
-        !spread(k, most, &room)) {
-        return false;
-    }
-    bool ever = room.base >= 0;
-    DimTerm *term = ARENA_ARRAY(a, room.n, DimTerm);
-    for (uint32_t i = 0; i < room.n; i++) {
-        ever = ever || room.term[i].coef > 0;
-        term[i] = (DimTerm){dim_open(affine_sym(room.term[i].var)), room.term[i].coef};
-    }
-    if (room.n == 0 || !ever) {
-        return false;
-    }
-    (void)dims_sum(a, a, &k->c->ctx->syms, &k->k->dims, r->span, room.base, room.n, term, 1);
-    return true;
-}
-
-/* Of a step, whose index has not the positions that are given; 0: it lies inside. */
-static int problem_in_step(Kern *k, const Dim *extent, const LateRead *r, Affine low,
-                           Affine high)
-{
-    Arena *a = k->c->arena;
-    Affine room = affine_add(a, affine_extent(a, r->extent), 1, affine_const(-1));
-    Dim most = dim_fixed(SIZE_LIMIT);
-    if (position_problem(a, &k->k->dims, extent, k->labels.n, low, most) < 0) {
-        return -1;
-    }
-    room = affine_add(a, room, -1, high);
-    return position_problem(a, &k->k->dims, extent, k->labels.n, room, most) < 0 ? 1 : 0;
-}
-
-/* Other indices of the statement may have no position where the tensor is read all the same. */
-void positions_check(Kern *k)
-{
-    Arena *a = k->c->arena;
-    Dim *extent = ARENA_ARRAY(a, k->labels.n, Dim); /* of the labels of one read */
-    for (uint32_t l = 0; l < k->labels.n; l++) {
-        extent[l] = dim_fixed(1);
-    }
-    for (uint32_t i = 0; i < k->late.n && !k->poisoned; i++) {
-        const LateRead *r = &k->late.at[i];
-        bool known = true;
-        for (uint32_t t = 0; t < r->at.n && known; t++) {
-            VarRef v = r->at.term[t].var;
-            if (!affine_is_dim(v) && !k->labels.at[v].given && k->uses.at[v].n == 0) {
-                const Label *l = &k->labels.at[v];
-                Diagnostic *d =
-                    diag_error(&k->c->ctx->diags, E_UNBOUND_INDEX, r->span,
-                               "the range of index '%s' is not known", l->name->text);
-                diag_help(d, "give it where the index is listed: [%s < 3]", l->name->text);
-                known = false;
-                k->poisoned = true;
-            }
-        }
-        int problem = 0;
-        for (uint32_t l = 0; l < r->n_labels; l++) {
-            extent[r->label[l]] = k->labels.at[r->label[l]].extent;
-        }
-        Affine low, high;
-        bool step = known && steps_shift(k, r->at, &low, &high);
-        if (step) {
-            problem = problem_in_step(k, extent, r, low, high);
-        }
-        for (uint32_t round = 0; known && !step && round < 3;
-             round++) { /* below 0, and past the end */
-            problem = position_problem(a, &k->k->dims, extent, k->labels.n, r->at, r->extent);
-            if (problem == 0 || !checked_at_call(k, r, problem)) {
-                break;
-            }
-        }
-        for (uint32_t l = 0; l < r->n_labels; l++) {
-            extent[r->label[l]] = dim_fixed(1);
-        }
-        if (problem != 0) {
-            report(k, r, problem);
-        }
-    }
-}
-
-bool position_has(const Kern *k, VarRef label)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < k->late.n && !any; i++) {
-        any = affine_uses(k->late.at[i].at, label);
-    }
-    return any;
 }

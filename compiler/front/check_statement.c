@@ -103,19 +103,6 @@ static bool left_assignable(Kern *k, Left *l)
     return true;
 }
 
-bool left_index(Kern *k, const AstNode *i, int32_t *label)
-{
-    uint32_t before = 0;
-    if (map_get(&k->label_by_name, i->name->id, &before) && before > 0) {
-        Diagnostic *d = diag_error(&k->c->ctx->diags, E_REPEATED_INDEX, i->span,
-                                   "index '%s' is twice on the left", i->name->text);
-        mark_other(k->c, d, k->labels.at[before - 1].span, "first here");
-        return false;
-    }
-    *label = label_new(k, i->name, i->span, true);
-    return true;
-}
-
 /* An index that stands in sums too has the extent of what is declared: where it stands alone, there may be more. */
 static void give_declared(Kern *k, const Left *l, Sym name, uint32_t axis)
 {
@@ -308,6 +295,7 @@ static bool left_check(Kern *k, const AstNode *s, Left *l)
     l->scattered = l->n->kind == AST_INDEXED && gather_is(k, l->n);
     l->pieces = s->op == OP_COPY && !l->scattered ? pieces_left(k, l->name) : 0;
     k->whole = l->n->kind == AST_NAME;
+    calls_check(k, s->child[0]);
     bool ok = (s->n < 3 || left_type(k, l, kern_node(k, s->child[2]))) && left_assignable(k, l);
     l->declared = l->declared == DTYPE_NONE && !l->known ? steps_type(k, l->name) : l->declared;
     return (k->whole || left_indices(k, l)) && ok;
@@ -332,6 +320,7 @@ static CheckedExpr *right_terms(Kern *k, AstId ast, const AstNode *n)
 
 static CheckedExpr *right_check(Kern *k, AstId ast)
 {
+    calls_check(k, ast);
     const AstNode n = *kern_node(k, ast);
     if (n.kind == AST_CHAIN && (n.op == OP_ADD || n.op == OP_SUB)) {
         return right_terms(k, ast, &n);
@@ -719,37 +708,6 @@ void statement_check(Kern *k, AstId id)
     if (!param && !(l.known && k->k->values.at[l.target].assigned) && l.op == OP_COPY) {
         mark_assigned(k, &l, (TensorType){DTYPE_NONE, 0, NULL});
     }
-}
-
-void statement_swap(Kern *k, Kern *other)
-{
-    const Kern was = *k;
-    k->labels.at = other->labels.at;
-    k->labels.n = other->labels.n;
-    k->labels.cap = other->labels.cap;
-    k->uses.at = other->uses.at;
-    k->uses.n = other->uses.n;
-    k->uses.cap = other->uses.cap;
-    k->late.at = other->late.at;
-    k->late.n = other->late.n;
-    k->late.cap = other->late.cap;
-    k->sums.at = other->sums.at;
-    k->sums.n = other->sums.n;
-    k->sums.cap = other->sums.cap;
-    k->silent.at = other->silent.at;
-    k->silent.n = other->silent.n;
-    k->silent.cap = other->silent.cap;
-    k->label_by_name = other->label_by_name;
-    k->index_names = other->index_names;
-    k->reads = other->reads;
-    k->whole = other->whole;
-    k->whole_rank = other->whole_rank;
-    k->whole_first = other->whole_first;
-    k->whole_at = other->whole_at;
-    k->whole_name = other->whole_name;
-    k->indexed = other->indexed;
-    k->poisoned = other->poisoned;
-    *other = was;
 }
 
 uint32_t tensor_value(Kern *k, AstId ast)
