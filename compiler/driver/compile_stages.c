@@ -8,6 +8,9 @@
 #include "front/check.h"
 #include "graph/recurrence.h"
 #include "graph/eval.h"
+#include "loop/loop_eval.h"
+#include "loop/loop_text.h"
+#include "loop/loop_verify.h"
 
 /* ---- the program's text ---- */
 

@@ -15,17 +15,6 @@ static bool is_possible(const Kernel *k, const Buffer *b)
            (part == DTYPE_F32 || part == DTYPE_F64);
 }
 
-/* How often the value reads the buffer. */
-static uint32_t count_loads(const Expr *value, BufRef buf)
-{
-    uint32_t n = 0;
-    ExprWalk w;
-    for (const Expr *e = load_first(&w, value); e != NULL; e = load_next(&w)) {
-        n += e->buf == buf;
-    }
-    return n;
-}
-
 typedef struct Uses {
     const Kernel *k;
     uint32_t *named; /* [bufs]: statements and loads that name a cascade, wherever they stand */
@@ -40,7 +29,7 @@ static const Stmt *follow(Uses *u, Stmt *const *body, uint32_t n)
 {
     BufRef buf = u->buf = body[0]->buf;
     for (uint32_t i = 1; i < n; i++) {
-        uint32_t loads = body[i]->kind == STMT_TILE ? count_loads(body[i]->value, buf) : 0;
+        uint32_t loads = body[i]->kind == STMT_TILE ? expr_count_loads(body[i]->value, buf) : 0;
         if (loads > 0) {
             u->found[buf] += loads;
             return NULL;
@@ -49,7 +38,7 @@ static const Stmt *follow(Uses *u, Stmt *const *body, uint32_t n)
         for (const Stmt *s = tile_first(&w, body + i, 1); s != NULL; s = tile_next(&w)) {
             u->problem =
                 "is a cascade: it is only added to, and then read where it is allocated";
-            if ((s->dst == buf && s->fold != OP_SUM) || count_loads(s->value, buf) > 0) {
+            if ((s->dst == buf && s->fold != OP_SUM) || expr_count_loads(s->value, buf) > 0) {
                 return s;
             }
             u->found[buf] += tile_sets(s, buf);

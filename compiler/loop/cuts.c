@@ -4,6 +4,7 @@
  * number positions in buffers of its own. */
 #include "loop/cuts.h"
 
+#include "loop/term.h"
 #include "loop/walk.h"
 #include "op/affine.h"
 

@@ -6,10 +6,6 @@
 
 #include "loop/loop.h"
 
-/* After the words of the statement that they belong to. */
-void hints_dump_threads(const Kernel *k, const Threads *threads, Text *out);
-void hints_dump_alloc(const Kernel *k, const Prefetch *p, Text *out);
-
 /* Has a prefetch groups, and no numbers that 64 bits are too few for? */
 bool prefetch_fits(const Prefetch *p);
 

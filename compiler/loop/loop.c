@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making kernels: names made unique, variables, buffers, expressions, and the keyword a tile
- * statement is printed with. A kernel is put together bottom-up by whoever builds it; nothing
- * here decides anything. */
-#include "loop/walk.h"
+/* Making kernels: names made unique, variables, buffers, expressions. A kernel is put together
+ * bottom-up by whoever builds it; nothing here decides anything. */
+#include "loop/loop.h"
 
 #include <string.h>
 
@@ -267,69 +266,6 @@ Expr *expr_cast(Arena *a, const Expr *e, DType t)
     return expr_op(a, OP_CAST, t, 1, &e);
 }
 
-/* A load, perhaps converted to the type the product is made in, or conjugated. */
-static bool is_factor(const Expr *e)
-{
-    bool conj = false;
-    return expr_factor(e, &conj)->kind == EXPR_LOAD;
-}
-
-static bool is_product_of_two(Op fold, const Expr *e)
-{
-    if (e->kind == EXPR_OP && e->op == OP_CAST) {
-        e = e->arg[0]; /* rounded to its own type, then summed in a wider one */
-    }
-    if (e->kind != EXPR_OP || e->n_args != 2) {
-        return false;
-    }
-    bool product = (fold == OP_SUM && e->op == OP_MUL) || (fold == OP_ANY && e->op == OP_AND);
-    return product && is_factor(e->arg[0]) && is_factor(e->arg[1]);
-}
-
-TileKind tile_kind(const Stmt *tile)
-{
-    CHECK(tile->kind == STMT_TILE);
-    if (tile->fold != OP_COPY) {
-        return tile->scan == 0 && is_product_of_two(tile->fold, tile->value) ? TILE_MATMUL
-                                                                             : TILE_REDUCE;
-    }
-    switch (tile->value->kind) {
-    case EXPR_CONST:
-        return TILE_FILL;
-    case EXPR_LOAD:
-        return TILE_COPY;
-    case EXPR_EXTENT:
-    case EXPR_INDEX:
-    case EXPR_OP:
-        return TILE_MAP;
-    }
-    UNREACHABLE();
-}
-
-bool tile_multiplies(const Stmt *tile)
-{
-    const Expr *factor = NULL;
-    return tile->fold != OP_COPY &&
-           is_product_of_two(tile->fold, expr_product(tile->value, &factor));
-}
-
-const Expr *tile_summed(const Kernel *k, const Stmt *map)
-{
-    const Expr *e = map->value;
-    bool converts = e->kind == EXPR_OP && e->op == OP_CAST;
-    return converts && e->dtype != k->bufs.at[map->sums - 1].dtype ? e->arg[0] : e;
-}
-
-const char *tile_kind_name(TileKind kind)
-{
-    static const char *const names[] = {[TILE_FILL] = "fill",
-                                        [TILE_COPY] = "copy",
-                                        [TILE_MAP] = "map",
-                                        [TILE_REDUCE] = "reduce",
-                                        [TILE_MATMUL] = "matmul"};
-    return names[kind];
-}
-
 uint32_t arg_rank(const Kernel *k, const Arg *arg)
 {
     return arg->whole == DTYPE_NONE ? k->bufs.at[arg->buf].rank : arg->whole_rank;
@@ -439,4 +375,11 @@ int64_t kernel_multiply_adds(const Kernel *k, const int64_t *dims)
         count = sat_add(count, term);
     }
     return count;
+}
+
+bool buffer_is_writable(const Kernel *k, BufRef buf)
+{
+    int32_t param = k->bufs.at[buf].param;
+    return param < 0 || k->args.at[param].role == ARG_INOUT ||
+           k->args.at[param].role == ARG_RESULT;
 }

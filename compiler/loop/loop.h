@@ -41,6 +41,15 @@
 #include "schedule/schedule.h"
 #include "target/target.h"
 
+/* A dump may be nested NESTING_LIMIT deep in all: loops, then the operations of a value in
+ * them. */
+#define EXPR_DEPTH_LIMIT     128
+#define LOOP_DEPTH_LIMIT     64
+#define PARALLEL_DEPTH_LIMIT 8
+#define AFFINE_TERMS_LIMIT   256
+/* Nodes of one value, shared ones counted each time they are used. */
+#define EXPR_SIZE_LIMIT 100000
+
 typedef enum LoopForm { LOOP_TILED, LOOP_LEGAL } LoopForm;
 
 /* VarRef: into Kernel.vars, or an open dim (op/affine.h). */
@@ -192,8 +201,6 @@ typedef struct TileIndex {
         window; /* LEGAL form, of the sum of a product: positions outside are left out; or null */
 } TileIndex;
 
-typedef enum TileKind { TILE_FILL, TILE_COPY, TILE_MAP, TILE_REDUCE, TILE_MATMUL } TileKind;
-
 typedef struct Stmt {
     StmtKind kind;
     Span span; /* of the source */
@@ -281,8 +288,6 @@ Kernel *kernel_new(Arena *arena, Sym name);
 Kernel *kernel_like(Arena *arena, const Kernel *k);
 /* A copy whose statements may be changed; what they point to is shared. */
 Kernel *kernel_changeable(Arena *arena, const Kernel *k);
-/* A copy with variables and buffers numbered as its text names them, unused ones left out: the last step of a builder. */
-Kernel *kernel_numbered(Arena *arena, const Kernel *k);
 /* Gives variables the names that were wished for: loops first. */
 void kernel_name_vars(Kernel *k, SymTable *syms);
 /* The kernel with the n-th outermost block that has a test in place of all of these; null: it has
@@ -306,9 +311,6 @@ Expr *expr_index(Arena *a, DType t, Affine at);
 Expr *expr_gather(Arena *a, const Kernel *k, BufRef buf, const Expr *const *at);
 Expr *expr_op(Arena *a, Op op, DType t, uint32_t n, const Expr *const *arg);
 Expr *expr_cast(Arena *a, const Expr *e, DType t); /* e itself when it is of that type */
-/* The buffer that this part of a value reads, by a load or a gather; BUF_NONE: none. */
-BufRef expr_buffer(const Expr *part);
-bool expr_reads(const Expr *value, BufRef buf);
 /* The first value that passes a test, with loop variables at the values in `var`. */
 static inline int64_t guard_least(const Guard *g, const int64_t *var)
 {
@@ -335,17 +337,11 @@ static inline bool stmt_has_body(const Stmt *s)
 {
     return s->kind == STMT_FOR || s->kind == STMT_BLOCK;
 }
-TileKind tile_kind(const Stmt *tile);
 /* Does it set elements of the buffer? */
 static inline bool tile_sets(const Stmt *tile, BufRef buf)
 {
     return tile->dst == buf || tile->sums == buf + 1;
 }
-/* Of a map with sums: the value that is added to them. */
-const Expr *tile_summed(const Kernel *k, const Stmt *map);
-const char *tile_kind_name(TileKind kind);
-/* Is it a matmul, or one of which all products are multiplied by a number or a scalar? */
-bool tile_multiplies(const Stmt *tile);
 /* Is the buffer what `arg` says of it: the parts of larger numbers, or anything when it says nothing; of dimensions that are as
  * symmetric as is declared? */
 bool arg_fits(const Kernel *k, const Arg *arg);
@@ -361,37 +357,12 @@ uint32_t arg_rank(const Kernel *k, const Arg *arg);
 bool buffer_has_parts(const Kernel *k, BufRef buf);
 /* Elements of the dimensions from one on; of an open extent that is in it, none. */
 int64_t buffer_elements(const Buffer *b, uint32_t from);
+/* Is it inout, a result, or allocated? */
+bool buffer_is_writable(const Kernel *k, BufRef buf);
 /* The type of its elements in memory. */
 DType buffer_stored(const Buffer *b);
 
 /* For these values of the open dims; saturating. */
 int64_t kernel_multiply_adds(const Kernel *k, const int64_t *dims);
-
-/* ---- loop_dump.c, loop_read.c: byte for byte both ways ---- */
-void kernel_dump(const Kernel *k, Text *out);
-void kernel_module_dump(const KernelModule *m, Text *out);
-KernelModule *kernel_module_read(Ctx *ctx, uint32_t source);
-/* One kernel of a dump, verified; null after reporting. */
-Kernel *kernel_read(DumpReader *in, const DumpLine *line);
-
-/* ---- loop_verify.c: names, scopes, types; every access inside its buffer for all values of the open dims; parallel loops write
- * disjoint places; assigned places distinct; full tiles proved. Reports E_DUMP. ---- */
-bool loop_verify(Ctx *ctx, const Kernel *k, const char *stage);
-
-/* ---- loop_eval.c: the reference interpreter: checks every access again as it runs, and that nothing is read before it is written
- * (alloc and results start as undefined). args in Kernel.args order without results; results as graph_eval. ---- */
-bool loop_eval(Ctx *ctx, Arena *arena, const Kernel *k, const int64_t *dims,
-               Tensor *const *args, Tensor **results);
-
-/* What a run does, for who asks. Its owner sets the arrays, to 0, and the calls or null. */
-typedef struct LoopCounts {
-    int64_t *loaded, *stored; /* [bufs] bytes, every element every time */
-    int64_t multiply_adds;    /* of statements that are sums of products */
-    void (*access)(void *user, const Stmt *tile, BufRef buf, int64_t element, bool stores);
-    void (*iteration)(void *user, const Stmt *loop); /* one begins */
-    void *user;
-} LoopCounts;
-bool loop_eval_counted(Ctx *ctx, Arena *arena, const Kernel *k, const int64_t *dims,
-                       Tensor *const *args, Tensor **results, LoopCounts *counts);
 
 #endif

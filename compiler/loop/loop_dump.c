@@ -6,178 +6,16 @@
  * Numbers of variables and buffers are not printed: the reader counts them as they appear.
  * Where the kernel counts differently, or has some that nothing uses, an `order` line lists
  * them. */
-#include "loop/loop.h"
+#include "loop/loop_dump.h"
 
-#include "dump/text.h"
-#include "loop/clauses.h"
-#include "loop/hints.h"
-#include "loop/walk.h"
-
-static void put_name(Text *out, char sigil, Sym name)
-{
-    text_char(out, sigil);
-    dump_name(out, name);
-}
-
-static void put_var(const Kernel *k, VarRef v, Text *out)
-{
-    if (affine_is_dim(v)) {
-        text_put(out, "extent(");
-        dump_dim(out, &k->dims, dim_open(affine_sym(v)));
-        text_char(out, ')');
-    } else if (k->vars.at[v].is_loop) {
-        put_name(out, '$', k->vars.at[v].name);
-    } else {
-        dump_name(out, k->vars.at[v].name);
-    }
-}
-
-static void put_affine(const Kernel *k, Affine x, Text *out)
-{
-    bool first = true;
-    for (int pass = 0; pass < 2; pass++) { /* what is added, then what is taken away */
-        for (uint32_t i = 0; i < x.n; i++) {
-            int64_t coef = x.term[i].coef;
-            if ((coef < 0) != (pass == 1)) {
-                continue;
-            }
-            if (coef < 0) {
-                text_char(out, '-');
-            } else if (!first) {
-                text_char(out, '+');
-            }
-            uint64_t size = coef < 0 ? 0 - (uint64_t)coef : (uint64_t)coef;
-            if (size != 1) {
-                text_printf(out, "%llu*", (unsigned long long)size);
-            }
-            put_var(k, x.term[i].var, out);
-            first = false;
-        }
-    }
-    if (first || x.base != 0) {
-        if (!first && x.base > 0) {
-            text_char(out, '+');
-        }
-        text_i64(out, x.base);
-    }
-}
-
-static void put_access(const Kernel *k, BufRef buf, const Affine *at, Text *out)
-{
-    const Buffer *b = &k->bufs.at[buf];
-    put_name(out, '@', b->name);
-    text_char(out, '[');
-    for (uint32_t d = 0; d < b->rank; d++) {
-        text_put(out, d == 0 ? "" : ",");
-        put_affine(k, at[d], out);
-    }
-    text_char(out, ']');
-}
-
-void loop_text_access(const Kernel *k, BufRef buf, const Affine *at, Text *out)
-{
-    put_access(k, buf, at, out);
-}
-
-/* ---- values ---- */
-
-DType expr_wanted(Op op, DType made, uint32_t arg)
-{
-    switch (op_info(op)->rule) {
-    case RULE_ANY:
-    case RULE_FLOAT:
-    case RULE_REAL:
-    case RULE_RFLOAT:
-    case RULE_NUMBER:
-    case RULE_LOGIC:
-        return made;
-    case RULE_SELECT:
-        return arg == 0 ? DTYPE_BOOL : made;
-    case RULE_ORDER:
-    case RULE_EQUAL:
-    case RULE_PART:
-    case RULE_CAST:
-        return DTYPE_NONE;
-    }
-    UNREACHABLE();
-}
-
-static void put_const(Number v, DType wanted, Text *out)
-{
-    if (v.dtype == wanted) {
-        dump_number(out, v);
-        return;
-    }
-    text_printf(out, "%s(", dtype_name(v.dtype));
-    dump_number(out, v);
-    text_char(out, ')');
-}
-
-static void put_expr(const Kernel *k, const Expr *e, DType wanted, uint32_t depth, Text *out);
-
-static void put_operation(const Kernel *k, const Expr *e, DType wanted, uint32_t depth,
-                          Text *out)
-{
-    text_put(out, op_info(e->op)->name);
-    if (e->op == OP_CAST) {
-        text_printf(out, ".%s", dtype_name(e->dtype));
-    }
-    text_char(out, '(');
-    bool gathers = e->op == OP_GATHER;
-    if (gathers) {
-        text_printf(out, "@%s[]", k->bufs.at[e->buf].name->text);
-    }
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        text_put(out, i == 0 && !gathers ? "" : ", ");
-        put_expr(k, e->arg[i], gathers ? DTYPE_I64 : expr_wanted(e->op, wanted, i), depth + 1,
-                 out);
-    }
-    text_char(out, ')');
-}
-
-static void put_expr(const Kernel *k, const Expr *e, DType wanted, uint32_t depth, Text *out)
-{
-    if (depth > EXPR_DEPTH_LIMIT) {
-        text_put(out, "..."); /* such a kernel is refused by loop_verify */
-        return;
-    }
-    switch (e->kind) {
-    case EXPR_CONST:
-        put_const(e->value, wanted, out);
-        return;
-    case EXPR_EXTENT:
-        text_put(out, "extent");
-        if (e->dtype != wanted) {
-            text_printf(out, ".%s", dtype_name(e->dtype));
-        }
-        text_char(out, '(');
-        dump_dim(out, &k->dims, dim_open(e->dim));
-        text_char(out, ')');
-        return;
-    case EXPR_INDEX:
-        text_put(out, "index");
-        if (e->dtype != wanted) {
-            text_printf(out, ".%s", dtype_name(e->dtype));
-        }
-        text_char(out, '(');
-        put_affine(k, e->at[0], out);
-        text_char(out, ')');
-        return;
-    case EXPR_LOAD:
-        put_access(k, e->buf, e->at, out);
-        return;
-    case EXPR_OP:
-        put_operation(k, e, wanted, depth, out);
-        return;
-    }
-    UNREACHABLE();
-}
+#include "loop/loop_text.h"
+#include "loop/term.h"
 
 /* ---- statements ---- */
 
 static void put_range(const Kernel *k, const Range *r, Text *out)
 {
-    put_affine(k, r->start, out);
+    loop_put_affine(k, r->start, out);
     if (r->span == 0) {
         text_put(out, "..");
         dump_dim(out, &k->dims, r->limit);
@@ -219,7 +57,7 @@ static const char *role_name(ArgRole role)
 static void put_declaration(const Kernel *k, BufRef buf, const char *last, Text *out)
 {
     const Buffer *b = &k->bufs.at[buf];
-    put_name(out, '@', b->name);
+    loop_put_name(out, '@', b->name);
     text_put(out, " : ");
     dump_type(out, &k->dims, b->dtype, b->rank, b->extent);
     text_printf(out, " %s", last);
@@ -232,18 +70,18 @@ static void put_window(const Kernel *k, const Window *w, Text *out)
     }
     text_put(out, " within ");
     if (w->has_lo) {
-        put_affine(k, w->lo, out);
+        loop_put_affine(k, w->lo, out);
     }
     text_put(out, "..");
     if (w->has_hi) {
-        put_affine(k, w->hi, out);
+        loop_put_affine(k, w->hi, out);
     }
 }
 
 static void put_for_head(const Kernel *k, const Stmt *s, Text *out)
 {
     text_put(out, "for ");
-    put_var(k, s->var, out);
+    loop_put_var(k, s->var, out);
     text_put(out, " in ");
     put_range(k, &s->range, out);
     text_printf(out, " step %lld%s%s", (long long)s->step, part_suffix(s->part),
@@ -261,7 +99,7 @@ typedef struct Indices {
 static void put_index(void *user, uint32_t index, Text *out)
 {
     const Indices *x = user;
-    put_var(x->k, x->s->index[index].var, out);
+    loop_put_var(x->k, x->s->index[index].var, out);
 }
 
 static void put_tile(const Kernel *k, const Stmt *s, Text *out)
@@ -269,14 +107,14 @@ static void put_tile(const Kernel *k, const Stmt *s, Text *out)
     text_printf(out, "%s [", tile_kind_name(tile_kind(s)));
     for (uint32_t i = 0; i < s->n_index; i++) {
         text_put(out, i == 0 ? "" : ", ");
-        put_var(k, s->index[i].var, out);
+        loop_put_var(k, s->index[i].var, out);
         text_put(out, " in ");
         put_range(k, &s->index[i].range, out);
         text_put(out, mode_suffix(s->index[i].mode));
         put_window(k, s->index[i].window, out);
     }
     text_put(out, "] ");
-    put_access(k, s->dst, s->at, out);
+    loop_text_access(k, s->dst, s->at, out);
     if (s->fold == OP_COPY) {
         text_put(out, " = ");
     } else if (s->fold == OP_SUM) {
@@ -284,7 +122,7 @@ static void put_tile(const Kernel *k, const Stmt *s, Text *out)
     } else {
         text_printf(out, " %s= ", op_info(s->fold)->name);
     }
-    put_expr(k, s->value, k->bufs.at[s->dst].dtype, 0, out);
+    loop_put_value(k, s->value, k->bufs.at[s->dst].dtype, out);
     clauses_dump(k, s, out);
     if (s->schedule != NULL) {
         Indices indices = {k, s};
@@ -311,11 +149,11 @@ void loop_text_stmt(const Kernel *k, const Stmt *s, Text *out)
         }
         for (uint32_t i = 0; i < s->n_guards; i++) {
             text_put(out, i == 0 ? " if " : ", ");
-            put_var(k, s->guard[i].var, out);
+            loop_put_var(k, s->guard[i].var, out);
             text_put(out, " in ");
             Affine lo = s->guard[i].from;
             lo.base = s->guard[i].lo;
-            put_affine(k, lo, out);
+            loop_put_affine(k, lo, out);
             text_printf(out, "..%lld", (long long)s->guard[i].hi);
         }
         return;
@@ -419,12 +257,12 @@ static void put_order(const Kernel *k, Text *out)
     text_put(out, "order [");
     for (uint32_t i = 0; i < k->vars.n; i++) {
         text_put(out, i == 0 ? "" : ", ");
-        put_var(k, i, out);
+        loop_put_var(k, i, out);
     }
     text_put(out, "] [");
     for (uint32_t i = 0; i < k->bufs.n; i++) {
         text_put(out, i == 0 ? "" : ", ");
-        put_name(out, '@', k->bufs.at[i].name);
+        loop_put_name(out, '@', k->bufs.at[i].name);
     }
     text_put(out, "]\n");
 }

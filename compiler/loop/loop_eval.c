@@ -4,8 +4,7 @@
  * element of a result or an alloc must have been written before it is read, and each of a
  * result at the end. Parallel loops run backwards, so that a program which depends on their
  * order is found out. Work is counted and limited. */
-#include "loop/loop.h"
-#include "loop/walk.h"
+#include "loop/loop_eval.h"
 
 #include <string.h>
 
@@ -13,6 +12,7 @@
 #include "op/affine.h"
 #include "loop/cascade.h"
 #include "loop/loop_text.h"
+#include "loop/term.h"
 #include "loop/walk.h"
 
 /* Parts of values evaluated, in all; some ten seconds. */

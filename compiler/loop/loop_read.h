@@ -18,7 +18,7 @@ typedef struct LoopReader {
     VEC(bool) declared; /* [bufs]: false while only an `order` line has named it */
 } LoopReader;
 
-/* ---- loop_read.c ---- */
+/* ---- loop_read_parts.c ---- */
 bool reader_refuse_name(LoopReader *r, Span span, const char *what, Sym name);
 bool reader_affine(LoopReader *r, Cursor *c, Affine *out);
 /* The variable that a term `$x` or `x` binds: a new one, or the one of this name. */
@@ -39,6 +39,10 @@ bool reader_end(LoopReader *r, Cursor *c, Span *span);
 /* ---- loop_read_value.c ---- */
 /* `wanted` is the type that a plain constant would have in this place; null after a report. Depth is limited by the tree's. */
 const Expr *reader_value(LoopReader *r, Cursor *c, DType wanted);
+
+/* ---- loop_read_clauses.c ---- */
+/* Behind the value of a tile statement, or the declaration of an alloc's buffer. */
+bool clauses_read(LoopReader *r, Cursor *c, Stmt *s, Buffer *declared);
 
 /* ---- loop_read_hints.c ---- */
 bool reader_threads(LoopReader *r, Cursor *c, const Threads **out);

@@ -6,7 +6,7 @@
  * without conversion: an operation's by the op table, a value's with its destination, a fold's with both; every access is inside its
  * buffer (bounds.h), assigned places are distinct, a value does not read what its statement writes, results and inout alone are
  * written among arguments, iterations of parallel loops do not meet (parallel.h). Conservative: what is not proved is refused. */
-#include "loop/loop.h"
+#include "loop/loop_verify.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,9 +14,10 @@
 #include "base/map.h"
 #include "op/affine.h"
 #include "loop/cascade.h"
+#include "loop/clauses.h"
 #include "loop/hints.h"
 #include "loop/loop_text.h"
-#include "loop/clauses.h"
+#include "loop/loop_verify_clauses.h"
 #include "loop/refers.h"
 #include "loop/term.h"
 

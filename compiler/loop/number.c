@@ -3,6 +3,7 @@
  * what a reader would make of the kernel's dump, which then needs no `order` line. Builders
  * make things in the order they need them; this is their last step. */
 #include "loop/clauses.h"
+#include "loop/copy.h"
 #include "loop/walk.h"
 
 #define UNNUMBERED UINT32_MAX

@@ -9,6 +9,7 @@
  * Both tiles are allocated in the block and each is written by its statement alone; what that reads is not written in between. */
 #include "loop/repeats.h"
 
+#include "loop/copy.h"
 #include "loop/walk.h"
 
 /* Statements of one block that are looked at again, for one of it. */

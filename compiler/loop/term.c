@@ -2,11 +2,72 @@
 /* See term.h. */
 #include "loop/term.h"
 
+/* ---- the kind of a statement ---- */
+
+/* A load, perhaps converted to the type the product is made in, or conjugated. */
 static bool is_load(const Expr *e)
 {
     bool conj = false;
     return expr_factor(e, &conj)->kind == EXPR_LOAD;
 }
+
+static bool is_product_of_two(Op fold, const Expr *e)
+{
+    if (e->kind == EXPR_OP && e->op == OP_CAST) {
+        e = e->arg[0]; /* rounded to its own type, then summed in a wider one */
+    }
+    if (e->kind != EXPR_OP || e->n_args != 2) {
+        return false;
+    }
+    bool product = (fold == OP_SUM && e->op == OP_MUL) || (fold == OP_ANY && e->op == OP_AND);
+    return product && is_load(e->arg[0]) && is_load(e->arg[1]);
+}
+
+TileKind tile_kind(const Stmt *tile)
+{
+    CHECK(tile->kind == STMT_TILE);
+    if (tile->fold != OP_COPY) {
+        return tile->scan == 0 && is_product_of_two(tile->fold, tile->value) ? TILE_MATMUL
+                                                                             : TILE_REDUCE;
+    }
+    switch (tile->value->kind) {
+    case EXPR_CONST:
+        return TILE_FILL;
+    case EXPR_LOAD:
+        return TILE_COPY;
+    case EXPR_EXTENT:
+    case EXPR_INDEX:
+    case EXPR_OP:
+        return TILE_MAP;
+    }
+    UNREACHABLE();
+}
+
+bool tile_multiplies(const Stmt *tile)
+{
+    const Expr *factor = NULL;
+    return tile->fold != OP_COPY &&
+           is_product_of_two(tile->fold, expr_product(tile->value, &factor));
+}
+
+const Expr *tile_summed(const Kernel *k, const Stmt *map)
+{
+    const Expr *e = map->value;
+    bool converts = e->kind == EXPR_OP && e->op == OP_CAST;
+    return converts && e->dtype != k->bufs.at[map->sums - 1].dtype ? e->arg[0] : e;
+}
+
+const char *tile_kind_name(TileKind kind)
+{
+    static const char *const names[] = {[TILE_FILL] = "fill",
+                                        [TILE_COPY] = "copy",
+                                        [TILE_MAP] = "map",
+                                        [TILE_REDUCE] = "reduce",
+                                        [TILE_MATMUL] = "matmul"};
+    return names[kind];
+}
+
+/* ---- terms ---- */
 
 static bool is_product(const Kernel *k, Op fold, const Expr *value, FoldTerm *out)
 {

@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a contraction folds: a term of elements of two operands. A product may have factors that are converted or conjugated, and a
- * number that all products are multiplied by, and be absent without a condition, `select(c, product, 0)`; any other term has operations of op_is_in_terms over loads of two accesses, each as
- * often as it likes, of one type or converted to it. */
+/* The kind of a tile statement, by the shape of its value; and what a contraction folds: a term of elements of two operands. A product
+ * may have factors that are converted or conjugated, and a number that all products are multiplied by, and be absent without a condition,
+ * `select(c, product, 0)`; any other term has operations of op_is_in_terms over loads of two accesses, each as often as it likes, of one
+ * type or converted to it. */
 #ifndef LOOP_TERM_H
 #define LOOP_TERM_H
 
 #include "loop/walk.h"
+
+typedef enum TileKind { TILE_FILL, TILE_COPY, TILE_MAP, TILE_REDUCE, TILE_MATMUL } TileKind;
+
+TileKind tile_kind(const Stmt *tile);
+const char *tile_kind_name(TileKind kind);
+/* Is it a matmul, or one of which all products are multiplied by a number or a scalar? */
+bool tile_multiplies(const Stmt *tile);
+/* Of a map with sums: the value that is added to them. */
+const Expr *tile_summed(const Kernel *k, const Stmt *map);
 
 typedef struct FoldTerm {
     const Expr *operand[2]; /* loads, converted or conjugated */

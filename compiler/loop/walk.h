@@ -13,7 +13,6 @@
 #define LOOP_WALK_H
 
 #include "loop/loop.h"
-#include "loop/loop_text.h"
 
 /* ---- values ---- */
 
@@ -24,6 +23,10 @@ typedef struct ExprWalk {
         uint32_t left;
     } level[2 * EXPR_DEPTH_LIMIT];
 } ExprWalk;
+
+/* The buffer that this part of a value reads, by a load or a gather; BUF_NONE: none. */
+BufRef expr_buffer(const Expr *part);
+bool expr_reads(const Expr *value, BufRef buf);
 
 /* The parts of a value; null past the last. */
 const Expr *expr_first(ExprWalk *w, const Expr *value);
@@ -112,32 +115,5 @@ uint32_t kernel_readers(const Kernel *k, BufRef buf);
 
 /* Does the position lie in the tile of the loop's iteration: is it the loop's variable, of a step of 1, or an index of the statement's over the tile? */
 bool position_is_tiled(const Stmt *s, Affine at, const Stmt *loop);
-
-/* What a fold that begins finds, written: its neutral element for all values of the indices that its destination has. */
-Stmt *stmt_neutral(Arena *a, const Kernel *k, const Stmt *fold);
-
-/* What a buffer is a part of in the other kernel: there it has `rank` dimensions, and the position in each is `at`, of the positions in
- * the buffer (variable d: in its dimension d) and open dims, and `plus`, of the other kernel's variables. */
-typedef struct StmtPlace {
-    uint32_t rank;
-    const Affine *at, *plus; /* [rank]; at null: the buffer is as it was */
-} StmtPlace;
-
-/* Copies of statements, as statements of another kernel: buffers, variables and open dims by number, and
- * positions in a buffer moved along one dimension, or in a larger one. */
-typedef struct StmtCopy {
-    Arena *arena;
-    const Kernel *from;
-    const BufRef *buf;      /* [from->bufs] */
-    const VarRef *var;      /* [from->vars] */
-    const Dim *dim;         /* [from->dims], or null: they are the same */
-    const StmtPlace *place; /* [from->bufs], or null */
-    /* [from->bufs], or null: positions in dimension `dim` become smaller by `by` */
-    const struct StmtShift {
-        uint32_t dim;
-        int64_t by;
-    } * shift;
-} StmtCopy;
-Stmt **stmts_copy(const StmtCopy *c, Stmt *const *body, uint32_t n);
 
 #endif

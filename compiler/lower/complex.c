@@ -6,6 +6,7 @@
  * made: its users read the operand. */
 #include "lower/complex.h"
 #include "lower/lower.h"
+#include "loop/copy.h"
 
 #define VALUE_LIMIT 20000 /* parts of one value, shared ones counted each time */
 

@@ -5,6 +5,8 @@
  * into a block on chip, which then leaves with both parts beside each other. */
 #include "lower/complex.h"
 
+#include "loop/term.h"
+
 #include <string.h>
 
 /* The operand of a product, through blocks that only rename one: the positions a use of the

@@ -2,6 +2,7 @@
 /* Kernels from nests: arguments, the statements of each nest (build.c), results that no node wrote, and the positions that must lie inside. */
 #include "graph/recurrence.h"
 #include "lower/build.h"
+#include "loop/copy.h"
 
 static void build_args(Builder *b)
 {

@@ -11,6 +11,8 @@
  * Where the body is one loop over an index that has its states to itself (nest/recurrence.c), and what follows it copies states, the loop
  * over steps stands inside of that one. */
 #include "graph/recurrence.h"
+#include "loop/copy.h"
+#include "loop/term.h"
 #include "loop/walk.h"
 #include "lower/build.h"
 

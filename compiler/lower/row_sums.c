@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "loop/term.h"
 #include "loop/walk.h"
 
 #define FAR_MOST 8 /* statements between */

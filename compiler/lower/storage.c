@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "loop/copy.h"
 #include "loop/walk.h"
 #include "lower/interval.h"
 

@@ -7,6 +7,9 @@
  * Depthwise convolutions are such sums. Rows that share a matrix meet in the sums with a factor of 0, so all must be finite. */
 #include "tile/tile.h"
 
+#include "loop/copy.h"
+#include "loop/term.h"
+
 #define ROWS_LEAST      16  /* of a matrix */
 #define POSITIONS_LEAST 512 /* of each row, for which a matrix is worth to make */
 #define TERMS_MOST      64  /* of each sum: matrices that are made */

@@ -22,6 +22,8 @@
  * The price of the nest knows that loop only. */
 #include "tile/tile.h"
 
+#include "loop/copy.h"
+
 #define STEPS_MOST  8192    /* positions of a row: tiles of 32 KiB a partition */
 #define TURNED_MOST 2097152 /* elements that stay on chip until they are turned */
 

@@ -9,6 +9,8 @@
  * it, by one index: these, and the dimensions, are one class, which is split or not. short_rows.c has sums of arguments alone. */
 #include "base/union_find.h"
 #include "tile/tile.h"
+#include "loop/copy.h"
+#include "loop/walk.h"
 
 #define ROW_BYTES (64 << 10) /* of a partition, of the longer row */
 

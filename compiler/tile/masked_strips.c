@@ -8,6 +8,9 @@
  * What the mask leaves out must change nothing: it is neutral to maxima, or 0 in what is added up. Four strips take 5/8 of the time. */
 #include "tile/tile.h"
 
+#include "loop/copy.h"
+#include "loop/term.h"
+
 #include <math.h>
 
 #define STRIPS      4

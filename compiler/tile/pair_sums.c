@@ -7,6 +7,9 @@
  * Loops around then add rows to rows, each partition for itself, and the Tensor engine adds these up once, behind them. */
 #include "tile/tile.h"
 
+#include "loop/copy.h"
+#include "loop/term.h"
+
 /* Of `dst[] += weight[] * part[]`, the load of the weight; else null. */
 static const Expr *weight_of(const Kernel *k, const Stmt *s, BufRef part)
 {

@@ -7,6 +7,9 @@
  */
 #include "tile/tile.h"
 
+#include "loop/copy.h"
+#include "loop/walk.h"
+
 typedef struct RowsFirst {
     Ctx *ctx;
     Arena *arena;

@@ -7,6 +7,8 @@
  * and neighbours are then on one partition, where joined_loads.c loads several of them as one row. A long sum is a loop over strips. */
 #include "tile/tile.h"
 
+#include "loop/copy.h"
+
 #include <string.h>
 
 #define WHOLE_BYTES  (64 << 10) /* of a partition, of a longer row: all positions at once */

@@ -4,6 +4,8 @@
  * resort: it is tried where a kernel needs several programs and none of its pieces is short enough, or the text gets very long. */
 #include "tile/tile.h"
 
+#include "loop/term.h"
+
 #include <string.h>
 
 /* A buffer and its transposed copy. */

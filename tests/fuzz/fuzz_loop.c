@@ -7,7 +7,11 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
+#include "loop/copy.h"
 #include "loop/loop.h"
+#include "loop/loop_eval.h"
+#include "loop/loop_text.h"
+#include "loop/loop_verify.h"
 
 #define EXTENT     5 /* of open dims */
 #define WORK_LIMIT 20000

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "support/places.h"
+#include "loop/loop_eval.h"
+#include "loop/loop_text.h"
 
 char *kernel_text(Arena *a, const char *name)
 {

@@ -5,6 +5,7 @@
 #include "base/ctx.h"
 #include "op/affine.h"
 #include "loop/loop.h"
+#include "loop/term.h"
 #include "support/test.h"
 
 /* base + x0*v0 + x1*v1 + x2*v2 */

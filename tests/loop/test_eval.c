@@ -2,6 +2,8 @@
 /* The interpreter of kernels gives the numbers of plain loops for every shape: tails, whole
  * tiles, ones and zeros. */
 #include "support.h"
+#include "loop/loop_eval.h"
+#include "loop/loop_verify.h"
 
 #include <math.h>
 

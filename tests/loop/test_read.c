@@ -3,6 +3,9 @@
  * refused with its place. */
 #include "support.h"
 #include "support/places.h"
+#include "loop/copy.h"
+#include "loop/loop_text.h"
+#include "loop/loop_verify.h"
 
 static void assert_round_trip(const char *text)
 {

@@ -4,6 +4,7 @@
  * buffer, and none may depend on the order of a parallel loop's iterations (updates do not
  * commute, so order shows). Enough must be accepted for that to mean something. */
 #include "support.h"
+#include "loop/loop_eval.h"
 
 #define ROUNDS 6000
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What loop_verify proves for all extents, and what it refuses. */
 #include "support.h"
+#include "loop/loop_verify.h"
 
 /* A kernel over these arguments; `body` is its statements. */
 static KernelModule *read_body(Ctx *ctx, const char *body)

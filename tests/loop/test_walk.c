@@ -2,6 +2,9 @@
 /* Walks over values and statements. */
 #include "support.h"
 
+#include "loop/copy.h"
+#include "loop/loop_text.h"
+#include "loop/term.h"
 #include "loop/walk.h"
 
 static const Kernel *nested(Ctx *c)

@@ -9,6 +9,9 @@
 
 #include "graph/eval.h"
 #include "lower/lower.h"
+#include "loop/loop_eval.h"
+#include "loop/loop_text.h"
+#include "loop/loop_verify.h"
 
 static const char head[] = "  dim m ~ 40\n  dim n ~ 30\n  dim k ~ 20\n";
 

@@ -3,6 +3,10 @@
  * to the last bit where all numbers are small integers; what the target lacks is refused. */
 #include <string.h>
 
+#include "loop/loop_eval.h"
+#include "loop/loop_text.h"
+#include "loop/loop_verify.h"
+#include "loop/term.h"
 #include "loop/walk.h"
 #include "lower/lower.h"
 #include "support/texts.h"

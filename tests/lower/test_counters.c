@@ -20,6 +20,8 @@
 #include <stdlib.h>
 
 #include "../nest/support_graphs.h"
+#include "loop/loop_eval.h"
+#include "loop/loop_text.h"
 #include "loop/walk.h"
 #include "lower/lower.h"
 #include "nest/greedy.h"

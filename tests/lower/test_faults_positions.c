@@ -9,6 +9,8 @@
 #include "graph/eval.h"
 #include "lower/lower.h"
 #include "nest/nest.h"
+#include "loop/loop_eval.h"
+#include "loop/loop_verify.h"
 
 typedef enum Finder {
     BY_GRAPH,   /* graph_verify refuses it */

@@ -2,6 +2,8 @@
 /* The kernels that random nests become, and those of the same in complex numbers, before and after these are made
  * real and their buffers share bytes: how long they are, fifty graphs a row, in figures.txt; rows of single graphs with TDSL_EACH=1.
  * Complex kernels compute the same at the end, to the bit where all numbers are small integers. Target `bless` writes the file. */
+#include "loop/loop_eval.h"
+#include "loop/loop_verify.h"
 #include "loop/walk.h"
 #include "lower/lower.h"
 #include "nest/greedy.h"

@@ -13,6 +13,8 @@
 
 #include "../nest/support_graphs.h"
 #include "graph/eval.h"
+#include "loop/loop_eval.h"
+#include "loop/loop_verify.h"
 #include "loop/walk.h"
 #include "lower/lower.h"
 #include "nest/greedy.h"

@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "loop/loop_eval.h"
+#include "loop/loop_text.h"
+#include "loop/loop_verify.h"
 #include "loop/walk.h"
 #include "lower/lower.h"
 

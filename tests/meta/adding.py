@@ -50,7 +50,7 @@ void build_move(Builder *b, Block *to, NodeRef node, uint32_t scope)
     build_at_positions(b, to, node, scope, build_positions(b, node, scope))->reversed = true;
 }
 """,
-    "compiler/loop/reversed.c": """#include "loop/clauses.h"
+    "compiler/loop/reversed.c": """#include "loop/loop_verify_clauses.h"
 
 const char *reversed_problem(const ClauseContext *x, const Stmt *s)
 {

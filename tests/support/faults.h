@@ -7,6 +7,7 @@
 
 #include "graph/eval.h"
 #include "loop/loop.h"
+#include "loop/loop_text.h"
 #include "nest/nest.h"
 #include "support/test.h"
 

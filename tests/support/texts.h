@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "loop/loop.h"
+#include "loop/loop_text.h"
 #include "nest/nest.h"
 #include "support/test.h"
 

@@ -7,6 +7,9 @@
 
 #include "support/golden.h"
 #include "tile/tile.h"
+#include "loop/copy.h"
+#include "loop/loop_eval.h"
+#include "loop/loop_text.h"
 
 static Ctx ctx;
 

@@ -6,6 +6,8 @@
 
 #include "backend/c/micro.h"
 
+#include "loop/walk.h"
+
 /* ---- what a tile needs from outside ---- */
 
 typedef struct Free {

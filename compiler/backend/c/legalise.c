@@ -2,6 +2,7 @@
 /* TILED to LEGAL for C: the walk. Loops and buffers stay as they are; a tile statement becomes statements that a
  * printer can print one for one. */
 #include "backend/c/legalise.h"
+#include "loop/copy.h"
 #include "loop/places.h"
 
 #include "backend/c/c.h"

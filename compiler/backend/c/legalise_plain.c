@@ -2,6 +2,8 @@
 /* Statements without a fold, element by element: those that lie side by side one after the other. */
 #include "backend/c/legalise.h"
 
+#include "loop/copy.h"
+
 /* Elements side by side are written one after the other: the index with unit stride in the destination goes innermost. */
 void legalise_plain(Legaliser *l, const Stmt *s)
 {

@@ -13,6 +13,8 @@
  *   SCALAR  one accumulator */
 #include "backend/c/legalise.h"
 
+#include "loop/term.h"
+
 typedef enum ReduceWay { WAY_SCALAR, WAY_KEPT, WAY_FOLDED, WAY_BLOCK, WAY_TURNS } ReduceWay;
 
 typedef struct ReducePlan {

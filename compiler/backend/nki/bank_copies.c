@@ -10,6 +10,9 @@
  * An instruction has some 200 cycles before its first column. */
 #include "backend/nki/legalise.h"
 
+#include "loop/copy.h"
+#include "loop/term.h"
+
 typedef struct BankCopies {
     Arena *arena;
     Ctx *ctx;

@@ -5,6 +5,7 @@
  * would be turned before and after. */
 #include "backend/nki/home.h"
 #include "backend/nki/price.h"
+#include "loop/term.h"
 
 #define ROUNDS 16 /* a chain of so many values before a contraction */
 

@@ -6,6 +6,8 @@
 #include "backend/nki/halve.h"
 #include "backend/nki/make.h"
 #include "backend/nki/part.h"
+#include "loop/copy.h"
+#include "loop/loop_verify.h"
 #include "loop/walk.h"
 
 #include <string.h>

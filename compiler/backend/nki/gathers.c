@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "loop/copy.h"
 #include "loop/walk.h"
 
 #define ROW_ELEMENTS 4096 /* of a partition, at a time */

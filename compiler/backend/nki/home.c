@@ -4,6 +4,7 @@
 #include "backend/nki/blocks.h"
 #include "backend/nki/home.h"
 #include "backend/nki/make.h"
+#include "loop/term.h"
 
 /* The dimension that goes on partitions is the one that fills most of them, each weighed by how
  * the engines use it. The weights are chosen by hand, from what an operand costs that lies the

@@ -13,6 +13,7 @@
  * A tile that several of the loops use has a part for each iteration. The Scalar engine changes its table of functions less often, too. */
 #include "backend/nki/legalise.h"
 #include "loop/clauses.h"
+#include "loop/copy.h"
 
 #include <string.h>
 

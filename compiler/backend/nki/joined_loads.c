@@ -7,6 +7,8 @@
  * A row of less than 512 bytes takes as long as one of 512, and each of them is a descriptor. */
 #include "backend/nki/legalise.h"
 
+#include "loop/copy.h"
+
 #include <string.h>
 
 #define ROW_BYTES 2048 /* that are worth joining rows for */

@@ -6,6 +6,7 @@
  */
 #include "backend/nki/legalise.h"
 #include "backend/nki/make.h"
+#include "loop/copy.h"
 
 typedef struct LateLoads {
     Arena *arena;

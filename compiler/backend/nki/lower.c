@@ -7,6 +7,9 @@
 #include "backend/nki/lower_stmt.h"
 #include "backend/nki/make.h"
 #include "backend/nki/open_loops.h"
+#include "loop/copy.h"
+#include "loop/term.h"
+#include "loop/walk.h"
 
 /* ---- statements ---- */
 

@@ -2,6 +2,7 @@
 /* See part.h. What a part writes of a tensor is found by walking its instructions: from the
  * first row to the last. */
 #include "backend/nki/part.h"
+#include "loop/copy.h"
 #include "loop/walk.h"
 
 #include <string.h>

@@ -11,6 +11,7 @@
  */
 #include "backend/nki/make.h"
 #include "backend/nki/stages.h"
+#include "loop/copy.h"
 
 #include <string.h>
 

@@ -4,6 +4,8 @@
  * instruction then reads one bank. */
 #include "backend/nki/home.h"
 
+#include "loop/term.h"
+
 #define BLOCK_BANKS 4 /* the others are for what is transposed and added up meanwhile */
 
 static int64_t bank_elements(void)

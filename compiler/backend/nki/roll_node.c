@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statements to nodes and back (see roll.h). */
 #include "backend/nki/roll.h"
+#include "loop/copy.h"
 #include "loop/walk.h"
 
 /* ---- to nodes ---- */

@@ -8,6 +8,7 @@
 #include "backend/nki/legalise.h"
 #include "backend/nki/lower_stmt.h"
 #include "backend/nki/part.h"
+#include "loop/copy.h"
 
 #include <string.h>
 

@@ -16,6 +16,8 @@
  * Nothing outside the folder changes: the build finds target.c and makes the driver's table
  * from what it finds. */
 #include "loop/walk.h"
+#include "loop/copy.h"
+#include "loop/loop_text.h"
 #include "target/target.h"
 
 extern const Target target_null;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/eval.h"
+#include "loop/loop_eval.h"
 
 bool positions_report(Ctx *ctx, Span span, const Outside *o)
 {

@@ -16,6 +16,9 @@
 #include "support/command.h"
 #include "support/places.h"
 #include "support/quick.h"
+#include "loop/loop_eval.h"
+#include "loop/loop_text.h"
+#include "loop/loop_verify.h"
 
 #define WARNINGS                                                                               \
     "-std=c11 -pedantic -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Wcast-qual "    \

@@ -13,6 +13,7 @@
 #include "support/command.h"
 #include "support/places.h"
 #include "support/quick.h"
+#include "loop/loop_text.h"
 
 static const char sample[] =
     "tdsl-dump loop 1\n"

@@ -5,6 +5,8 @@
 
 #include "backend/nki/roll.h"
 #include "support/test.h"
+#include "loop/loop_text.h"
+#include "loop/loop_verify.h"
 
 extern const Target target_trn2;
 

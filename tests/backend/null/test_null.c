@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "loop/loop.h"
+#include "loop/loop_text.h"
+#include "loop/loop_verify.h"
 #include "target/target.h"
 #include "support/test.h"
 

@@ -2,6 +2,8 @@
 /* The table that describes a kernel, and the line from which a macro makes its exported functions (shared.c). */
 #include "backend/c/interface/entry.h"
 
+#include "loop/loop_text.h"
+
 /* Of multiply-adds: the number of dims that are factors, the product of fixed ones, the dims. */
 static void work_factor(Emitter *e, Dim d, Text *dims, uint32_t *n)
 {
