@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "front/check_parts.h"
+#include "front/check_kernel.h"
 #include "front/library.h"
 
 #define INCLUDE_DEPTH 64

@@ -8,7 +8,7 @@
  * A local of 16 bits that is not declared holds the f32, although its type is called f16: else an RMS norm written in two statements would
  * overflow where the same in one does not, and fusing two statements would change a value. The operand of a product of matrices is rounded all
  * the same, by rule and not by machine, so that C, Trainium and the interpreters agree. */
-#include "front/check_parts.h"
+#include "front/check_types.h"
 
 DType joint_type(DType a, DType b)
 {

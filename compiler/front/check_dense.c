@@ -5,7 +5,7 @@
  *     logdet[i,j](S)    2 * sum[i](log(sum[j](diagonal of L)))
  *
  * A solve needs a triangle: a parameter that is declared one, or what a cholesky has made. */
-#include "front/check_parts.h"
+#include "front/check_expr.h"
 
 /* Which triangle an expression is: 0 above the diagonal (below it, if `upper`) of these labels. */
 typedef struct Corner {

@@ -3,7 +3,7 @@
  * the language and an equation of the command line become one, so they mean the same as index notation does. */
 #include <string.h>
 
-#include "front/check_parts.h"
+#include "front/check_statement.h"
 
 static CheckedExpr *new_expr(Arena *arena, CheckedKind kind, Op op, DType dtype, AstId ast,
                              Span span)

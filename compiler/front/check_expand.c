@@ -3,7 +3,7 @@
  * (docs/language.md has the table); nothing behind the checker knows of them. What stands in it twice is checked twice. */
 #include <string.h>
 
-#include "front/check_parts.h"
+#include "front/check_expr.h"
 
 /* Expansions inside of each other: each may check its operand three times. */
 #define NESTED 4

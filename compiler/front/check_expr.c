@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "front/check_parts.h"
+#include "front/check_expr.h"
 
 /* ---- types of operations ---- */
 

@@ -3,7 +3,7 @@
  * products of dims, perhaps divided by a number and rounded down; it becomes a dim that is computed at each call. */
 #include <string.h>
 
-#include "front/check_parts.h"
+#include "front/check_expr.h"
 
 /* Arithmetic with nothing open. */
 static Dim extent_computed(Kern *k, AstId id, bool *ok)

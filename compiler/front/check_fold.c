@@ -2,7 +2,7 @@
 /* Reductions: `op[i, j <= i](x)`. The list binds indices, and may say under which conditions an element takes part. */
 #include <string.h>
 
-#include "front/check_parts.h"
+#include "front/check_expr.h"
 
 /* ---- where an index is listed ---- */
 

@@ -3,7 +3,7 @@
  * whole number that the statement computes of values, in which an index stands for its position. */
 #include <string.h>
 
-#include "front/check_parts.h"
+#include "front/check_expr.h"
 
 /* Indices whose positions are numbers here. */
 static void note_valued(Kern *k, const CheckedExpr *e)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dims and constants of a program: each may name others, in any order, which are evaluated before it. */
-#include "front/check_parts.h"
+#include "front/check_kernel.h"
 
 static CheckedExpr *evaluate(Check *c, AstId ast)
 {

@@ -2,7 +2,7 @@
 /* Derivatives of kernels: `kernel dE = grad E(x, y) with E;`, `kernel dR = vjp R(x);`. */
 #include <string.h>
 
-#include "front/check_parts.h"
+#include "front/check_kernel.h"
 
 #define ORDER_LIMIT 3 /* each order has several times the work of the one before */
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "front/check_parts.h"
+#include "front/check_kernel.h"
 
 /* Statements that calls may bring into the kernels of a program. */
 #define INLINED_LIMIT 100000

@@ -2,7 +2,7 @@
 /* Kernels: the head, and what its body leaves behind. The statements between are check_statement.c's. */
 #include <string.h>
 
-#include "front/check_parts.h"
+#include "front/check_kernel.h"
 
 /* ---- types ---- */
 

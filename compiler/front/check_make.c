@@ -3,7 +3,7 @@
  * second place of a message. Nothing here looks into a tree. */
 #include <string.h>
 
-#include "front/check_parts.h"
+#include "front/check_state.h"
 
 void mark_other(Check *c, Diagnostic *d, Span other, const char *text)
 {

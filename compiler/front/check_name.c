@@ -4,7 +4,7 @@
  * dimension of the kernel. */
 #include <string.h>
 
-#include "front/check_parts.h"
+#include "front/check_names.h"
 
 /* ---- dims ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values in pieces: `R[i, a] = ...; R[i + n, a] = ...;`. A name that is assigned at positions anywhere in the body is so everywhere: its
  * statements are pieces, and it has a value once the last of them has been. They lie apart and cover it. */
-#include "front/check_parts.h"
+#include "front/check_positions.h"
 
 static bool has_positions(const Kern *k, const AstNode *left)
 {

@@ -4,7 +4,7 @@
  * alone between brackets); else it is a dim or a constant. Where an index is listed, `i < n` gives it its extent. */
 #include <string.h>
 
-#include "front/check_parts.h"
+#include "front/check_positions.h"
 
 /* ---- which names are indices ---- */
 

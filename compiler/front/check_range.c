@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranges: what an index that stands in sums alone runs over, and whether positions stay inside of what they read. */
-#include "front/check_parts.h"
+#include "front/check_positions.h"
 #include "op/factors.h"
 
 /* The largest (or least) position, of dims; false when it does not fit. */

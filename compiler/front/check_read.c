@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values as they are read: whole, at indices, at positions; and the results of calls, whose statements stand before this one. */
-#include "front/check_parts.h"
+#include "front/check_positions.h"
 
 DType type_when_read(const Kern *k, const Value *v)
 {

@@ -6,7 +6,7 @@
  *
  * and the position lies inside, as on the right. Indices that stand in such positions alone are summed; `=` has none, so that no place has two
  * elements. */
-#include "front/check_parts.h"
+#include "front/check_statement.h"
 
 /* The index has all positions of the dimension. */
 static void give_extent(Kern *k, const ScatterLeft *s, uint32_t axis)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `shard(o)`, `shard(r(m), c(k))`, `partial`: how an array of the caller's lies on ranks. */
-#include "front/check_parts.h"
+#include "front/check_kernel.h"
 
 static bool refuse(Kern *k, Span at, const char *what)
 {

@@ -2,7 +2,7 @@
 /* Positions with an index times an open dim, X[s, h*dh + d]. The dimension n*dh counts as two there, n and dh: what has the factor dh is
  * a position in the first, the rest one in the second, and each stays inside of its own. So the position is in rows, and no row goes on into the
  * next one. */
-#include "front/check_parts.h"
+#include "front/check_positions.h"
 #include "op/factors.h"
 
 /* ---- products ---- */

@@ -3,7 +3,7 @@
  * what it assigns. */
 #include <string.h>
 
-#include "front/check_parts.h"
+#include "front/check_statement.h"
 
 /* ---- labels ---- */
 

@@ -14,7 +14,7 @@
  * value before its own statement to the last that such a value is of; those between that have nothing to do with it are no part of it. */
 #include <string.h>
 
-#include "front/check_parts.h"
+#include "front/check_names.h"
 
 /* ---- positions ---- */
 

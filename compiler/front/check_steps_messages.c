@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is wrong with recurrences, and what looks like one. */
-#include "front/check_parts.h"
+#include "front/check_names.h"
 
 /* ---- of recurrences ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recurrences while statements are checked: types and extents that a value has from what it begins with, the values that a step reads of
  * those before, and what the graph is told in the end. */
-#include "front/check_parts.h"
+#include "front/check_names.h"
 
 #include <string.h>
 

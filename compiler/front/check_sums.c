@@ -5,7 +5,7 @@
  * term is one of several, only indices that occur twice in it are (each term is summed by itself, in the manner of
  * Einstein; an index that occurs once could mean the sum of all terms). Where the index has extent 1 in one term and another
  * in a second, it stretches: the sum of the first is repeated. Everything else names its reductions. */
-#include "front/check_parts.h"
+#include "front/check_sums.h"
 
 typedef struct Sums {
     Kern *k;

@@ -2,7 +2,7 @@
 /* The types of operations: what operands of an operation, and the members of a chain, have in common. */
 #include <string.h>
 
-#include "front/check_parts.h"
+#include "front/check_types.h"
 
 static void mismatch(Kern *k, const CheckedExpr *a, const CheckedExpr *b)
 {

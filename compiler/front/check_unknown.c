@@ -2,7 +2,7 @@
 /* Names that mean nothing where they stand, and what may have been meant. */
 #include <string.h>
 
-#include "front/check_parts.h"
+#include "front/check_names.h"
 
 /* ---- suggestions ---- */
 

@@ -4,7 +4,7 @@
  * decimals. */
 #include <math.h>
 
-#include "front/check_parts.h"
+#include "front/check_types.h"
 
 CheckedExpr *weak_const(Kern *k, AstId ast, Span span, Weak weak, int64_t i, double f)
 {

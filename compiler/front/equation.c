@@ -2,7 +2,7 @@
 /* Equations of the command line: the operands get names, open extents become dims, and the rest is einsum's. */
 #include "front/equation.h"
 
-#include "front/check_parts.h"
+#include "front/check_statement.h"
 
 typedef struct Eq {
     Ctx *ctx;

@@ -4,7 +4,7 @@
 #ifndef FRONT_KERNEL_CALL_H
 #define FRONT_KERNEL_CALL_H
 
-#include "front/check_parts.h"
+#include "front/check_kernel.h"
 
 typedef struct Operand {
     AstId ast;
