@@ -108,7 +108,7 @@ static CheckedExpr *operand(Kern *k, AstId ast, const AstNode *n, AstId id)
 
 static bool refuse(Kern *k, const AstNode *n, const char *what)
 {
-    if (!k->poisoned) {
+    if (!k->s.poisoned) {
         diag_error(&k->c->ctx->diags, E_ARGUMENTS, n->span, "%s", what);
     }
     return false;
@@ -120,10 +120,10 @@ static bool matrix_labels(Kern *k, const AstNode *n, const CheckedExpr *e, int32
     for (uint32_t a = 0; a < 2; a++) {
         const AstNode *name = kern_node(k, n->child[a + 1]);
         uint32_t at = 0;
-        bool is = name->kind == AST_NAME && map_get(&k->label_by_name, name->name->id, &at) &&
+        bool is = name->kind == AST_NAME && map_get(&k->s.label_by_name, name->name->id, &at) &&
                   at > 0 && has_label(e, (int32_t)at - 1);
         if (!is) {
-            if (!k->poisoned) {
+            if (!k->s.poisoned) {
                 diag_error(&k->c->ctx->diags, E_UNBOUND_INDEX, name->span,
                            "'%s' names two indices of its matrix", n->name->text);
             }
@@ -137,12 +137,12 @@ static bool matrix_labels(Kern *k, const AstNode *n, const CheckedExpr *e, int32
 /* A matrix has as many rows as columns; what is not known now is looked at when the graph is built. */
 static bool is_square(Kern *k, const AstNode *n, int32_t row, int32_t column)
 {
-    const Label *i = &k->labels.at[row], *j = &k->labels.at[column];
+    const Label *i = &k->s.labels.at[row], *j = &k->s.labels.at[column];
     if (dim_eq(i->extent, j->extent) || !extent_is_known(k, (uint32_t)row) ||
         !extent_is_known(k, (uint32_t)column)) {
         return true;
     }
-    if (!k->poisoned) {
+    if (!k->s.poisoned) {
         diag_error(&k->c->ctx->diags, E_EXTENT_MISMATCH, n->span,
                    "'%s' is of square matrices: index '%s' is %s but index '%s' is %s",
                    n->name->text, i->name->text, dim_text(k->c->arena, &k->k->dims, i->extent),
@@ -218,7 +218,7 @@ static CheckedExpr *solution(Kern *k, AstId ast, const AstNode *n, int32_t p, Ch
                    has_label(B, q) ? "index '%s' is that of what is solved for: the right side "
                                      "lacks it"
                                    : "the right side of 'solve' has its index '%s'",
-                   k->labels.at[has_label(B, q) ? q : p].name->text);
+                   k->s.labels.at[has_label(B, q) ? q : p].name->text);
         return expr_poison(k, ast, n->span);
     }
     CheckedExpr *both = chain_of_two(k, OP_MUL, ast, n->span, T, B); /* for its type */
@@ -244,7 +244,7 @@ CheckedExpr *dense_solve(Kern *k, AstId ast, const AstNode *n)
     CheckedExpr bound = {.label = ARENA_ARRAY(k->c->arena, 1, int32_t)};
     uint32_t before[1];
     if (!fold_open(k, n, &bound, NULL, before)) {
-        k->poisoned = true;
+        k->s.poisoned = true;
         return expr_poison(k, ast, n->span);
     }
     CheckedExpr *T = operand(k, ast, n, body.child[0]);
@@ -263,19 +263,19 @@ static int32_t rename(Kern *k, const AstNode *n, uint32_t at, uint32_t *before)
 {
     const AstNode name = *kern_node(k, n->child[at]);
     *before = 0;
-    (void)map_get(&k->label_by_name, name.name->id, before);
+    (void)map_get(&k->s.label_by_name, name.name->id, before);
     int32_t label = label_new(k, name.name, name.span, false);
-    k->labels.at[label].bound = true;
+    k->s.labels.at[label].bound = true;
     return label;
 }
 
 static void rename_back(Kern *k, const AstNode *n, uint32_t at, int32_t label, uint32_t before)
 {
     const Sym name = kern_node(k, n->child[at])->name;
-    Label *l = &k->labels.at[label];
+    Label *l = &k->s.labels.at[label];
     l->name = fold_unused_name(k, name);
-    map_put(&k->label_by_name, l->name->id, 0);
-    map_put(&k->label_by_name, name->id, before);
+    map_put(&k->s.label_by_name, l->name->id, 0);
+    map_put(&k->s.label_by_name, name->id, before);
 }
 
 /* The triangle itself, or the cholesky of what is none; poison after a report. */
@@ -301,7 +301,7 @@ static CheckedExpr *where_equal(Kern *k, AstId ast, const AstNode *n, int32_t x,
     CheckedExpr *at[2];
     for (uint32_t a = 0; a < 2; a++) {
         const AffineTerm here = {(VarRef)label[a], 1};
-        k->labels.at[label[a]].valued = true;
+        k->s.labels.at[label[a]].valued = true;
         at[a] = position_number(k, ast, n->span, (Affine){0, 1, &here});
     }
     CheckedExpr *three[3] = {expr_map(k, OP_EQ, ast, n->span, n->at, at, 2), equal,
@@ -327,17 +327,17 @@ CheckedExpr *dense_inverse(Kern *k, AstId ast, const AstNode *n)
     CheckedExpr *second = given ? NULL : triangle(k, ast, n);
     int32_t p = rename(k, n, given ? 2 : 1, &before[0]);
     if (given) { /* sum[p](T[i,p] * X[p,j]) = unit[i,j]; the names of T are those of X exchanged */
-        map_put(&k->label_by_name, kern_node(k, n->child[2])->name->id, (uint32_t)own[0] + 1);
-        map_put(&k->label_by_name, kern_node(k, n->child[1])->name->id, (uint32_t)p + 1);
+        map_put(&k->s.label_by_name, kern_node(k, n->child[2])->name->id, (uint32_t)own[0] + 1);
+        map_put(&k->s.label_by_name, kern_node(k, n->child[1])->name->id, (uint32_t)p + 1);
     }
     CheckedExpr *first = triangle(k, ast, n);
     if (given) {
-        map_put(&k->label_by_name, kern_node(k, n->child[1])->name->id, (uint32_t)own[0] + 1);
+        map_put(&k->s.label_by_name, kern_node(k, n->child[1])->name->id, (uint32_t)own[0] + 1);
     }
     CheckedExpr *unit =
         where_equal(k, ast, n, p, own[1], weak_const(k, ast, n->span, WEAK_FLOAT, 0, 1.0));
     if (extent_is_known(k, (uint32_t)own[1])) { /* nothing else may have it */
-        k->labels.at[own[1]].given = true;
+        k->s.labels.at[own[1]].given = true;
     }
     bool wrong = expr_is_poison(first) || expr_is_poison(unit);
     CheckedExpr *e = wrong ? expr_poison(k, ast, n->span) : solution(k, ast, n, p, first, unit);

@@ -76,7 +76,7 @@ static CheckedExpr *position_of(Kern *k, AstId ast, const AstNode *n, const Chec
 {
     const Call c = {k, ast, n};
     if (fold->rank != 1) {
-        if (!k->poisoned) {
+        if (!k->s.poisoned) {
             diag_error(&k->c->ctx->diags, E_ARGUMENTS, n->span, "'%s' is over one index",
                        n->name->text);
         }
@@ -94,7 +94,7 @@ static CheckedExpr *position_of(Kern *k, AstId ast, const AstNode *n, const Chec
     }
     const AffineTerm here = {(VarRef)fold->label[0], 1};
     CheckedExpr *at = position_number(k, ast, n->span, (Affine){0, 1, &here});
-    Label *label = &k->labels.at[fold->label[0]];
+    Label *label = &k->s.labels.at[fold->label[0]];
     const AffineTerm end = {affine_dim(label->extent.sym), 1};
     Affine extent =
         label->extent.sym < 0 ? affine_const(label->extent.n) : (Affine){0, 1, &end};
@@ -126,7 +126,7 @@ static CheckedExpr *count_of(const Call *c, const CheckedExpr *fold, CheckedExpr
     CheckedExpr *term = when == NULL ? one : fold_where(k, OP_SUM, one, when);
     count->arg = arena_copy(k->c->arena, &term, sizeof term);
     for (uint32_t a = 0; a < fold->rank; a++) {
-        k->labels.at[fold->label[a]].counted = true;
+        k->s.labels.at[fold->label[a]].counted = true;
     }
     return count;
 }
@@ -262,7 +262,7 @@ static bool group_add(const Call *c, Groups *g, AstId id)
         if (!position_affine(c->k, at, &x)) {
             return false;
         }
-        if (!map_get(&c->k->label_by_name, name->name->id, &g->label[g->n * g->each + i])) {
+        if (!map_get(&c->k->s.label_by_name, name->name->id, &g->label[g->n * g->each + i])) {
             return diag_refuse(&c->k->c->ctx->diags, E_UNBOUND_INDEX, name->span,
                                "'%s' is no index of this statement", name->name->text);
         }
@@ -326,7 +326,7 @@ static CheckedExpr *expand_permutations(const Call *c)
         bool odd = permutation(g.n, p, order) && sign;
         for (uint32_t i = 0; i < g.n * g.each; i++) {
             uint32_t from = order[i / g.each] * g.each + i % g.each;
-            map_put(&k->label_by_name, g.name[i].name->id, g.label[from]);
+            map_put(&k->s.label_by_name, g.name[i].name->id, g.label[from]);
         }
         CheckedExpr *term = argument(c, 0);
         ok = !expr_is_poison(term);
@@ -334,7 +334,7 @@ static CheckedExpr *expand_permutations(const Call *c)
     }
     k->terms = around;
     for (uint32_t i = 0; i < g.n * g.each; i++) {
-        map_put(&k->label_by_name, g.name[i].name->id, g.label[i]);
+        map_put(&k->s.label_by_name, g.name[i].name->id, g.label[i]);
     }
     return ok && count == 1 ? sum->arg[0]
            : ok             ? chain_type(k, sum)

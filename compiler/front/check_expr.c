@@ -308,7 +308,7 @@ CheckedExpr *call_index(Kern *k, AstId ast, const AstNode *n)
         VarRef v = x.term[i].var;
         if (!affine_is_dim(v)) {
             v = is_product_var(v) ? k->products.at[v - PRODUCT_VAR].label : v;
-            k->labels.at[v].valued = true;
+            k->s.labels.at[v].valued = true;
         }
     }
     return position_number(k, ast, n->span, x);
@@ -350,7 +350,7 @@ static CheckedExpr *call_check(Kern *k, AstId ast)
 static bool is_index_name(Kern *k, const AstNode *n)
 {
     uint32_t label = 0, value = 0;
-    return n->kind == AST_NAME && map_get(&k->label_by_name, n->name->id, &label) &&
+    return n->kind == AST_NAME && map_get(&k->s.label_by_name, n->name->id, &label) &&
            label > 0 && !map_get(&k->value_by_name, n->name->id, &value);
 }
 
@@ -433,4 +433,11 @@ CheckedExpr *expr_check(Kern *k, AstId ast)
         break;
     }
     return expr_poison(k, ast, n.span);
+}
+
+CheckedExpr *expr_constant(Check *c, AstId ast, bool in_extent, bool library)
+{
+    Kern k = {.c = c, .in_extent = in_extent, .library = library};
+    (void)statement_open(&k, false);
+    return expr_check(&k, ast);
 }

@@ -8,6 +8,8 @@
 
 /* ---- check_expr.c ---- */
 CheckedExpr *expr_check(Kern *k, AstId ast);
+/* Outside of any statement: a constant, or an extent, in a kernel of a library or not. */
+CheckedExpr *expr_constant(Check *c, AstId ast, bool in_extent, bool library);
 CheckedExpr *call_einsum(Kern *k, AstId ast, const AstNode *n);
 CheckedExpr *call_extent(Kern *k, AstId ast, const AstNode *n);
 CheckedExpr *call_index(Kern *k, AstId ast, const AstNode *n);

@@ -8,9 +8,7 @@
 /* Arithmetic with nothing open. */
 static Dim extent_computed(Kern *k, AstId id, bool *ok)
 {
-    Kern inner = {.c = k->c, .in_extent = true, .library = k->library};
-    map_init(&inner.label_by_name, k->c->arena);
-    CheckedExpr *e = expr_check(&inner, id);
+    CheckedExpr *e = expr_constant(k->c, id, true, k->library);
     Span at = kern_node(k, id)->span;
     *ok = false;
     if (e->weak == WEAK_NO && e->dtype == DTYPE_NONE) {
@@ -245,7 +243,7 @@ static void scan_positions(Kern *k, AstId id, bool position)
     uint32_t index = 0;
     bool ok = true;
     if (n.kind == AST_NAME && position && dim_known(k, n.name) &&
-        !map_get(&k->index_names, n.name->id, &index)) {
+        !map_get(&k->s.index_names, n.name->id, &index)) {
         (void)dim_named(k, n.name, n.span, &ok);
     }
     if (n.kind == AST_CALL && strcmp(n.name->text, "extent") == 0 && n.n == 1) {

@@ -12,7 +12,7 @@ static bool names_index(Kern *k, AstId id)
     const AstNode n = *kern_node(k, id);
     uint32_t label = 0;
     bool any =
-        n.kind == AST_NAME && map_get(&k->label_by_name, n.name->id, &label) && label > 0;
+        n.kind == AST_NAME && map_get(&k->s.label_by_name, n.name->id, &label) && label > 0;
     for (uint32_t c = 0; c < n.n && !any; c++) {
         any = names_index(k, n.child[c]);
     }
@@ -33,8 +33,8 @@ static bool give_extent(Kern *k, const AstNode *item, int32_t label)
                          kern_node(k, one)->span, 1, 1, &term, 1);
         }
     }
-    k->labels.at[label].extent = d;
-    k->labels.at[label].given = true;
+    k->s.labels.at[label].extent = d;
+    k->s.labels.at[label].given = true;
     return ok;
 }
 
@@ -45,9 +45,9 @@ static bool value_item(Kern *k, AstId id, int32_t *label, CheckedExpr **conditio
     uint32_t known = 0;
     *label = -1;
     if (name.kind == AST_NAME && !position_is_value(k, n.child[0]) &&
-        !(map_get(&k->label_by_name, name.name->id, &known) && known > 0)) {
+        !(map_get(&k->s.label_by_name, name.name->id, &known) && known > 0)) {
         *label = label_new(k, name.name, name.span, false);
-        k->labels.at[*label].bound = true;
+        k->s.labels.at[*label].bound = true;
     }
     CheckedExpr *two[2] = {position_computed(k, n.child[0]), position_computed(k, n.child[1])};
     *condition = expr_map(k, n.op, id, n.span, n.at, two, 2);
@@ -64,13 +64,13 @@ bool position_item(Kern *k, AstId id, bool left, int32_t *label, CheckedExpr **c
     }
     bool any = condition_index(k, id, &name), lone = kern_node(k, n.child[0])->kind == AST_NAME;
     *condition = NULL;
-    bool listed = any && map_get(&k->label_by_name, name.name->id, &known) && known > 0 &&
-                  (k->labels.at[known - 1].bound || k->labels.at[known - 1].left);
+    bool listed = any && map_get(&k->s.label_by_name, name.name->id, &known) && known > 0 &&
+                  (k->s.labels.at[known - 1].bound || k->s.labels.at[known - 1].left);
     *label = -1;
     if (any && !listed && (!left || (lone && is_order(&n)))) {
         bool range = lone && (n.op == OP_LT || n.op == OP_LE) && !names_index(k, n.child[1]);
         *label = label_new(k, name.name, name.span, left);
-        k->labels.at[*label].bound = !left;
+        k->s.labels.at[*label].bound = !left;
         if (range) {
             return give_extent(k, &n, *label);
         }
@@ -114,8 +114,8 @@ static int32_t reduction_label(Kern *k, AstId id, uint32_t *before)
         return -1;
     }
     *before = 0;
-    if (map_get(&k->label_by_name, i->name->id, before) && *before > 0) {
-        const Label *l = &k->labels.at[*before - 1];
+    if (map_get(&k->s.label_by_name, i->name->id, before) && *before > 0) {
+        const Label *l = &k->s.labels.at[*before - 1];
         if (l->left) {
             Diagnostic *d =
                 diag_error(diags, E_REDUCED_ON_LEFT, i->span,
@@ -133,7 +133,7 @@ static int32_t reduction_label(Kern *k, AstId id, uint32_t *before)
         }
     }
     int32_t label = label_new(k, i->name, i->span, false);
-    k->labels.at[label].bound = true;
+    k->s.labels.at[label].bound = true;
     return label;
 }
 
@@ -156,7 +156,7 @@ static bool reduction_item(Kern *k, AstId id, uint32_t *before, int32_t *label,
     AstNode name;
     *before = 0;
     if (condition_index(k, id, &name)) {
-        (void)map_get(&k->label_by_name, name.name->id, before);
+        (void)map_get(&k->s.label_by_name, name.name->id, before);
     }
     if (!position_item(k, id, false, label, &condition)) {
         return false;
@@ -202,13 +202,13 @@ CheckedExpr *fold_where(Kern *k, Op op, CheckedExpr *body, CheckedExpr *when)
 
 static void check_reduced_used(Kern *k, const CheckedExpr *e)
 {
-    for (uint32_t a = 0; a < e->rank && !k->poisoned; a++) {
-        if (k->uses.at[e->label[a]].n == 0 && !k->labels.at[e->label[a]].given &&
+    for (uint32_t a = 0; a < e->rank && !k->s.poisoned; a++) {
+        if (!extent_is_known(k, (uint32_t)e->label[a]) &&
             !position_has(k, (VarRef)e->label[a])) {
-            const Label *l = &k->labels.at[e->label[a]];
+            const Label *l = &k->s.labels.at[e->label[a]];
             diag_error(&k->c->ctx->diags, E_UNBOUND_INDEX, l->span,
                        "index '%s' is reduced here but is in no operand", l->name->text);
-            k->poisoned = true;
+            k->s.poisoned = true;
         }
     }
 }
@@ -241,8 +241,8 @@ void fold_close(Kern *k, const CheckedExpr *e, const uint32_t *before)
 {
     check_reduced_used(k, e);
     for (uint32_t a = e->rank; a-- > 0;) {
-        const Sym name = k->labels.at[e->label[a]].name;
-        map_put(&k->label_by_name, name->id, before[a]);
+        const Sym name = k->s.labels.at[e->label[a]].name;
+        map_put(&k->s.label_by_name, name->id, before[a]);
     }
 }
 
@@ -262,7 +262,7 @@ CheckedExpr *fold_check(Kern *k, AstId ast, const AstNode *n, Op op, FoldBody *m
     CheckedExpr *when = NULL;
     bool ok = fold_open(k, n, e, &when, before);
     if (!ok) {
-        k->poisoned = true; /* the body is still looked at: its own mistakes are reported */
+        k->s.poisoned = true; /* the body is still looked at: its own mistakes are reported */
     }
     CheckedExpr *body = make(k, ast, n, e);
     fold_close(k, e, before);
@@ -300,9 +300,9 @@ Sym fold_unused_name(Kern *k, Sym name)
         Sym other =
             sym_cstr(&k->c->ctx->syms, str_format(k->c->arena, "%s%u", name->text, number));
         uint32_t at = 0;
-        bool used = map_get(&k->index_names, other->id, &at);
-        for (uint32_t l = 0; l < k->labels.n && !used; l++) {
-            used = k->labels.at[l].name == other;
+        bool used = map_get(&k->s.index_names, other->id, &at);
+        for (uint32_t l = 0; l < k->s.labels.n && !used; l++) {
+            used = k->s.labels.at[l].name == other;
         }
         if (!used) {
             return other;
@@ -322,19 +322,19 @@ CheckedExpr *fold_again(Kern *k, AstId ast, const AstNode *n, Op op, FoldBody *m
         if (named) {
             name[count] = item.name;
             meant[count] = 0;
-            (void)map_get(&k->label_by_name, item.name->id, &meant[count]);
-            map_put(&k->label_by_name, item.name->id, 0);
+            (void)map_get(&k->s.label_by_name, item.name->id, &meant[count]);
+            map_put(&k->s.label_by_name, item.name->id, 0);
             count++;
         }
     }
     CheckedExpr *e = fold_check(k, ast, n, op, make, condition);
     for (uint32_t a = 0; a < e->rank && e->kind == CHECKED_REDUCE; a++) {
-        Label *l = &k->labels.at[e->label[a]];
+        Label *l = &k->s.labels.at[e->label[a]];
         l->name = fold_unused_name(k, l->name);
-        map_put(&k->label_by_name, l->name->id, 0);
+        map_put(&k->s.label_by_name, l->name->id, 0);
     }
     while (count-- > 0) {
-        map_put(&k->label_by_name, name[count]->id, meant[count]);
+        map_put(&k->s.label_by_name, name[count]->id, meant[count]);
     }
     return e;
 }

@@ -9,7 +9,7 @@
 static void note_valued(Kern *k, const CheckedExpr *e)
 {
     if (e->kind == CHECKED_INDEX) {
-        k->labels.at[e->label[0]].valued = true;
+        k->s.labels.at[e->label[0]].valued = true;
     }
     for (uint32_t a = 0; a < e->n; a++) {
         note_valued(k, e->arg[a]);
@@ -71,7 +71,7 @@ static CheckedExpr *as_position(Kern *k, CheckedExpr *e)
 CheckedExpr *position_check(Kern *k, uint32_t value, uint32_t axis, AstId id)
 {
     int32_t label[RANK_LIMIT];
-    uint32_t first = k->late.n;
+    uint32_t first = k->s.late.n;
     bool whole = false;
     Affine x;
     if (position_is_value(k, id)) {
@@ -89,8 +89,8 @@ CheckedExpr *position_check(Kern *k, uint32_t value, uint32_t axis, AstId id)
 CheckedExpr *gather_check(Kern *k, AstId ast, uint32_t value)
 {
     const AstNode n = *kern_node(k, ast);
-    k->indexed = true;
-    k->reads++;
+    k->s.indexed = true;
+    k->s.reads++;
     if (!index_count_fits(k, &n, value)) {
         return expr_poison(k, ast, n.span);
     }

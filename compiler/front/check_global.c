@@ -2,17 +2,10 @@
 /* Dims and constants of a program: each may name others, in any order, which are evaluated before it. */
 #include "front/check_kernel.h"
 
-static CheckedExpr *evaluate(Check *c, AstId ast)
-{
-    Kern k = {.c = c};
-    map_init(&k.label_by_name, c->arena);
-    return expr_check(&k, ast);
-}
-
 static void evaluate_const(Check *c, uint32_t global)
 {
     const AstNode n = *ast_node(&c->program->ast, c->globals.at[global].ast);
-    CheckedExpr *e = evaluate(c, n.child[1]);
+    CheckedExpr *e = expr_constant(c, n.child[1], false, false);
     const AstNode type = *ast_node(&c->program->ast, n.child[0]);
     bool poison = e->weak == WEAK_NO && e->dtype == DTYPE_NONE;
     if (!poison && e->kind != CHECKED_CONST) {
@@ -43,7 +36,7 @@ static void evaluate_const(Check *c, uint32_t global)
 /* The integer of `dim o = ...`, `dim o ~ ...`. */
 static bool dim_number(Check *c, AstId ast, int64_t *out)
 {
-    CheckedExpr *e = evaluate(c, ast);
+    CheckedExpr *e = expr_constant(c, ast, false, false);
     if (e->weak == WEAK_NO && e->dtype == DTYPE_NONE) {
         return false;
     }

@@ -46,10 +46,8 @@ static TensorType type_of(Kern *k, AstId id, const AstNode *decl)
 static uint32_t named_dimension(Kern *k, AstId id, uint32_t rank, uint64_t *named)
 {
     Diags *diags = &k->c->ctx->diags;
-    Kern inner = {.c = k->c, .in_extent = true, .library = k->library};
-    map_init(&inner.label_by_name, k->c->arena);
     Span at = kern_node(k, id)->span;
-    CheckedExpr *e = expr_check(&inner, id);
+    CheckedExpr *e = expr_constant(k->c, id, true, k->library);
     if (e->kind == CHECKED_POISON) {
         return RANK_LIMIT;
     }
@@ -426,7 +424,7 @@ void kern_init(Kern *k, Check *c, CheckedKernel *kernel)
     map_init(&k->value_by_name, c->arena);
     map_init(&k->dim_by_name, c->arena);
     map_init(&k->assigned_later, c->arena);
-    map_init(&k->label_by_name, c->arena);
+    map_init(&k->s.label_by_name, c->arena);
     map_init(&k->call_by_ast, c->arena);
     map_init(&k->inlined_names, c->arena);
 }
@@ -454,7 +452,7 @@ void kernel_run(Kern *k, const AstNode *n)
     for (k->statement = 0; k->statement < body.n; k->statement++) {
         steps_begin(k);
         statement_check(k, body.child[k->statement]);
-        k->wrong = k->wrong || k->poisoned;
+        k->wrong = k->wrong || k->s.poisoned;
         steps_end(k);
     }
     if (!k->is_called) {

@@ -280,7 +280,7 @@ static const KernelCall *call_kernel(Kern *k, AstId ast, bool alone)
         return NULL;
     }
     if (!call_inline(&c, &call)) {
-        k->poisoned = true;
+        k->s.poisoned = true;
         return NULL;
     }
     return call_done(k, call);
@@ -335,9 +335,9 @@ static void check_call(Kern *k, AstId id, bool indexed)
 /* What stands before a mistake is looked at as if that were not yet known. */
 void calls_check(Kern *k, AstId id)
 {
-    bool poisoned = k->poisoned;
+    bool poisoned = k->s.poisoned;
     check_call(k, id, false);
-    k->poisoned = poisoned;
+    k->s.poisoned = poisoned;
 }
 
 void kernel_call_statement(Kern *k, AstId ast)

@@ -83,7 +83,7 @@ CheckedExpr *expr_cast_to(Kern *k, CheckedExpr *e, DType t, bool implicit)
 
 CheckedExpr *expr_poison(Kern *k, AstId ast, Span span)
 {
-    k->poisoned = true;
+    k->s.poisoned = true;
     return expr_new(k, CHECKED_POISON, ast, span);
 }
 
@@ -154,29 +154,28 @@ void extent_mismatch(Kern *k, const Label *l, Dim d, Span at, uint32_t of, Dim o
         help_misspelled(k, e, d, other);
         help_misspelled(k, e, other, d);
     }
-    k->poisoned = true;
+    k->s.poisoned = true;
 }
 
 int32_t label_new(Kern *k, Sym name, Span span, bool left)
 {
     Label l = {.name = name, .span = span, .extent = dim_fixed(1), .left = left};
-    vec_push(k->c->arena, &k->labels, l);
-    vec_push(k->c->arena, &k->uses, ((LabelUse){.at = span}));
+    vec_push(k->c->arena, &k->s.labels, l);
+    vec_push(k->c->arena, &k->s.uses, ((LabelUse){.at = span}));
     if (name != NULL) {
-        map_put(&k->label_by_name, name->id, k->labels.n);
-        vec_push(k->c->arena, &k->named, name);
+        map_put(&k->s.label_by_name, name->id, k->s.labels.n);
     }
-    return (int32_t)k->labels.n - 1;
+    return (int32_t)k->s.labels.n - 1;
 }
 
 void label_use(Kern *k, int32_t label, Dim d, Span at, uint32_t of)
 {
-    Label *l = &k->labels.at[label];
-    LabelUse *u = &k->uses.at[label];
-    bool again = u->n > 0 && u->read == k->reads; /* a diagonal: extents are equal */
+    Label *l = &k->s.labels.at[label];
+    LabelUse *u = &k->s.uses.at[label];
+    bool again = u->n > 0 && u->read == k->s.reads; /* a diagonal: extents are equal */
     Dim last = u->dim;
     u->n++;
-    u->read = k->reads;
+    u->read = k->s.reads;
     u->dim = d;
     if (again && !dim_eq(last, d)) {
         extent_mismatch(k, l, d, at, of, last, u->at, of);
@@ -189,33 +188,26 @@ void label_use(Kern *k, int32_t label, Dim d, Span at, uint32_t of)
     }
 }
 
-void statement_swap(Kern *k, Kern *other)
+CheckedStatement statement_made(Kern *k, const Statement *s, AstId ast, uint32_t target,
+                                const int32_t *left, uint32_t rank, CheckedExpr *right)
 {
-    const Kern was = *k;
-    k->labels.at = other->labels.at;
-    k->labels.n = other->labels.n;
-    k->labels.cap = other->labels.cap;
-    k->uses.at = other->uses.at;
-    k->uses.n = other->uses.n;
-    k->uses.cap = other->uses.cap;
-    k->late.at = other->late.at;
-    k->late.n = other->late.n;
-    k->late.cap = other->late.cap;
-    k->sums.at = other->sums.at;
-    k->sums.n = other->sums.n;
-    k->sums.cap = other->sums.cap;
-    k->silent.at = other->silent.at;
-    k->silent.n = other->silent.n;
-    k->silent.cap = other->silent.cap;
-    k->label_by_name = other->label_by_name;
-    k->index_names = other->index_names;
-    k->reads = other->reads;
-    k->whole = other->whole;
-    k->whole_rank = other->whole_rank;
-    k->whole_first = other->whole_first;
-    k->whole_at = other->whole_at;
-    k->whole_name = other->whole_name;
-    k->indexed = other->indexed;
-    k->poisoned = other->poisoned;
-    *other = was;
+    return (CheckedStatement){
+        .ast = ast,
+        .span = kern_node(k, ast)->span,
+        .target = target,
+        .op = OP_COPY,
+        .n_labels = s->labels.n,
+        .label = s->labels.at,
+        .rank = rank,
+        .left = rank == 0 ? NULL : arena_copy(k->c->arena, left, rank * sizeof *left),
+        .right = right};
+}
+
+Statement statement_open(Kern *k, bool whole)
+{
+    const Statement before = k->s;
+    k->s = (Statement){.whole = whole, .whole_rank = -1};
+    map_init(&k->s.label_by_name, k->c->arena);
+    map_init(&k->s.index_names, k->c->arena);
+    return before;
 }

@@ -16,29 +16,23 @@ void say_param(const Calling *c, Diagnostic *d, uint32_t p)
 static bool operand_check(Calling *c, Operand *o)
 {
     Kern *k = c->k;
-    o->own = (Kern){.whole = true, .whole_rank = -1};
-    map_init(&o->own.label_by_name, k->c->arena);
-    map_init(&o->own.index_names, k->c->arena);
-    statement_swap(k, &o->own);
+    const Statement around = statement_open(k, true);
     positions_scan(k, o->ast);
     calls_check(k, o->ast);
     o->e = expr_check(k, o->ast);
-    for (uint32_t l = 0; l < k->labels.n; l++) {
-        k->labels.at[l].left = !k->labels.at[l].bound;
+    for (uint32_t l = 0; l < k->s.labels.n; l++) {
+        k->s.labels.at[l].left = !k->s.labels.at[l].bound;
     }
     positions_infer(k);
-    if (!k->poisoned) {
+    if (!k->s.poisoned) {
         positions_check(k);
     }
-    o->indexed = k->indexed;
-    if (k->whole_rank > 0 && k->indexed && !k->poisoned) {
-        diag_error(&k->c->ctx->diags, E_RANK_MISMATCH, k->whole_at,
-                   "'%s' has %d dimension%s but no indices, and others here have",
-                   k->whole_name != NULL ? k->whole_name->text : "einsum", k->whole_rank,
-                   k->whole_rank == 1 ? "" : "s");
-        k->poisoned = true;
+    o->indexed = k->s.indexed;
+    if (!k->s.poisoned) {
+        whole_check(k);
     }
-    statement_swap(k, &o->own);
+    o->own = k->s;
+    k->s = around;
     return !o->own.poisoned && !expr_is_poison(o->e);
 }
 
@@ -366,7 +360,7 @@ Argument argument_of(const Calling *c, uint32_t p, const Value *param)
     if (reads_in_order(c, p, t)) {
         return (Argument){.value = o->e->read, .batch = o->batch};
     }
-    int32_t *left = ARENA_ARRAY(k->c->arena, RANK_LIMIT + 64, int32_t);
+    int32_t left[RANK_LIMIT + 64];
     uint32_t rank = 0;
     for (uint32_t b = 0; b < c->n_index; b++) {
         if (bits_has(&o->batch, b)) {
@@ -394,14 +388,7 @@ Argument argument_of(const Calling *c, uint32_t p, const Value *param)
                       .assigned = true,
                       .updated = true,
                       .uses = 1}));
-    statement_add(k, (CheckedStatement){.ast = o->ast,
-                                        .span = kern_node(k, o->ast)->span,
-                                        .target = value,
-                                        .op = OP_COPY,
-                                        .n_labels = o->own.labels.n,
-                                        .label = o->own.labels.at,
-                                        .rank = rank,
-                                        .left = left,
-                                        .right = compute_target(k, right, value)});
+    statement_add(k, statement_made(k, &o->own, o->ast, value, left, rank,
+                                    compute_target(k, right, value)));
     return (Argument){.value = value, .batch = o->batch};
 }

@@ -3,7 +3,7 @@
  * statements are pieces, and it has a value once the last of them has been. They lie apart and cover it. */
 #include "front/check_positions.h"
 
-static bool has_positions(const Kern *k, const AstNode *left)
+bool left_has_positions(const Kern *k, const AstNode *left)
 {
     for (uint32_t a = 1; left->kind == AST_INDEXED && a < left->n; a++) {
         AstKind kind = kern_node(k, left->child[a])->kind;
@@ -29,7 +29,7 @@ void pieces_scan(Kern *k)
                 continue;
             }
             bool known = map_get(&k->pieces_of, left->name->id, &before);
-            if (pass == 0 && has_positions(k, left)) {
+            if (pass == 0 && left_has_positions(k, left)) {
                 map_put(&k->pieces_of, left->name->id, 0);
             } else if (pass == 1 && known) {
                 map_put(&k->pieces_of, left->name->id, before + 1);
@@ -66,7 +66,7 @@ static void report(Kern *k, uint32_t value, Span at, Span other, const char *wha
         mark_other(k->c, d, other, "the other piece");
     }
     note_shape(k, d, value);
-    k->poisoned = true;
+    k->s.poisoned = true;
 }
 
 static bool same_split(const SplitShape *x, const SplitShape *y)
@@ -95,7 +95,7 @@ static void check_all(Kern *k, uint32_t value, Span at)
                                      "pieces in which one dimension counts as different ones "
                                      "are not compiled by this version");
                 mark_other(k->c, d, span[0], "the other piece");
-                k->poisoned = true;
+                k->s.poisoned = true;
                 return;
             }
             split = k->pieces.at[i].split;
@@ -124,7 +124,7 @@ void piece_check(Kern *k, uint32_t value, const int32_t *label, uint32_t rank, c
     Dim *extent = ARENA_ARRAY(a, rank, Dim);
     Affine *own = ARENA_ARRAY(a, n, Affine);
     for (uint32_t i = 0; i < rank; i++) {
-        extent[i] = k->labels.at[label[i]].extent;
+        extent[i] = k->s.labels.at[label[i]].extent;
     }
     for (uint32_t d = 0; d < n; d++) { /* of the piece's indices, numbered as its dimensions */
         own[d] = affine_const(at[d].base);

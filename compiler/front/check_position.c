@@ -12,8 +12,8 @@ static void note_name(Kern *k, const AstNode *n, uint32_t how)
 {
     uint32_t before = 0;
     if (n->kind == AST_NAME) {
-        (void)map_get(&k->index_names, n->name->id, &before);
-        map_put(&k->index_names, n->name->id, before | how);
+        (void)map_get(&k->s.index_names, n->name->id, &before);
+        map_put(&k->s.index_names, n->name->id, before | how);
     }
 }
 
@@ -25,7 +25,7 @@ static bool is_element_position(Kern *k, const AstNode *n)
                          ? &k->k->values.at[at]
                          : NULL;
     return v != NULL && v->type.rank == 0 && dtype_is_int(v->type.dtype) &&
-           !map_get(&k->index_names, n->name->id, &at);
+           !map_get(&k->s.index_names, n->name->id, &at);
 }
 
 bool is_order(const AstNode *n)
@@ -40,7 +40,7 @@ static bool first_index(Kern *k, AstId id, AstNode *name)
     const AstNode n = *kern_node(k, id);
     uint32_t how = 0;
     bool found = n.kind == AST_NAME && !is_element_position(k, &n) &&
-                 (map_get(&k->index_names, n.name->id, &how) || !dim_known(k, n.name));
+                 (map_get(&k->s.index_names, n.name->id, &how) || !dim_known(k, n.name));
     if (found) {
         *name = n;
     }
@@ -77,7 +77,7 @@ static void note_alone(Kern *k, const AstNode *n, uint32_t c, bool named)
     if (n->kind == AST_INDEXED && !named && is_element_position(k, &name)) {
         return;
     }
-    bool again = n->kind == AST_INDEXED && map_get(&k->index_names, name.name->id, &before) &&
+    bool again = n->kind == AST_INDEXED && map_get(&k->s.index_names, name.name->id, &before) &&
                  !is_repeated(k, n, c);
     note_name(k, &name,
               named || again || n->kind == AST_REDUCE ? INDEX_ALONE | INDEX_NAMED
@@ -113,7 +113,7 @@ static void scan_shifted(Kern *k, AstId id, bool position)
 {
     const AstNode n = *kern_node(k, id);
     uint32_t how = 0;
-    if (position && n.kind == AST_NAME && map_get(&k->index_names, n.name->id, &how)) {
+    if (position && n.kind == AST_NAME && map_get(&k->s.index_names, n.name->id, &how)) {
         note_name(k, &n, INDEX_SHIFTED);
     }
     for (uint32_t c = 0; c < n.n; c++) {
@@ -121,7 +121,7 @@ static void scan_shifted(Kern *k, AstId id, bool position)
         bool place = (n.kind == AST_INDEXED || n.kind == AST_REDUCE) && c > 0;
         bool inside = place ? child.kind != AST_NAME : position;
         if (n.kind == AST_CALL && strcmp(n.name->text, "index") == 0 &&
-            child.kind == AST_NAME && map_get(&k->index_names, child.name->id, &how)) {
+            child.kind == AST_NAME && map_get(&k->s.index_names, child.name->id, &how)) {
             note_name(k, &child, INDEX_NAMED);
         }
         scan_shifted(k, n.child[c], inside);
@@ -130,7 +130,7 @@ static void scan_shifted(Kern *k, AstId id, bool position)
 
 void positions_scan(Kern *k, AstId statement)
 {
-    map_init(&k->index_names, k->c->arena);
+    map_init(&k->s.index_names, k->c->arena);
     scan_alone(k, statement, false, false);
     scan_shifted(k, statement, false);
 }
@@ -155,11 +155,11 @@ static bool name_affine(Kern *k, const AstNode *n, Affine *out)
 {
     uint32_t label = 0, how = 0;
     bool ok = true;
-    if (map_get(&k->label_by_name, n->name->id, &label) && label > 0) {
+    if (map_get(&k->s.label_by_name, n->name->id, &label) && label > 0) {
         *out = affine_var(k->c->arena, label - 1);
         return true;
     }
-    if (map_get(&k->index_names, n->name->id, &how)) {
+    if (map_get(&k->s.index_names, n->name->id, &how)) {
         int32_t l = label_new(k, n->name, n->span, k->on_left);
         *out = affine_var(k->c->arena, (VarRef)l);
         return true;
@@ -300,7 +300,7 @@ bool lone_name_is_index(Kern *k, const AstNode *n, Dim extent)
 {
     uint32_t how = 0;
     Dim number = {0};
-    (void)map_get(&k->index_names, n->name->id, &how);
+    (void)map_get(&k->s.index_names, n->name->id, &how);
     if ((how & INDEX_NAMED) != 0 || !is_number(k, n, &number) || dim_eq(number, extent)) {
         return true; /* a position of the extent would be past the end */
     }
@@ -316,19 +316,19 @@ bool lone_name_is_index(Kern *k, const AstNode *n, Dim extent)
 void positions_are_of(Kern *k, uint32_t first, const int32_t *label, uint32_t n)
 {
     const int32_t *own = arena_copy(k->c->arena, label, n * sizeof *label);
-    for (uint32_t i = first; i < k->late.n; i++) {
-        k->late.at[i].label = own;
-        k->late.at[i].n_labels = n;
+    for (uint32_t i = first; i < k->s.late.n; i++) {
+        k->s.late.at[i].label = own;
+        k->s.late.at[i].n_labels = n;
     }
 }
 
 bool left_index(Kern *k, const AstNode *i, int32_t *label)
 {
     uint32_t before = 0;
-    if (map_get(&k->label_by_name, i->name->id, &before) && before > 0) {
+    if (map_get(&k->s.label_by_name, i->name->id, &before) && before > 0) {
         Diagnostic *d = diag_error(&k->c->ctx->diags, E_REPEATED_INDEX, i->span,
                                    "index '%s' is twice on the left", i->name->text);
-        mark_other(k->c, d, k->labels.at[before - 1].span, "first here");
+        mark_other(k->c, d, k->s.labels.at[before - 1].span, "first here");
         return false;
     }
     *label = label_new(k, i->name, i->span, true);
@@ -342,7 +342,7 @@ bool position_is_value(Kern *k, AstId id)
     const AstNode n = *kern_node(k, id);
     uint32_t at = 0;
     bool scalar = n.kind == AST_NAME && map_get(&k->value_by_name, n.name->id, &at) &&
-                  !map_get(&k->index_names, n.name->id, &at) && !dim_known(k, n.name);
+                  !map_get(&k->s.index_names, n.name->id, &at) && !dim_known(k, n.name);
     bool call =
         n.kind == AST_REDUCE || (n.kind == AST_CALL && strcmp(n.name->text, "extent") != 0);
     bool has = n.kind == AST_INDEXED || scalar || call;

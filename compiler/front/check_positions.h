@@ -56,6 +56,8 @@ CheckedExpr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int3
                        uint32_t rank);
 /* A value written without indices. */
 CheckedExpr *expr_whole(Kern *k, uint32_t value, AstId ast, Span at);
+/* Refuses operands without indices beside others that have some. */
+void whole_check(Kern *k);
 /* Has the call its statements? Else it is none of a kernel. */
 bool call_is_done(const Kern *k, AstId ast);
 /* What such a call gives: its only result, or the one that the statement takes. */
@@ -74,6 +76,8 @@ bool position_of_axis(Kern *k, uint32_t value, uint32_t axis, AstId id, Affine *
 bool index_count_fits(Kern *k, const AstNode *n, uint32_t value);
 
 /* ---- check_pieces.c ---- */
+/* Does the left side have positions that are more than indices? */
+bool left_has_positions(const Kern *k, const AstNode *left);
 /* Which names of the body are assigned piece by piece. */
 void pieces_scan(Kern *k);
 /* How many pieces of the name are still to come, this one among them; 0: it is assigned whole. */

@@ -13,7 +13,7 @@ static bool extreme(Kern *k, Affine x, bool most, Affine *out)
         Affine own = {0, 1, &t};
         int64_t coef = 1;
         if (!affine_is_dim(t.var)) {
-            own = affine_extent(a, k->labels.at[t.var].extent);
+            own = affine_extent(a, k->s.labels.at[t.var].extent);
             own.base--;
             coef = (t.coef > 0) == most ? t.coef : 0;
         }
@@ -72,7 +72,7 @@ static bool slower_reach_end(Kern *k, const LateRead *r)
         Affine most, room;
         for (uint32_t t = 0; t < slower->at.n && all; t++) {
             VarRef v = slower->at.term[t].var;
-            all = affine_is_dim(v) || k->labels.at[v].given || k->uses.at[v].n > 0;
+            all = affine_is_dim(v) || extent_is_known(k, v);
         }
         all = all && extreme(k, slower->at, true, &most) &&
               affine_try_add(a, affine_extent(a, slower->extent), -1, most, &room) &&
@@ -102,8 +102,7 @@ static bool infer(Kern *k, const LateRead *r, VarRef label, Dim *out)
     }
     for (uint32_t i = 0; i < r->at.n; i++) {
         const AffineTerm t = r->at.term[i];
-        bool known =
-            affine_is_dim(t.var) || k->labels.at[t.var].given || k->uses.at[t.var].n > 0;
+        bool known = affine_is_dim(t.var) || extent_is_known(k, t.var);
         if (t.var == label ? t.coef != 1 : !known) {
             return false;
         }
@@ -120,9 +119,9 @@ static bool infer(Kern *k, const LateRead *r, VarRef label, Dim *out)
 static bool infer_label(Kern *k, VarRef v, Dim *out)
 {
     bool any = false, fine = true;
-    for (uint32_t i = 0; i < k->late.n && fine; i++) {
+    for (uint32_t i = 0; i < k->s.late.n && fine; i++) {
         Dim d;
-        if (!affine_uses(k->late.at[i].at, v) || !infer(k, &k->late.at[i], v, &d)) {
+        if (!affine_uses(k->s.late.at[i].at, v) || !infer(k, &k->s.late.at[i], v, &d)) {
             continue;
         }
         fine = !any || extent_at_most(k, *out, d) || extent_at_most(k, d, *out);
@@ -178,7 +177,7 @@ static bool range_in_rows(Kern *k, const LateRead *r, VarRef label, Dim *out)
     uint32_t i = n - 1;
     for (; term[i].var != label; i--) { /* there is one */
         if (!extent_is_known(k, term[i].var) ||
-            !dim_eq(k->labels.at[term[i].var].extent, *out)) {
+            !dim_eq(k->s.labels.at[term[i].var].extent, *out)) {
             return false;
         }
         *out = dim_fixed(term[i].coef / term[i - 1].coef);
@@ -186,7 +185,7 @@ static bool range_in_rows(Kern *k, const LateRead *r, VarRef label, Dim *out)
     for (uint32_t j = 0; j < i; j++) {
         Dim row = dim_fixed(term[j + 1].coef / term[j].coef);
         if (extent_is_known(k, term[j].var) &&
-            !extent_at_most(k, k->labels.at[term[j].var].extent, row)) {
+            !extent_at_most(k, k->s.labels.at[term[j].var].extent, row)) {
             return false;
         }
     }
@@ -195,13 +194,13 @@ static bool range_in_rows(Kern *k, const LateRead *r, VarRef label, Dim *out)
 
 static bool rows_infer(Kern *k)
 {
-    for (VarRef v = 0; v < k->labels.n; v++) {
-        Label *l = &k->labels.at[v];
+    for (VarRef v = 0; v < k->s.labels.n; v++) {
+        Label *l = &k->s.labels.at[v];
         bool any = false, fine = !extent_is_known(k, v);
         Dim least = l->extent;
-        for (uint32_t i = 0; i < k->late.n && fine; i++) {
+        for (uint32_t i = 0; i < k->s.late.n && fine; i++) {
             Dim d;
-            if (range_in_rows(k, &k->late.at[i], v, &d)) {
+            if (range_in_rows(k, &k->s.late.at[i], v, &d)) {
                 fine = !any || extent_at_most(k, least, d) || extent_at_most(k, d, least);
                 least = !any || !extent_at_most(k, least, d) ? d : least;
                 any = true;
@@ -220,11 +219,11 @@ void positions_infer(Kern *k)
 {
     for (bool more = true; more;) {
         more = false;
-        for (VarRef v = 0; v < k->labels.n; v++) {
+        for (VarRef v = 0; v < k->s.labels.n; v++) {
             Dim d;
-            if (!k->labels.at[v].given && k->uses.at[v].n == 0 && infer_label(k, v, &d)) {
-                k->labels.at[v].extent = d;
-                k->labels.at[v].given = more = true;
+            if (!extent_is_known(k, v) && infer_label(k, v, &d)) {
+                k->s.labels.at[v].extent = d;
+                k->s.labels.at[v].given = more = true;
             }
         }
         more = more || rows_infer(k);
@@ -284,7 +283,7 @@ static void report(Kern *k, const LateRead *r, int problem)
                   "%s[t - %lld]",
                   name, (long long)reached.base, name, -(long long)reached.base);
     }
-    k->poisoned = true;
+    k->s.poisoned = true;
 }
 
 /* A sum that may be below 0 for some sizes and is not for others: the call sees to it, as that a computed extent is none below 0. */
@@ -318,39 +317,39 @@ static int problem_in_step(Kern *k, const Dim *extent, const LateRead *r, Affine
     Arena *a = k->c->arena;
     Affine room = affine_add(a, affine_extent(a, r->extent), 1, affine_const(-1));
     Dim most = dim_fixed(SIZE_LIMIT);
-    if (position_problem(a, &k->k->dims, extent, k->labels.n, low, most) < 0) {
+    if (position_problem(a, &k->k->dims, extent, k->s.labels.n, low, most) < 0) {
         return -1;
     }
     room = affine_add(a, room, -1, high);
-    return position_problem(a, &k->k->dims, extent, k->labels.n, room, most) < 0 ? 1 : 0;
+    return position_problem(a, &k->k->dims, extent, k->s.labels.n, room, most) < 0 ? 1 : 0;
 }
 
 /* Other indices of the statement may have no position where the tensor is read all the same. */
 void positions_check(Kern *k)
 {
     Arena *a = k->c->arena;
-    Dim *extent = ARENA_ARRAY(a, k->labels.n, Dim); /* of the labels of one read */
-    for (uint32_t l = 0; l < k->labels.n; l++) {
+    Dim *extent = ARENA_ARRAY(a, k->s.labels.n, Dim); /* of the labels of one read */
+    for (uint32_t l = 0; l < k->s.labels.n; l++) {
         extent[l] = dim_fixed(1);
     }
-    for (uint32_t i = 0; i < k->late.n && !k->poisoned; i++) {
-        const LateRead *r = &k->late.at[i];
+    for (uint32_t i = 0; i < k->s.late.n && !k->s.poisoned; i++) {
+        const LateRead *r = &k->s.late.at[i];
         bool known = true;
         for (uint32_t t = 0; t < r->at.n && known; t++) {
             VarRef v = r->at.term[t].var;
-            if (!affine_is_dim(v) && !k->labels.at[v].given && k->uses.at[v].n == 0) {
-                const Label *l = &k->labels.at[v];
+            if (!affine_is_dim(v) && !extent_is_known(k, v)) {
+                const Label *l = &k->s.labels.at[v];
                 Diagnostic *d =
                     diag_error(&k->c->ctx->diags, E_UNBOUND_INDEX, r->span,
                                "the range of index '%s' is not known", l->name->text);
                 diag_help(d, "give it where the index is listed: [%s < 3]", l->name->text);
                 known = false;
-                k->poisoned = true;
+                k->s.poisoned = true;
             }
         }
         int problem = 0;
         for (uint32_t l = 0; l < r->n_labels; l++) {
-            extent[r->label[l]] = k->labels.at[r->label[l]].extent;
+            extent[r->label[l]] = k->s.labels.at[r->label[l]].extent;
         }
         Affine low, high;
         bool step = known && steps_shift(k, r->at, &low, &high);
@@ -359,7 +358,7 @@ void positions_check(Kern *k)
         }
         for (uint32_t round = 0; known && !step && round < 3;
              round++) { /* below 0, and past the end */
-            problem = position_problem(a, &k->k->dims, extent, k->labels.n, r->at, r->extent);
+            problem = position_problem(a, &k->k->dims, extent, k->s.labels.n, r->at, r->extent);
             if (problem == 0 || !checked_at_call(k, r, problem)) {
                 break;
             }
@@ -376,8 +375,8 @@ void positions_check(Kern *k)
 bool position_has(const Kern *k, VarRef label)
 {
     bool any = false;
-    for (uint32_t i = 0; i < k->late.n && !any; i++) {
-        any = affine_uses(k->late.at[i].at, label);
+    for (uint32_t i = 0; i < k->s.late.n && !any; i++) {
+        any = affine_uses(k->s.late.at[i].at, label);
     }
     return any;
 }

@@ -33,7 +33,7 @@ CheckedExpr *expr_whole(Kern *k, uint32_t value, AstId ast, Span at)
         return expr_read(k, value, ast, at, NULL, 0);
     }
     const char *name = v->name != NULL ? v->name->text : "einsum";
-    if (!k->whole || (k->whole_rank >= 0 && (uint32_t)k->whole_rank != rank)) {
+    if (!k->s.whole || (k->s.whole_rank >= 0 && (uint32_t)k->s.whole_rank != rank)) {
         Diagnostic *d = diag_error(&k->c->ctx->diags, E_RANK_MISMATCH, at,
                                    "'%s' has %u dimension%s but no indices here", name, rank,
                                    rank == 1 ? "" : "s");
@@ -43,22 +43,33 @@ CheckedExpr *expr_whole(Kern *k, uint32_t value, AstId ast, Span at)
         }
         return expr_poison(k, ast, at);
     }
-    if (k->whole_rank < 0) {
-        k->whole_rank = (int32_t)rank;
-        k->whole_at = at;
-        k->whole_name = v->name;
-        k->whole_first = (int32_t)k->labels.n;
+    if (k->s.whole_rank < 0) {
+        k->s.whole_rank = (int32_t)rank;
+        k->s.whole_at = at;
+        k->s.whole_name = v->name;
+        k->s.whole_first = (int32_t)k->s.labels.n;
         for (uint32_t a = 0; a < rank; a++) {
             (void)label_new(k, NULL, at, true);
         }
     }
     int32_t label[RANK_LIMIT];
-    k->reads++;
+    k->s.reads++;
     for (uint32_t a = 0; a < rank; a++) {
-        label[a] = k->whole_first + (int32_t)a;
+        label[a] = k->s.whole_first + (int32_t)a;
         label_use(k, label[a], v->type.dims[a], at, value);
     }
     return expr_read(k, value, ast, at, label, rank);
+}
+
+void whole_check(Kern *k)
+{
+    if (k->s.whole_rank > 0 && k->s.indexed) {
+        const char *name = k->s.whole_name != NULL ? k->s.whole_name->text : "einsum";
+        diag_error(&k->c->ctx->diags, E_RANK_MISMATCH, k->s.whole_at,
+                   "'%s' has %d dimension%s but no indices, and others here have", name,
+                   k->s.whole_rank, k->s.whole_rank == 1 ? "" : "s");
+        k->s.poisoned = true;
+    }
 }
 
 /* ---- at indices ---- */
@@ -94,10 +105,10 @@ bool position_of_axis(Kern *k, uint32_t value, uint32_t axis, AstId id, Affine *
     if (alone && !lone_name_is_index(k, &n, d)) {
         return false;
     }
-    const Label *l = alone ? &k->labels.at[out->term[0].var] : NULL;
+    const Label *l = alone ? &k->s.labels.at[out->term[0].var] : NULL;
     uint32_t how = 0;
-    bool shifted = alone && !l->given && k->uses.at[out->term[0].var].n == 0 &&
-                   map_get(&k->index_names, n.name->id, &how) && (how & INDEX_SHIFTED) != 0 &&
+    bool shifted = alone && !l->given && k->s.uses.at[out->term[0].var].n == 0 &&
+                   map_get(&k->s.index_names, n.name->id, &how) && (how & INDEX_SHIFTED) != 0 &&
                    !dim_is(d, 1);
     *whole = alone && !shifted && (!l->given || dim_eq(l->extent, d));
     if (*whole) {
@@ -113,8 +124,8 @@ bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *
 {
     const AstNode *n = kern_node(k, ast);
     uint32_t count = n->n - 1;
-    k->indexed = true;
-    k->reads++;
+    k->s.indexed = true;
+    k->s.reads++;
     if (!index_count_fits(k, n, value)) {
         return false;
     }
@@ -123,7 +134,7 @@ bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *
     *n_labels = count;
     Affine *position = ARENA_ARRAY(k->c->arena, count, Affine);
     Span *span = ARENA_ARRAY(k->c->arena, count, Span);
-    uint32_t first = k->late.n;
+    uint32_t first = k->s.late.n;
     bool ok = true, plain = true;
     for (uint32_t a = 0; a < count; a++) {
         bool whole = false;
@@ -217,7 +228,7 @@ uint32_t call_value(Kern *k, AstId ast)
     }
     uint32_t r = call == NULL ? UINT32_MAX : result_of(k, ast, call);
     if (r == UINT32_MAX) {
-        k->poisoned = true;
+        k->s.poisoned = true;
         return UINT32_MAX;
     }
     return call->value[r];

@@ -11,7 +11,7 @@
 /* The index has all positions of the dimension. */
 static void give_extent(Kern *k, const ScatterLeft *s, uint32_t axis)
 {
-    Label *l = &k->labels.at[s->label[axis]];
+    Label *l = &k->s.labels.at[s->label[axis]];
     l->extent = k->k->values.at[s->target].type.dims[axis];
     l->given = true;
 }
@@ -31,23 +31,23 @@ bool scatter_left(Kern *k, const AstNode *left, uint32_t target, ScatterLeft *s)
             ok = left_index(k, &i, &s->label[a]);
         } else { /* an index of its own */
             s->label[a] = label_new(k, NULL, i.span, true);
-            k->labels.at[s->label[a]].valued = true;
+            k->s.labels.at[s->label[a]].valued = true;
         }
         if (ok) {
             give_extent(k, s, a);
         }
     }
-    uint32_t first = k->labels.n; /* labels from here on stand in positions */
+    uint32_t first = k->s.labels.n; /* labels from here on stand in positions */
     for (uint32_t a = 0; ok && a < s->rank; a++) {
-        if (k->labels.at[s->label[a]].name == NULL) {
+        if (k->s.labels.at[s->label[a]].name == NULL) {
             s->place[a] = position_check(k, target, a, left->child[a + 1]);
             ok = s->place[a]->dtype != DTYPE_NONE;
         }
     }
-    s->summed = ARENA_ARRAY(k->c->arena, (size_t)k->labels.n - first + 1, int32_t);
-    for (uint32_t l = first; l < k->labels.n; l++) {
-        if (!k->labels.at[l].bound) {
-            k->labels.at[l].bound = true;
+    s->summed = ARENA_ARRAY(k->c->arena, (size_t)k->s.labels.n - first + 1, int32_t);
+    for (uint32_t l = first; l < k->s.labels.n; l++) {
+        if (!k->s.labels.at[l].bound) {
+            k->s.labels.at[l].bound = true;
             s->summed[s->n_summed++] = (int32_t)l;
         }
     }
@@ -57,7 +57,7 @@ bool scatter_left(Kern *k, const AstNode *left, uint32_t target, ScatterLeft *s)
 bool scatter_is_one(Kern *k, const AstNode *left, const ScatterLeft *s)
 {
     if (s->n_summed > 0) {
-        const Label *l = &k->labels.at[s->summed[0]];
+        const Label *l = &k->s.labels.at[s->summed[0]];
         Diagnostic *d =
             diag_error(&k->c->ctx->diags, E_PIECES, left->span,
                        "two elements may have one place: '%s' is in a position that is a value",

@@ -268,7 +268,7 @@ void position_note(Kern *k, uint32_t value, uint32_t axis, Affine x, Span span)
                       .at = x,
                       .span = span,
                       .extent = k->k->values.at[value].type.dims[axis]};
-        vec_push(k->c->arena, &k->late, r);
+        vec_push(k->c->arena, &k->s.late, r);
     }
 }
 
@@ -310,7 +310,7 @@ bool positions_split(Kern *k, uint32_t value, const Span *span, uint32_t *rank,
                               .extent = dims[n],
                               .part = true,
                               .slower = parts->n - 1 - p};
-                vec_push(a, &k->late, r);
+                vec_push(a, &k->s.late, r);
             }
         }
     }

@@ -189,6 +189,25 @@ typedef struct StepsGroup {
     VEC(StepsMember) members;
 } StepsGroup;
 
+/* The state of one statement, or of an expression that is one of its own. */
+typedef struct Statement {
+    VEC(Label) labels;
+    VEC(LabelUse) uses; /* of each label */
+    uint32_t reads;     /* indexed tensors met so far */
+    Map label_by_name;  /* sym -> label + 1; 0: none */
+    Map index_names; /* sym -> INDEX_ALONE and others: names that are indices in the statement */
+    bool whole;      /* the left side has no indices */
+    int32_t whole_rank;  /* of the operands without indices; -1: none seen */
+    int32_t whole_first; /* label of their first dimension */
+    Span whole_at;
+    Sym whole_name;
+    bool indexed; /* an index was written on the right */
+    bool poisoned;
+    VEC(LateRead) late;
+    VEC(TermSum) sums;     /* of the terms so far */
+    VEC(SilentSum) silent; /* warned of when the statement is right otherwise */
+} Statement;
+
 /* The state of one kernel. */
 typedef struct Kern {
     Check *c;
@@ -219,27 +238,11 @@ typedef struct Kern {
     uint32_t
         result_taken; /* of `(a, b) = f(..)`: which result this statement takes, counted from 1 */
 
-    /* the statement being checked */
-    VEC(Label) labels;
-    VEC(LabelUse) uses;  /* of each label */
-    uint32_t reads;      /* indexed tensors met so far */
-    VEC(Sym) named;      /* index names to forget afterwards */
-    Map label_by_name;   /* sym -> label + 1; 0: none */
-    bool whole;          /* the left side has no indices */
-    int32_t whole_rank;  /* of the operands without indices; -1: none seen */
-    int32_t whole_first; /* label of their first dimension */
-    Span whole_at;
-    Sym whole_name;
-    bool indexed; /* an index was written on the right */
-    bool poisoned;
-    bool on_left;    /* names in positions that are nothing else are indices of the left side */
-    Map index_names; /* sym -> INDEX_ALONE and others: names that are indices in the statement */
-    VEC(LateRead) late;
+    Statement s;  /* that is checked */
+    bool on_left; /* names in positions that are nothing else are indices of the left side */
     VEC(IndexProduct) products; /* of all statements; labels are theirs */
-    VEC(TermSum) sums;          /* of the terms so far */
     uint32_t nested;            /* expansions around */
     uint32_t terms;             /* that permutations around make of one; 0: none */
-    VEC(SilentSum) silent;      /* warned of when the statement is right otherwise */
 } Kern;
 
 static inline const AstNode *kern_node(const Kern *k, AstId id)
@@ -250,7 +253,7 @@ static inline const AstNode *kern_node(const Kern *k, AstId id)
 /* Where an index has a range somewhere in the statement, extents of its reads are looked at later. */
 static inline bool extent_is_known(const Kern *k, uint32_t label)
 {
-    return k->labels.at[label].given || k->uses.at[label].n > 0;
+    return k->s.labels.at[label].given || k->s.uses.at[label].n > 0;
 }
 
 static inline bool expr_is_product(const CheckedExpr *e)
@@ -269,8 +272,11 @@ static inline bool expr_is_poison(const CheckedExpr *e)
 CheckedExpr *expr_cast_to(Kern *k, CheckedExpr *e, DType t, bool implicit);
 uint32_t value_new(Kern *k, Value v);
 void statement_add(Kern *k, CheckedStatement s);
-/* What belongs to one statement, put aside in `other` while another one is checked that it needs before. */
-void statement_swap(Kern *k, Kern *other);
+/* `target[left] = right`, of the labels of `s`; `left` is copied. */
+CheckedStatement statement_made(Kern *k, const Statement *s, AstId ast, uint32_t target,
+                                const int32_t *left, uint32_t rank, CheckedExpr *right);
+/* Begins a statement, or an expression that is one of its own, in the place of the one that is checked, which is returned. */
+Statement statement_open(Kern *k, bool whole);
 int32_t label_new(Kern *k, Sym name, Span span, bool left);
 /* The label takes part in a dimension of extent d of value `of`; a misfit is reported. */
 void label_use(Kern *k, int32_t label, Dim d, Span at, uint32_t of);

@@ -8,28 +8,14 @@
 /* ---- labels ---- */
 
 /* Index names of labels [from, n) that are neither on the left nor bound mean nothing any more. */
-static void forget_labels(Kern *k, uint32_t from, bool all)
+static void forget_labels(Kern *k, uint32_t from)
 {
-    for (uint32_t j = from; j < k->labels.n; j++) {
-        const Label *l = &k->labels.at[j];
-        if (l->name != NULL && (all || (!l->left && !l->bound))) {
-            map_put(&k->label_by_name, l->name->id, 0);
+    for (uint32_t j = from; j < k->s.labels.n; j++) {
+        const Label *l = &k->s.labels.at[j];
+        if (l->name != NULL && !l->left && !l->bound) {
+            map_put(&k->s.label_by_name, l->name->id, 0);
         }
     }
-}
-
-static void statement_reset(Kern *k)
-{
-    forget_labels(k, 0, true);
-    k->labels.at = NULL; /* kept by the statement */
-    k->labels.n = k->labels.cap = 0;
-    k->uses.n = 0;
-    k->reads = 0;
-    k->silent.n = 0;
-    k->sums.n = 0;
-    k->late.n = 0;
-    k->whole = k->indexed = k->poisoned = false;
-    k->whole_rank = -1;
 }
 
 /* ---- the left side ---- */
@@ -109,27 +95,17 @@ static void give_declared(Kern *k, const Left *l, Sym name, uint32_t axis)
     uint32_t how = 0;
     const TensorType *type = l->known ? &k->k->values.at[l->target].type : NULL;
     if (type != NULL && type->dtype != DTYPE_NONE && axis < type->rank &&
-        map_get(&k->index_names, name->id, &how) && (how & INDEX_SHIFTED) != 0) {
-        Label *label = &k->labels.at[k->labels.n - 1];
+        map_get(&k->s.index_names, name->id, &how) && (how & INDEX_SHIFTED) != 0) {
+        Label *label = &k->s.labels.at[k->s.labels.n - 1];
         label->extent = type->dims[axis];
         label->given = true;
     }
 }
 
-static bool has_positions(Kern *k, const AstNode *left)
-{
-    bool any = false;
-    for (uint32_t a = 1; a < left->n; a++) {
-        AstKind kind = kern_node(k, left->child[a])->kind;
-        any = any || (kind != AST_NAME && kind != AST_COMPARE && kind != AST_BROKEN);
-    }
-    return any;
-}
-
 /* An index times a dim that is 0 moves nothing, and is an index of the left all the same: labels from `first` on. */
 static void keep_idle_labels(Kern *k, Left *l, uint32_t first)
 {
-    for (uint32_t v = first; v < k->labels.n && l->rank < RANK_LIMIT; v++) {
+    for (uint32_t v = first; v < k->s.labels.n && l->rank < RANK_LIMIT; v++) {
         uint32_t a = 0;
         while (a < l->rank && l->label[a] != (int32_t)v) {
             a++;
@@ -144,7 +120,7 @@ static void keep_idle_labels(Kern *k, Left *l, uint32_t first)
 static bool left_positions(Kern *k, Left *l)
 {
     Diags *diags = &k->c->ctx->diags;
-    uint32_t n = l->n->n - 1, first = k->late.n, first_label = k->labels.n;
+    uint32_t n = l->n->n - 1, first = k->s.late.n, first_label = k->s.labels.n;
     bool ok = true;
     l->placed = true;
     if (n > RANK_LIMIT) {
@@ -203,14 +179,14 @@ static void left_part(Kern *k, Left *l)
     const TensorType type = l->known ? k->k->values.at[l->target].type : (TensorType){0};
     bool part = false;
     for (uint32_t a = 0; l->op != OP_COPY && type.rank == l->rank && a < l->rank; a++) {
-        const Label *label = &k->labels.at[l->label[a]];
+        const Label *label = &k->s.labels.at[l->label[a]];
         bool ranged = kern_node(k, l->n->child[a + 1])->kind == AST_COMPARE;
         part = part || (ranged && !dim_eq(label->extent, type.dims[a]));
     }
     if (!part || type.dtype == DTYPE_NONE) {
         return;
     }
-    uint32_t first = k->late.n;
+    uint32_t first = k->s.late.n;
     Affine *position = ARENA_ARRAY(k->c->arena, l->rank, Affine);
     for (uint32_t a = 0; a < l->rank; a++) {
         position[a] = affine_var(k->c->arena, (VarRef)l->label[a]);
@@ -234,7 +210,7 @@ static bool left_indices(Kern *k, Left *l)
         }
         return ok;
     }
-    if (l->pieces > 0 || has_positions(k, l->n)) {
+    if (l->pieces > 0 || left_has_positions(k, l->n)) {
         return left_positions(k, l);
     }
     if (l->n->n - 1 > RANK_LIMIT) {
@@ -294,11 +270,10 @@ static bool left_check(Kern *k, const AstNode *s, Left *l)
     l->known = map_get(&k->value_by_name, l->name->id, &l->target);
     l->scattered = l->n->kind == AST_INDEXED && gather_is(k, l->n);
     l->pieces = s->op == OP_COPY && !l->scattered ? pieces_left(k, l->name) : 0;
-    k->whole = l->n->kind == AST_NAME;
     calls_check(k, s->child[0]);
     bool ok = (s->n < 3 || left_type(k, l, kern_node(k, s->child[2]))) && left_assignable(k, l);
     l->declared = l->declared == DTYPE_NONE && !l->known ? steps_type(k, l->name) : l->declared;
-    return (k->whole || left_indices(k, l)) && ok;
+    return (k->s.whole || left_indices(k, l)) && ok;
 }
 
 /* ---- the right side ---- */
@@ -309,10 +284,10 @@ static CheckedExpr *right_terms(Kern *k, AstId ast, const AstNode *n)
     CheckedExpr *chain = expr_new(k, CHECKED_CHAIN, ast, n->span);
     chain->op = OP_ADD;
     for (uint32_t c = 0; c < n->n; c++) {
-        uint32_t first = k->labels.n;
+        uint32_t first = k->s.labels.n;
         CheckedExpr *term = expr_check(k, n->child[c]);
         term = sums_explicit(k, term, first, false);
-        forget_labels(k, first, false);
+        forget_labels(k, first);
         chain_add(k, chain, (Op)n->link[c], term);
     }
     return sums_agree(k) ? chain_type(k, chain) : expr_poison(k, ast, n->span);
@@ -325,7 +300,7 @@ static CheckedExpr *right_check(Kern *k, AstId ast)
     if (n.kind == AST_CHAIN && (n.op == OP_ADD || n.op == OP_SUB)) {
         return right_terms(k, ast, &n);
     }
-    uint32_t first = k->labels.n;
+    uint32_t first = k->s.labels.n;
     return sums_explicit(k, expr_check(k, ast), first, true);
 }
 
@@ -334,44 +309,38 @@ static CheckedExpr *right_check(Kern *k, AstId ast)
 /* The indices of the left side are those of the operands without indices. */
 static void whole_left(Kern *k, Left *l)
 {
-    if (k->whole_rank <= 0) {
+    if (k->s.whole_rank <= 0) {
         return;
     }
-    if (k->indexed) {
-        const char *name = k->whole_name != NULL ? k->whole_name->text : "einsum";
-        diag_error(&k->c->ctx->diags, E_RANK_MISMATCH, k->whole_at,
-                   "'%s' has %d dimension%s but no indices, and others here have", name,
-                   k->whole_rank, k->whole_rank == 1 ? "" : "s");
-        k->poisoned = true;
-    }
-    l->rank = (uint32_t)k->whole_rank;
+    whole_check(k);
+    l->rank = (uint32_t)k->s.whole_rank;
     for (uint32_t a = 0; a < l->rank; a++) {
-        l->label[a] = k->whole_first + (int32_t)a;
+        l->label[a] = k->s.whole_first + (int32_t)a;
     }
 }
 
 static void check_declared(Kern *k, const Left *l)
 {
     const Value *v = &k->k->values.at[l->target];
-    k->poisoned = k->poisoned || v->type.dtype == DTYPE_NONE;
-    if (k->poisoned || l->placed) {
+    k->s.poisoned = k->s.poisoned || v->type.dtype == DTYPE_NONE;
+    if (k->s.poisoned || l->placed) {
         return;
     }
     if (v->type.rank != l->rank) {
         const char *here =
-            l->rank == 0 && k->whole ? "no indices" : str_format(k->c->arena, "%u", l->rank);
+            l->rank == 0 && k->s.whole ? "no indices" : str_format(k->c->arena, "%u", l->rank);
         Diagnostic *d = diag_error(&k->c->ctx->diags, E_RANK_MISMATCH, l->n->span,
                                    "'%s' has %u dimension%s but %s here", l->name->text,
                                    v->type.rank, v->type.rank == 1 ? "" : "s", here);
         note_shape(k, d, l->target);
-        k->poisoned = true;
+        k->s.poisoned = true;
         return;
     }
-    for (uint32_t a = 0; a < l->rank && !k->poisoned; a++) {
-        Label *label = &k->labels.at[l->label[a]];
-        LabelUse *u = &k->uses.at[l->label[a]];
+    for (uint32_t a = 0; a < l->rank && !k->s.poisoned; a++) {
+        Label *label = &k->s.labels.at[l->label[a]];
+        LabelUse *u = &k->s.uses.at[l->label[a]];
         bool own =
-            l->op != OP_COPY || !k->indexed || label->valued || steps_index(k, label->name);
+            l->op != OP_COPY || !k->s.indexed || label->valued || steps_index(k, label->name);
         if (u->n == 0 && !label->given && own) {
             label->extent = v->type.dims[a]; /* only what is declared has it */
             u->n = 1;
@@ -385,17 +354,17 @@ static void check_declared(Kern *k, const Left *l)
 
 static void check_unbound(Kern *k, const Left *l)
 {
-    for (uint32_t a = 0; a < l->rank && !k->poisoned; a++) {
+    for (uint32_t a = 0; a < l->rank && !k->s.poisoned; a++) {
         steps_bind(k, l->name, a, l->label[a]);
-        const Label *label = &k->labels.at[l->label[a]];
-        if (k->uses.at[l->label[a]].n == 0 && !label->given) {
+        const Label *label = &k->s.labels.at[l->label[a]];
+        if (!extent_is_known(k, (uint32_t)l->label[a])) {
             Diagnostic *d =
                 diag_error(&k->c->ctx->diags, E_UNBOUND_INDEX, label->span,
                            "index '%s' is on the left but in no operand", label->name->text);
             diag_help(
                 d, "if the value is the same for all of them, say how many there are: [%s < n]",
                 label->name->text);
-            k->poisoned = true;
+            k->s.poisoned = true;
         }
     }
 }
@@ -460,7 +429,7 @@ static void check_update(Kern *k, const Left *l)
                                    dtype_name(t), dtype_name(result_type(t)));
         diag_help(d, "%s = %s(... %s ...) wraps it around", l->name->text, dtype_name(t),
                   op_info(l->op)->symbol);
-        k->poisoned = true;
+        k->s.poisoned = true;
     }
 }
 
@@ -487,7 +456,7 @@ static TensorType local_type(Kern *k, const Left *l, DType dtype)
 {
     Dim *dims = ARENA_ARRAY(k->c->arena, l->rank, Dim);
     for (uint32_t a = 0; a < l->rank; a++) {
-        dims[a] = k->labels.at[l->label[a]].extent;
+        dims[a] = k->s.labels.at[l->label[a]].extent;
     }
     TensorType type = {dtype, l->rank, dims};
     int64_t bytes = 0;
@@ -558,7 +527,7 @@ static bool assign_einsum(Kern *k, Left *l, AstId ast)
 {
     uint32_t temp = einsum_value(k, ast);
     if (temp == UINT32_MAX) {
-        k->poisoned = true;
+        k->s.poisoned = true;
         return false;
     }
     CheckedStatement s = k->k->statements.at[--k->k->statements.n];
@@ -568,18 +537,18 @@ static bool assign_einsum(Kern *k, Left *l, AstId ast)
         l->rank = type.rank;
         for (uint32_t a = 0; a < type.rank; a++) { /* check_declared speaks of labels */
             l->label[a] = label_new(k, NULL, l->span, true);
-            k->reads++;
+            k->s.reads++;
             label_use(k, l->label[a], type.dims[a], s.span, l->target);
         }
         check_declared(k, l);
     }
-    if (!k->poisoned) {
+    if (!k->s.poisoned) {
         s.right = right_typed(k, l, s.right);
         type.dtype = l->declared != DTYPE_NONE ? l->declared : type.dtype;
     }
     mark_assigned(k, l, type);
     s.target = l->target;
-    if (!k->poisoned) {
+    if (!k->s.poisoned) {
         s.right = compute_target(k, s.right, s.target);
         statement_add(k, s);
     }
@@ -588,8 +557,8 @@ static bool assign_einsum(Kern *k, Left *l, AstId ast)
 
 static void assign(Kern *k, Left *l, AstId id, AstId right)
 {
-    bool ok_left = !k->poisoned;
-    if (k->whole && l->op == OP_COPY && ok_left && einsum_is(kern_node(k, right))) {
+    bool ok_left = !k->s.poisoned;
+    if (k->s.whole && l->op == OP_COPY && ok_left && einsum_is(kern_node(k, right))) {
         if (!assign_einsum(k, l, right)) {
             mark_assigned(k, l, (TensorType){DTYPE_NONE, 0, NULL});
         }
@@ -602,31 +571,31 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
         check_declared(k, l);
     }
     check_unbound(k, l);
-    if (!k->poisoned) {
+    if (!k->s.poisoned) {
         positions_check(k);
     }
     if (e->weak == WEAK_NO && e->dtype == DTYPE_NONE) {
-        k->poisoned = true;
+        k->s.poisoned = true;
     }
     DType named = l->declared != DTYPE_NONE ? l->declared
                   : e->weak != WEAK_NO      ? weak_default(e->weak)
                                             : e->dtype;
-    if (!k->poisoned && l->op != OP_COPY &&
+    if (!k->s.poisoned && l->op != OP_COPY &&
         dtype_is_int(k->k->values.at[l->target].type.dtype)) {
         check_update(k, l);
     }
-    if (!k->poisoned && l->scattered) { /* it is added in the type of what it is added to */
+    if (!k->s.poisoned && l->scattered) { /* it is added in the type of what it is added to */
         bool other = e->weak != WEAK_NO || e->dtype != k->k->values.at[l->target].type.dtype;
         e = scattered(k, l, right, other ? right_typed(k, l, e) : e);
     }
-    if (!k->poisoned) {
+    if (!k->s.poisoned) {
         e = right_typed(k, l, e);
     }
-    if (!k->poisoned && l->op == OP_SUB && e->dtype == DTYPE_BOOL) {
+    if (!k->s.poisoned && l->op == OP_SUB && e->dtype == DTYPE_BOOL) {
         diag_error(&k->c->ctx->diags, E_BAD_TYPE, l->n->span, "'-=' is not defined for bool");
-        k->poisoned = true;
+        k->s.poisoned = true;
     }
-    bool poison = k->poisoned || e->dtype == DTYPE_NONE;
+    bool poison = k->s.poisoned || e->dtype == DTYPE_NONE;
     if (!poison) {
         sums_warn(k);
     }
@@ -637,7 +606,7 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
     if (!poison && l->placed) {
         piece_check(k, l->target, l->label, l->rank, l->at, l->split, l->n->span,
                     l->op != OP_COPY, l->pieces == 1);
-        poison = k->poisoned;
+        poison = k->s.poisoned;
     } else if (!poison && l->op != OP_COPY) {
         e = with_old_value(k, l, right, e);
     }
@@ -650,14 +619,8 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
     mark_assigned(k, l, type);
     if (!poison) {
         e = compute_target(k, e, l->target);
-        CheckedStatement s = {.ast = id,
-                              .span = kern_node(k, id)->span,
-                              .target = l->target,
-                              .op = l->op,
-                              .n_labels = k->labels.n,
-                              .label = k->labels.at,
-                              .rank = l->rank,
-                              .right = e};
+        CheckedStatement s = statement_made(k, &k->s, id, l->target, l->label, l->rank, e);
+        s.op = l->op;
         if (l->placed) {
             s.at = l->at;
             s.split = l->split;
@@ -666,8 +629,6 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
         bool whole = !l->placed && !l->scattered && l->op == OP_COPY;
         k->k->values.at[l->target].triangle =
             whole ? dense_triangle(k, e, l->label, l->rank) : (Triangle){.known = false};
-        s.left = l->rank == 0 ? NULL
-                              : arena_copy(k->c->arena, l->label, l->rank * sizeof l->label[0]);
         statement_add(k, s);
     }
 }
@@ -678,7 +639,7 @@ void statement_check(Kern *k, AstId id)
     if (n.kind != AST_ASSIGN) {
         return; /* broken, or `spill`: looked at in the end */
     }
-    statement_reset(k);
+    (void)statement_open(k, kern_node(k, n.child[0])->kind == AST_NAME);
     if (kern_node(k, n.child[0])->kind == AST_GROUP) { /* of no names */
         kernel_call_statement(k, n.child[1]);
         return;
@@ -690,7 +651,7 @@ void statement_check(Kern *k, AstId id)
     if (l.name == NULL) {
         return;
     }
-    k->poisoned = !ok;
+    k->s.poisoned = !ok;
     if (ok) {
         assign(k, &l, id, n.child[1]);
         return;
@@ -713,15 +674,12 @@ void statement_check(Kern *k, AstId id)
 uint32_t tensor_value(Kern *k, AstId ast)
 {
     const AstNode n = *kern_node(k, ast);
-    Kern own = {.whole = true, .whole_rank = -1};
-    map_init(&own.label_by_name, k->c->arena);
-    map_init(&own.index_names, k->c->arena);
-    statement_swap(k, &own);
+    const Statement around = statement_open(k, true);
     Left l = {.op = OP_COPY, .n = kern_node(k, ast), .span = n.span};
     CheckedExpr *e = right_check(k, ast);
     whole_left(k, &l);
     uint32_t value = UINT32_MAX;
-    if (!k->poisoned && (e->weak != WEAK_NO || e->dtype != DTYPE_NONE)) {
+    if (!k->s.poisoned && (e->weak != WEAK_NO || e->dtype != DTYPE_NONE)) {
         DType t = e->weak != WEAK_NO ? weak_default(e->weak) : e->dtype;
         e = right_typed(k, &l, e);
         TensorType type = local_type(k, &l, t);
@@ -729,20 +687,11 @@ uint32_t tensor_value(Kern *k, AstId ast)
             k,
             (Value){
                 .kind = VALUE_TEMP, .type = type, .span = n.span, .updated = true, .uses = 1});
-        CheckedStatement s = {.ast = ast,
-                              .span = n.span,
-                              .target = value,
-                              .op = OP_COPY,
-                              .n_labels = k->labels.n,
-                              .label = k->labels.at,
-                              .rank = l.rank,
-                              .right = compute_target(k, e, value)};
-        s.left =
-            l.rank == 0 ? NULL : arena_copy(k->c->arena, l.label, l.rank * sizeof l.label[0]);
-        statement_add(k, s);
+        e = compute_target(k, e, value);
+        statement_add(k, statement_made(k, &k->s, ast, value, l.label, l.rank, e));
     }
-    bool poisoned = k->poisoned;
-    statement_swap(k, &own);
-    k->poisoned = k->poisoned || poisoned;
+    bool poisoned = k->s.poisoned;
+    k->s = around;
+    k->s.poisoned = k->s.poisoned || poisoned;
     return value;
 }

@@ -98,7 +98,7 @@ bool steps_shift(Kern *k, Affine x, Affine *low, Affine *high)
         StepsGroup *group = &k->steps_groups.at[g];
         const StepsMember *m = steps_member(group, k->statement);
         uint32_t label = 0;
-        if (m == NULL || !map_get(&k->label_by_name, m->index->id, &label) || label == 0) {
+        if (m == NULL || !map_get(&k->s.label_by_name, m->index->id, &label) || label == 0) {
             continue;
         }
         int64_t coef = affine_coef(x, label - 1);
@@ -169,8 +169,8 @@ static bool extent_known(Kern *k, Sym target, Sym index, uint32_t axis, Dim *out
 
 void steps_bind(Kern *k, Sym target, uint32_t axis, int32_t label)
 {
-    Label *l = &k->labels.at[label];
-    if (target != NULL && l->name != NULL && !l->given && k->uses.at[label].n == 0) {
+    Label *l = &k->s.labels.at[label];
+    if (target != NULL && l->name != NULL && !extent_is_known(k, (uint32_t)label)) {
         l->given = extent_known(k, target, l->name, axis, &l->extent);
     }
 }

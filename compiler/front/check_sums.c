@@ -24,7 +24,7 @@ static bool is_silent(const Sums *s, int32_t label)
     if (label < 0 || (uint32_t)label < s->first) {
         return false;
     }
-    const Label *l = &s->k->labels.at[label];
+    const Label *l = &s->k->s.labels.at[label];
     return !l->left && !l->bound;
 }
 
@@ -49,7 +49,7 @@ static void term_needs_reduction(Sums *s, int32_t label, Span at, const char *wh
     s->failed = true;
     if (!s->reported[(uint32_t)label - s->first]) {
         s->reported[(uint32_t)label - s->first] = true;
-        needs_reduction(s->k, &s->k->labels.at[label], at, why);
+        needs_reduction(s->k, &s->k->s.labels.at[label], at, why);
     }
 }
 
@@ -138,14 +138,14 @@ static void scan_plain(Sums *s, const CheckedExpr *e, bool top)
 
 static void check_counts(Sums *s, const Label *l, uint32_t k)
 {
-    if (s->count[k] != 1 || s->k->poisoned || dim_is(l->extent, 1)) {
+    if (s->count[k] != 1 || s->k->s.poisoned || dim_is(l->extent, 1)) {
         return;
     }
     if (!s->lone) {
         term_needs_reduction(s, (int32_t)(s->first + k), s->at[k],
                              "occurs once in one of several terms");
     } else {
-        vec_push(s->k->c->arena, &s->k->silent, ((SilentSum){l->name, s->at[k]}));
+        vec_push(s->k->c->arena, &s->k->s.silent, ((SilentSum){l->name, s->at[k]}));
     }
 }
 
@@ -191,7 +191,7 @@ static CheckedExpr *wrap(Kern *k, CheckedExpr *e, int32_t *summed, uint32_t n)
 
 CheckedExpr *sums_explicit(Kern *k, CheckedExpr *term, uint32_t first_label, bool lone)
 {
-    uint32_t n = k->labels.n - first_label;
+    uint32_t n = k->s.labels.n - first_label;
     Arena *arena = k->c->arena;
     Sums s = {.k = k, .first = first_label, .lone = lone};
     s.count = ARENA_ARRAY(arena, n, uint32_t);
@@ -204,7 +204,7 @@ CheckedExpr *sums_explicit(Kern *k, CheckedExpr *term, uint32_t first_label, boo
     int32_t *summed = ARENA_ARRAY(arena, n, int32_t);
     uint32_t n_summed = 0;
     for (uint32_t j = 0; j < n; j++) {
-        check_counts(&s, &k->labels.at[first_label + j], j);
+        check_counts(&s, &k->s.labels.at[first_label + j], j);
         if (s.count[j] > 0) {
             summed[n_summed++] = (int32_t)(first_label + j);
         }
@@ -218,7 +218,7 @@ CheckedExpr *sums_explicit(Kern *k, CheckedExpr *term, uint32_t first_label, boo
     term = wrap(k, term, summed, n_summed);
     for (uint32_t j = 0; j < n && !lone; j++) {
         if (s.count[j] > 0) {
-            vec_push(arena, &k->sums, ((TermSum){first_label + j, s.count[j], s.at[j]}));
+            vec_push(arena, &k->s.sums, ((TermSum){first_label + j, s.count[j], s.at[j]}));
         }
     }
     return term;
@@ -226,9 +226,9 @@ CheckedExpr *sums_explicit(Kern *k, CheckedExpr *term, uint32_t first_label, boo
 
 void sums_warn(Kern *k)
 {
-    for (uint32_t s = 0; s < k->silent.n; s++) {
-        diag_warning(&k->c->ctx->diags, W_SILENT_SUM, k->silent.at[s].at,
-                     "index '%s' occurs once and is summed", k->silent.at[s].name->text);
+    for (uint32_t s = 0; s < k->s.silent.n; s++) {
+        diag_warning(&k->c->ctx->diags, W_SILENT_SUM, k->s.silent.at[s].at,
+                     "index '%s' occurs once and is summed", k->s.silent.at[s].name->text);
     }
 }
 
@@ -244,11 +244,11 @@ typedef struct Agreed {
 static Agreed **find_agreed(Kern *k)
 {
     Arena *arena = k->c->arena;
-    Agreed **of = ARENA_ARRAY(arena, k->sums.n, Agreed *);
+    Agreed **of = ARENA_ARRAY(arena, k->s.sums.n, Agreed *);
     Map seen; /* name -> first place + 1 */
     map_init(&seen, arena);
-    for (uint32_t j = 0; j < k->sums.n; j++) {
-        const Label *l = &k->labels.at[k->sums.at[j].label];
+    for (uint32_t j = 0; j < k->s.sums.n; j++) {
+        const Label *l = &k->s.labels.at[k->s.sums.at[j].label];
         uint32_t first = 0;
         if (map_get(&seen, l->name->id, &first)) {
             of[j] = of[first - 1];
@@ -260,7 +260,7 @@ static Agreed **find_agreed(Kern *k)
         if (!dim_is(l->extent, 1) && a->long_one == 0) {
             a->long_one = j + 1;
         } else if (!dim_is(l->extent, 1) && a->other == 0) {
-            Dim extent = k->labels.at[k->sums.at[a->long_one - 1].label].extent;
+            Dim extent = k->s.labels.at[k->s.sums.at[a->long_one - 1].label].extent;
             a->other = dim_eq(extent, l->extent) ? 0 : j + 1;
         }
     }
@@ -270,19 +270,19 @@ static Agreed **find_agreed(Kern *k)
 /* To which of two extents is an index of extent 1 stretched? */
 static void stretches_to_both(Kern *k, const Agreed *a)
 {
-    uint32_t x = k->sums.at[a->long_one - 1].label, y = k->sums.at[a->other - 1].label;
-    const LabelUse *u = &k->uses.at[y], *v = &k->uses.at[x];
-    extent_mismatch(k, &k->labels.at[y], k->labels.at[y].extent, u->at, u->value,
-                    k->labels.at[x].extent, v->at, v->value);
+    uint32_t x = k->s.sums.at[a->long_one - 1].label, y = k->s.sums.at[a->other - 1].label;
+    const LabelUse *u = &k->s.uses.at[y], *v = &k->s.uses.at[x];
+    extent_mismatch(k, &k->s.labels.at[y], k->s.labels.at[y].extent, u->at, u->value,
+                    k->s.labels.at[x].extent, v->at, v->value);
 }
 
 bool sums_agree(Kern *k)
 {
     Agreed **agreed = find_agreed(k);
     bool ok = true;
-    for (uint32_t j = 0; j < k->sums.n && !k->poisoned; j++) {
-        const TermSum *s = &k->sums.at[j];
-        Label *l = &k->labels.at[s->label];
+    for (uint32_t j = 0; j < k->s.sums.n && !k->s.poisoned; j++) {
+        const TermSum *s = &k->s.sums.at[j];
+        Label *l = &k->s.labels.at[s->label];
         if (!dim_is(l->extent, 1) || agreed[j]->long_one == 0) {
             continue;
         }
@@ -293,9 +293,9 @@ bool sums_agree(Kern *k)
             ok = false;
         } else {
             uint32_t place = agreed[j]->long_one - 1;
-            l->extent = k->labels.at[k->sums.at[place].label].extent;
+            l->extent = k->s.labels.at[k->s.sums.at[place].label].extent;
             l->counted = true;
         }
     }
-    return ok && !k->poisoned;
+    return ok && !k->s.poisoned;
 }

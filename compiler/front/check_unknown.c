@@ -183,7 +183,7 @@ CheckedExpr *unknown_value(Kern *k, Sym name, Span at)
         Diagnostic *d =
             diag_error(diags, E_UNKNOWN_NAME, at, "'%s' is not defined", name->text);
         const char *near = suggest_value(k, name);
-        if (map_get(&k->label_by_name, name->id, &label) && label > 0) {
+        if (map_get(&k->s.label_by_name, name->id, &label) && label > 0) {
             diag_help(d, "'%s' is an index; its position as a number is index(%s)", name->text,
                       name->text);
             diag_fix(d, at, "index(%s)", name->text);

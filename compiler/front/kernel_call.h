@@ -9,8 +9,8 @@
 typedef struct Operand {
     AstId ast;
     CheckedExpr *e;
-    Kern own;     /* the state of the statement that it is */
-    bool indexed; /* its indices have names */
+    Statement own; /* that it is */
+    bool indexed;  /* its indices have names */
     uint32_t n_own;
     int32_t own_label[RANK_LIMIT]; /* of the parameter's dimensions */
     uint64_t batch;
