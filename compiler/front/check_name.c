@@ -16,6 +16,22 @@ static Dim dim_open_new(Kern *k, Sym name, int64_t typical, Span at)
     return d;
 }
 
+/* Dims that a call gives come before those that are computed: a head names them, or the program does. */
+static bool is_in_time(Kern *k, Sym name, Span at)
+{
+    bool in_time = true;
+    for (uint32_t d = 0; k->k != NULL && !k->is_called && d < k->k->dims.list.n; d++) {
+        in_time = in_time && dim_is_given(&k->k->dims.list.at[d]);
+    }
+    if (!in_time) {
+        Diagnostic *d =
+            diag_error(&k->c->ctx->diags, E_UNKNOWN_NAME, at,
+                       "dim '%s' is not declared, and no parameter names it", name->text);
+        diag_help(d, "it is declared by: dim %s;", name->text);
+    }
+    return in_time;
+}
+
 /* A constant of the program as an extent. */
 static Dim dim_of_const(Kern *k, const Global *g, Span at, bool *ok)
 {
@@ -71,6 +87,7 @@ Dim dim_named(Kern *k, Sym name, Span at, bool *ok)
         *ok = extent_check(k->c, bound, at);
     } else {
         int64_t typical = define_typical(k->c, name, DIM_TYPICAL_DEFAULT);
+        *ok = is_in_time(k, name, at);
         d = k->k != NULL ? dim_open_new(k, name, typical, at) : dim_open(0);
     }
     if (k->k != NULL) {
