@@ -7,8 +7,10 @@
 
 #include "driver/orders.h"
 #include "driver/report/report.h"
+#include "driver/report/spill.h"
 #include "graph/recurrence.h"
 #include "lower/lower.h"
+#include "nest/plan.h"
 
 /* Each pass writes new graphs into an arena of their own, and the ones before go: a large
  * program is there twice, not once per pass. The graphs that came from outside stay. */

@@ -11,6 +11,10 @@
 #include "loop/loop_eval.h"
 #include "loop/loop_text.h"
 #include "loop/loop_verify.h"
+#include "nest/estimate.h"
+#include "nest/plan.h"
+#include "nest/text.h"
+#include "nest/verify.h"
 
 /* ---- the program's text ---- */
 

@@ -5,6 +5,8 @@
 #include "driver/orders.h"
 
 #include "opt/opt.h"
+#include "nest/objective.h"
+#include "nest/plan.h"
 
 /* Graphs that get a nest, and values that are looked at for it. */
 #define TRIES 4

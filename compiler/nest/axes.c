@@ -3,8 +3,9 @@
  * the other with it: a union-find over (node, label). A class is an axis when it has exactly one label in
  * every node, is never read at a fixed position, and is reduced only by nodes that no node of the set reads, or whose value
  * so far others may follow. */
+#include "nest/axes.h"
+
 #include "base/union_find.h"
-#include "nest/parts.h"
 
 typedef struct Classes {
     uint32_t n;       /* of (node, label) pairs */
@@ -158,16 +159,6 @@ static NestAxis axis_of_class(Arena *arena, Classes *c, const Graph *g, uint32_t
     axis.node = arena_copy(arena, nodes, n_nodes * sizeof *nodes);
     axis.label = label;
     return axis;
-}
-
-bool nest_axis_is_folded(const Graph *g, const NestAxis *axis)
-{
-    for (uint32_t k = 0; k < axis->n; k++) {
-        if (node_reduces(graph_node(g, axis->node[k]), axis->label[k])) {
-            return true;
-        }
-    }
-    return false;
 }
 
 uint32_t nest_common_axes(Arena *arena, const NestFacts *f, uint32_t n_nodes,

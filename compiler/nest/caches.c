@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Machines with caches (kinds.h): vectors behind levels that keep what was read last, one statement after the other. */
+/* Machines with caches (policy.h): vectors behind levels that keep what was read last, one statement after the other. */
 #include <string.h>
 
-#include "nest/kinds.h"
 #include "nest/masks.h"
+#include "nest/policy.h"
 
 /* ---- schedules ---- */
 
@@ -161,16 +161,6 @@ static void add_leaves(const Nest *nest, LeafPrice *leaves, uint32_t n, NestCost
 }
 
 const MachineRules caches_rules = {
-    .weights =
-        {
-#define WEIGHT(name, caches, systolic, what) .name = (caches),
-#include "nest/weights.def"
-        },
-    .halos = true,
-    .blocks_grow = true,
-    .masked = true,
-    .scatters = true,
-    .batches = true,
     .product = has_schedule,
     .levels = set_levels,
     .arithmetic = leaf_seconds,

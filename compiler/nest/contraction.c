@@ -3,7 +3,7 @@
  * levels of memory: multiply-adds of full register tiles, packing, joining tiles to the result. */
 #include "nest/contraction.h"
 
-#include "nest/levels.h"
+#include "nest/product.h"
 
 #include <math.h>
 
@@ -12,11 +12,6 @@
 static bool is_last(const Access *a, uint32_t label)
 {
     return a->rank > 0 && a->index[a->rank - 1].label == (int32_t)label;
-}
-
-static bool is_kept(const Node *n, uint32_t label)
-{
-    return !node_reduces(n, (int32_t)label);
 }
 
 static bool is_last_kept(const Node *n, uint32_t label)

@@ -4,7 +4,7 @@
 #ifndef NEST_CONTRACTION_H
 #define NEST_CONTRACTION_H
 
-#include "nest/parts.h"
+#include "nest/facts.h"
 
 typedef struct ContractionPrice {
     double seconds;          /* of one execution, without traffic, */
@@ -18,10 +18,6 @@ typedef struct ContractionPrice {
                       or NEST_NONE */
 } ContractionPrice;
 
-/* schedule.c: how the leaf at `item` is cut inside of its loops; null when it is no sum of
- * products, of a type that has register tiles, of two operands with an index of its own each. */
-const Schedule *contraction_schedule(Arena *arena, const NestFacts *f, const Machine *machine,
-                                     const Nest *nest, uint32_t item);
 /* Iterations of the innermost loops around the leaf at `item` that leave one of its operands as it is: what is packed of it in
  * one piece is packed once for all of them; *loops: how many these are. Outermost loops that threads may share are none. */
 double contraction_runs(const NestFacts *f, const Nest *nest, uint32_t item, const Use *operand,

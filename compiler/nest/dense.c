@@ -6,6 +6,7 @@
  *     solve, of each right side                 0                n * B / 2        n * n / 2 */
 #include <math.h>
 
+#include "nest/estimate.h"
 #include "nest/price_leaf.h"
 
 /* Seconds of a multiply-add within a block, in those of one in a full register tile: rows of a triangle are short, and each waits for

@@ -18,6 +18,7 @@
 #include "graph/recurrence.h"
 #include "dump/text.h"
 #include "nest/leaves.h"
+#include "nest/text.h"
 
 /* Names of axes: i, j, ... p, then i8, i9, ... */
 static void dump_axis_name(Text *out, uint32_t axis)

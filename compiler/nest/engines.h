@@ -4,7 +4,7 @@
 #ifndef NEST_ENGINES_H
 #define NEST_ENGINES_H
 
-#include "nest/parts.h"
+#include "nest/facts.h"
 
 /* Seconds. */
 typedef struct Engines {

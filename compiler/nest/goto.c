@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The schedule of a contraction for a machine with caches: how its labels are cut, by role: register tiles, what is packed in
  * blocks of which size, boxes of several labels. */
-#include "nest/levels.h"
+#include "nest/parallel.h"
+#include "nest/product.h"
 
 #include <math.h>
 #include <string.h>

@@ -8,7 +8,9 @@
  * the search begins here. */
 #include "nest/greedy.h"
 
+#include "nest/axes.h"
 #include "nest/leaves.h"
+#include "nest/place.h"
 
 static bool is_sliced(const Greedy *f, uint32_t group)
 {
@@ -30,47 +32,6 @@ static int64_t least_bytes(const Graph *g, NodeRef n, uint32_t n_axes, const Nes
         }
     }
     return bytes;
-}
-
-/* The node among `nodes` whose place nodes[at] takes, or n_nodes. */
-static uint32_t place_taken(const Greedy *f, uint32_t n_nodes, const NodeRef *nodes,
-                            const int64_t *bytes, const uint32_t *last, uint32_t at)
-{
-    const Node *n = graph_node(f->g, nodes[at]);
-    for (uint32_t p = 0; f->machine->overwrites && node_is_expression(n) && p < at; p++) {
-        if (last[p] == at && bytes[p] == bytes[at] &&
-            graph_node(f->g, nodes[p])->dtype == n->dtype &&
-            nest_reads_own_element(f->facts, nodes[at], nodes[p])) {
-            return p;
-        }
-    }
-    return n_nodes;
-}
-
-int64_t greedy_peak(Greedy *f, uint32_t n_nodes, const NodeRef *nodes, const int64_t *bytes,
-                    const int64_t *more)
-{
-    uint32_t *last = ARENA_ARRAY(f->arena, n_nodes, uint32_t);
-    int64_t *end = ARENA_ARRAY(f->arena, n_nodes + 1, int64_t); /* what ends before each */
-    int64_t live = 0, peak = 0;
-    for (uint32_t at = 0; at < n_nodes; at++) {
-        const UseList *u = &f->facts->uses[nodes[at]];
-        last[at] = at;
-        for (uint32_t i = 0; i < u->list.n; i++) {
-            for (uint32_t p = 0; p < at; p++) {
-                last[p] = nodes[p] == u->list.at[i].node ? at : last[p];
-            }
-        }
-    }
-    for (uint32_t at = 0; at < n_nodes; at++) {
-        bool takes = place_taken(f, n_nodes, nodes, bytes, last, at) < n_nodes;
-        live -= end[at];
-        live = sat_add(live, takes ? 0 : bytes[at]); /* else it ends here and begins at once */
-        end[last[at] + 1] = sat_add(end[last[at] + 1], bytes[at]);
-        end[at + 1] -= takes ? bytes[at] : 0;
-        peak = sat_add(live, more[at]) > peak ? sat_add(live, more[at]) : peak;
-    }
-    return peak;
 }
 
 /* Would `nodes` (ascending) be a legal group, with its internal values on chip? */
@@ -281,31 +242,4 @@ void unfused_tree(Ctx *ctx, Arena *arena, const NestFacts *facts, const Machine 
                   Tree *tree)
 {
     greedy_run(ctx, arena, facts, machine, false, tree);
-}
-
-static Nest *plan(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine, bool fuse)
-{
-    NestFacts *facts = ARENA_NEW(arena, NestFacts);
-    Tree tree = {0};
-    nest_facts(arena, g, facts);
-    greedy_run(ctx, arena, facts, machine, fuse, &tree);
-    Nest *nest = tree_nest(arena, g, &tree);
-    NestValue *values = nest_place(arena, facts, fuse ? machine : NULL, nest);
-    nest->values = values;
-    nest_set_pairs(arena, facts, machine, nest);
-    nest_set_leaves(arena, machine, nest, values);
-    nest_set_schedules(arena, facts, machine, nest, values);
-    nest_share(ctx, arena, machine, nest, NULL);
-    nest_estimate(ctx, machine, nest);
-    return nest;
-}
-
-Nest *nest_greedy(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine)
-{
-    return plan(ctx, arena, g, machine, true);
-}
-
-Nest *nest_unfused(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine)
-{
-    return plan(ctx, arena, g, machine, false);
 }

@@ -4,7 +4,8 @@
 #ifndef NEST_GREEDY_H
 #define NEST_GREEDY_H
 
-#include "nest/parts.h"
+#include "nest/facts.h"
+#include "nest/tree.h"
 
 /* Nodes of one group: fusion is quadratic in it. */
 #define GROUP_LIMIT 64
@@ -44,7 +45,7 @@ void slices_items(Greedy *f, const Group *group, Tree *tree);
 void greedy_tiles(Greedy *f, const Group *group, uint32_t n_axes, const NestAxis *axes,
                   int64_t *tile);
 
-/* greedy.c: the most bytes that live at once when nodes are computed in this order: `bytes` of
+/* The most bytes that live at once when nodes are computed in this order: `bytes` of
  * each node's block, until its last reader among them, and `more` while it is computed. An
  * expression takes the place of a block of the same size where it may. */
 int64_t greedy_peak(Greedy *f, uint32_t n_nodes, const NodeRef *nodes, const int64_t *bytes,

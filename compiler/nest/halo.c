@@ -4,7 +4,7 @@
  * positions at which they read it, the readers' own halos counted, are its halo. The last readers have none: their labels are as
  * long as the axis. What is computed twice then is no result and folds over nothing twice. Halide's bounds inference does the same for
  * boxes of many dimensions (Ragan-Kelley et al., PLDI 2013). */
-#include "nest/parts.h"
+#include "nest/axes.h"
 
 /* Positions that `x` reaches while label `l` stands still, from there. */
 static bool reach_from(const Node *reader, Affine x, int32_t l, int64_t *lo, int64_t *hi)

@@ -2,7 +2,7 @@
 /* Results in the place of an operand: an inout parameter is updated where it lies (`C =
  * alpha*A*B + beta*C` may, `C = C + transpose of C` may not), and a value takes the place of one
  * that nothing reads later. */
-#include "nest/parts.h"
+#include "nest/place.h"
 
 static bool is_param(const Graph *g, NodeRef leaf, uint32_t param)
 {

@@ -4,19 +4,10 @@
  * stored only when it must be (a contraction reads tensors, results are tensors) or when recomputing it is dear. A tensor
  * that is conjugated, or real where a product is complex, is a tensor still: there that is a sign, or nothing at all. Of one whose
  * terms are absent under a condition that is a bound of the loop over the sum. */
-#include "nest/parts.h"
+#include "nest/facts.h"
 
 /* Nodes an expanded expression may have: bounds the recursion over expressions and the size of statements. */
 #define EXPRESSION_LIMIT 48
-
-bool node_is_expression(const Node *n)
-{
-    OpKind kind = op_info(n->op)->kind;
-    if (kind == OPKIND_MAP || kind == OPKIND_GATHER) {
-        return true;
-    }
-    return kind == OPKIND_CONTRACT && n->n_labels == n->rank && n->acc == n->dtype;
-}
 
 bool nest_is_factor(const Graph *g, const Residence *residence, NodeRef n)
 {

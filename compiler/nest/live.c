@@ -3,16 +3,7 @@
  * the item of its allocation loop's body in which the first is begun to the one in which the last is read
  * last. A fold in a type of its own has a second block while it runs. Places count once, and
  * only while they are needed. */
-#include "nest/parts.h"
-
-/* The item of the body of loop `alloc_loop` that is item `at` or has it inside. */
-uint32_t nest_item_in(const Nest *nest, uint32_t alloc_loop, uint32_t at)
-{
-    while (nest->items[at].parent != alloc_loop) {
-        at = nest->items[at].parent;
-    }
-    return at;
-}
+#include "nest/place.h"
 
 static void add(Arena *arena, NestPlaces *out, const Nest *nest, uint32_t alloc_loop,
                 uint32_t first, uint32_t last, int64_t bytes)

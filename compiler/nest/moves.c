@@ -13,7 +13,9 @@
  *   order   two neighbours that do not read each other change places */
 #include "nest/moves.h"
 
+#include "nest/axes.h"
 #include "nest/contraction.h"
+#include "nest/place.h"
 
 /* Runs of neighbours longer than this are wrapped only as a whole body. */
 #define RUN_MOST 8

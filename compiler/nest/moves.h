@@ -5,7 +5,8 @@
 #ifndef NEST_MOVES_H
 #define NEST_MOVES_H
 
-#include "nest/parts.h"
+#include "nest/facts.h"
+#include "nest/tree.h"
 
 /* Calls `take` with every tree one move away from `t`. What it is given is valid during the
  * call; axes are made in `keep`. */

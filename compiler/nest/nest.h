@@ -219,10 +219,14 @@ static inline bool nest_is_loop(const NestItem *item)
     return item->axis != NEST_NONE;
 }
 
-/* ---- derive.c ---- */
+/* ---- nest.c ---- */
 
 /* The node's label on the axis, or -1. */
 int32_t nest_axis_label(const NestAxis *axis, NodeRef n);
+/* Does one of its nodes fold over the axis? */
+bool nest_axis_is_folded(const Graph *g, const NestAxis *axis);
+/* Is the axis one of a sliced contraction, whose loops all its trees have, to have little in memory at once? */
+bool nest_is_slice(const Graph *g, const NestAxis *axis);
 /* Loops at and around item `at` (NEST_NONE: 0). */
 uint32_t nest_depth(const NestItem *items, uint32_t at);
 /* Loops whose bodies end with item `k`: what a walk over the items closes behind it. */
@@ -230,6 +234,8 @@ uint32_t nest_loops_ending(const Nest *nest, uint32_t k);
 /* The innermost loop at or around item `at` (NEST_NONE: none) that cuts label `l` of `n`, or
  * NEST_NONE. */
 uint32_t nest_loop_of(const Nest *nest, uint32_t at, NodeRef n, int32_t l);
+/* The item of the body of loop `alloc_loop` (NEST_NONE: the kernel) that is item `at` or has it inside. */
+uint32_t nest_item_in(const Nest *nest, uint32_t alloc_loop, uint32_t at);
 /* The node's halo along the loop; and the positions of it that one iteration computes. */
 NestHalo nest_halo(const Nest *nest, uint32_t loop, NodeRef n);
 int64_t nest_loop_span(const Nest *nest, uint32_t loop, NodeRef n);
@@ -252,98 +258,10 @@ int64_t nest_node_bytes(const Graph *g, NodeRef n);
 int64_t nest_typical(const Graph *g, Dim d);
 /* Is the value only an expression of its operands (MAP, or a product that sums nothing)? */
 bool node_is_expression(const Node *n);
-
-/* ---- sizes.c ---- */
-
 /* The same graph with another typical size of an open dim. */
 const Graph *nest_graph_at(Arena *arena, const Graph *g, int32_t dim, int64_t size);
-/* Looks, for each open dim, at an eighth and at eight times its typical size; where a nest made for that is predicted to
- * save much, the one dim where it saves most gets it: the chosen nest becomes one of two or three. */
-void nest_choose_sizes(Ctx *ctx, Arena *arena, const Machine *machine, uint32_t effort,
-                       Nest *chosen);
-/* Multiply-adds of its contractions, and their seconds in full register tiles. */
-void nest_full_tiles(const Nest *nest, const Graph *g, const Machine *m, Arena *arena,
-                     double *adds, double *seconds);
 
-/* ---- verify.c ---- Reports the first broken rule as E_DUMP. */
-bool nest_verify(Ctx *ctx, const Nest *nest, const char *stage);
-
-/* ---- dump.c, read.c ---- After the graph; byte for byte both ways. */
-void nest_dump(const Nest *nest, Text *out);
-Nest *nest_read(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *line);
-
-/* ---- schedule.c ---- Cuts contractions that have no schedule yet. */
-void nest_block(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest);
-
-/* ---- price.c ---- Sets `cost`, `unfused` and `compulsory`. */
-void nest_estimate(Ctx *ctx, const Machine *machine, Nest *nest);
-/* Of each leaf, in [items]: what one thread computes and waits; that of a recurrence's steps is 0, and so are loops. */
-void nest_leaf_seconds(Ctx *ctx, const Machine *machine, const Nest *nest, double *seconds);
-/* What the nest costs where an open dim has this size. */
-NestCost nest_cost_at(Arena *scratch, const Machine *machine, const Nest *nest, int32_t dim,
-                      int64_t size);
-
-/* ---- planners ---- All decide for the machine and typical extents, and count steps. */
-
-/* Every value in an item of its own: what --no-fuse gives. */
-Nest *nest_unfused(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine);
-/* In program order, each value joins the loops of what it reads while the blocks fit. */
-Nest *nest_greedy(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine);
-/* The cheapest that a search of so much effort finds, but what saves little by cutting
- * contractions; with 0, none of it. It takes no longer than no fusion, by the price and 2 %; but a quarter
- * where that has values of 64 MiB in memory, and a quarter at the typical sizes of open dims. */
-Nest *nest_choose(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
-                  uint32_t effort);
-
-/* ---- dense.c ---- Dense steps go through matrices in blocks of so many rows (lower/dense.c). */
+/* Dense steps go through matrices in blocks of so many rows (lower/dense.c). */
 #define DENSE_BLOCK 64
-/* What threads share of one. */
-const char *dense_share(const Graph *g, const Node *n);
-
-/* ---- recurrence.c ---- Plans the bodies of the graph's recurrences; with effort 0 without fusion. */
-void nest_recurrences(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
-                      uint32_t effort);
-/* Is the nest of a body one loop, of which each position has its states to itself? */
-bool nest_is_batch(const struct Recurrence *r);
-
-/* ---- parallel.c ---- */
-/* Is the loop one of a sliced contraction, which all its trees have, to have little in memory at once? */
-bool nest_is_slice(const Graph *g, const NestAxis *axis);
-/* Folds over outermost loop `k`, and iterations cannot have a part of it each: it is too large, or added into another
- * value's place. NODE_NONE: nothing is. */
-NodeRef nest_fold_without_leaves(const Nest *nest, uint32_t k);
-
-/* Seconds of one thread, and more the less others gain. */
-double nest_counted(const Machine *machine, const NestCost *cost);
-/* What a nest is chosen by, less is better: its price, with what needless bytes and large blocks add to it. */
-double nest_worth(const Machine *machine, const Nest *nest);
-
-/* ---- spill.c ---- */
-/* Does the block of a stored value, where it lives, grow with this open dim; with any? */
-bool nest_grows_with(const Nest *nest, NodeRef n, int32_t dim);
-bool nest_grows(const Nest *nest, NodeRef n);
-/* The largest size of the open dim at which the block takes no more than `bytes`, the others being typical. */
-int64_t nest_stays_to(const Nest *nest, NodeRef n, int32_t dim, int64_t bytes);
-
-/* ---- warn.c ---- */
-/* "stays in L2 up to n = 512 (typical sizes else)", of blocks that grow; else null. */
-const char *nest_stays_words(Arena *arena, const Nest *nest, const Machine *machine, NodeRef n);
-
-/* Of a value in the workspace, in words, from the tree as it is. */
-typedef struct NestSpill {
-    NodeRef reader;    /* that shares no loop with the writer, or NODE_NONE */
-    const char *why;   /* no loop holds the value */
-    const char *size;  /* all of it is not on chip, or null */
-    const char *avoid; /* what would help, or null */
-} NestSpill;
-/* What the words about all of them need. */
-typedef struct NestSpills NestSpills;
-const NestSpills *nest_spills(Arena *arena, const Nest *nest, const Machine *machine);
-/* In the arena of `spills`. */
-NestSpill nest_spill(const NestSpills *spills, NodeRef n);
-
-/* Warns -Wspill for values in the workspace, but not for those that grow and stay in the level of blocks at typical extents; and for
- * blocks that grow and are larger then than any level. */
-void nest_warn_spills(Ctx *ctx, const Nest *nest, const Machine *machine);
 
 #endif

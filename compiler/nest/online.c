@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops over which something is folded and read: what is read is the fold so far, and sums follow
  * it by the rules of the graph (graph.h, Online). Of what the moves propose, which is legal. */
-#include "nest/parts.h"
+#include "nest/place.h"
 
 /* Does the leaf fold over the loop around it? */
 static bool folds_over(const Nest *nest, uint32_t leaf, uint32_t loop)

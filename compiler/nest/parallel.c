@@ -2,10 +2,12 @@
 /* Which loops threads may share, and loops that are put around leaves for them: a leaf that stands in no loop gets one over an index of
  * the result, or over one that it sums if each iteration may have a part of the sum of its own (lower/leaves.c). Which of them are
  * shared, and what is best, the price says (nest/threads.c). */
+#include "nest/parallel.h"
+
 #include <math.h>
 
-#include "nest/kinds.h"
 #include "nest/leaves.h"
+#include "nest/price_leaf.h"
 
 /* Elements of a sum that each iteration may have a part of; of larger ones all parts together. */
 #define LEAF_ELEMENTS   2048.0
@@ -14,24 +16,6 @@
 #define LEAVES 64
 /* Positions of an index that lies side by side in an operand, of which one iteration should have no fewer. */
 #define RUN 64
-/* What a loop around a leaf that is no product may cost by the price of one thread, which takes the runs of memory that the loop cuts for too dear. */
-#define RUNS 1.25
-/* Leaves for which loops are tried; of longer nests fewer, since each try makes the nest anew. */
-#define MOST_LEAVES 32
-#define LONG_NEST   512
-
-bool nest_is_slice(const Graph *g, const NestAxis *axis)
-{
-    for (uint32_t i = 0; i < axis->n; i++) {
-        Slices sliced = graph_slices(g, axis->node[i]);
-        for (uint32_t k = 0; k < sliced.n; k++) {
-            if (sliced.label[k] == axis->label[i]) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
 
 static double result_elements(const Graph *g, const Node *n)
 {
@@ -182,37 +166,4 @@ void price_leaf_loops(Arena *scratch, const LeafPrice *l, LeafLoops *out)
             last = tile;
         }
     }
-}
-
-Nest *nest_with_loops(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest, Tree *tree,
-                      NestOfTree *make, const void *with)
-{
-    LeafLoops *loops = ARENA_ARRAY(arena, tree->list.n, LeafLoops);
-    uint32_t tried = 0, added = 0, n = tree->list.n;
-    uint32_t most_tried = n <= LONG_NEST ? MOST_LEAVES : MOST_LEAVES * LONG_NEST / n;
-    if (machine->threads < 2) {
-        return nest;
-    }
-    nest_share(ctx, arena, machine, nest, loops);
-    for (uint32_t k = 0; k < n && tried < most_tried; k++) {
-        bool taken = false;
-        tried += loops[k].n > 0 ? 1 : 0;
-        for (uint32_t i = 0; i < loops[k].n && !taken; i++) {
-            const Node *node = graph_node(nest->graph, tree->list.at[k + added].node);
-            double most = op_info(node->op)->kind == OPKIND_CONTRACT
-                              ? machine_rules(machine)->weights.even
-                              : RUNS;
-            const LeafLoop *loop = &loops[k].at[i];
-            Tree looped =
-                tree_around(arena, nest->graph, tree, k + added, 1, &loop->label, &loop->tile);
-            Nest *other = make(with, &looped);
-            taken = other->items[k + added].parallel &&
-                    nest_worth(machine, other) < nest_worth(machine, nest) &&
-                    other->cost.seconds <= most * nest->cost.seconds;
-            nest = taken ? other : nest;
-            *tree = taken ? looped : *tree;
-        }
-        added += taken ? 1 : 0;
-    }
-    return nest;
 }

@@ -3,17 +3,7 @@
  * inside loops are on chip, what crosses top-level items goes to memory unless all of it is
  * small and of known size, and an expression takes the place of an operand that ends there if
  * the machine allows it. */
-#include "nest/parts.h"
-
-const char *residence_name(Residence r)
-{
-    static const char *const names[] = {
-        [RESIDE_NONE] = "none",           [RESIDE_ARGUMENT] = "argument",
-        [RESIDE_VIEW] = "view",           [RESIDE_RESULT] = "result",
-        [RESIDE_INLINE] = "register",     [RESIDE_TILE] = "tile",
-        [RESIDE_WORKSPACE] = "workspace", [RESIDE_INTO] = "into"};
-    return names[r];
-}
+#include "nest/place.h"
 
 static bool place_result(Arena *arena, const NestFacts *f, const uint32_t *top, NodeRef n,
                          NestValue *v)

@@ -22,16 +22,11 @@
  * al., OSDI 2023); lives in closed form because a nest has no other loops. */
 #include "nest/price.h"
 
-#include "nest/contraction.h"
-#include "nest/greedy.h"
-#include "nest/kinds.h"
-#include "nest/masks.h"
 #include "nest/leaves.h"
-
-static double typical(const Graph *g, Dim d)
-{
-    return (double)nest_typical(g, d);
-}
+#include "nest/masks.h"
+#include "nest/place.h"
+#include "nest/policy.h"
+#include "nest/schedules.h"
 
 /* ---- arithmetic of expressions ---- */
 
@@ -93,198 +88,11 @@ void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Price
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         masked |= graph_node(g, n)->op == OP_INDEX;
     }
-    *p = (Pricer){f, machine, machine_rules(machine), ops, scalar, dims, inlined, masked, NULL};
+    *p =
+        (Pricer){f, machine, machine_traits(machine), ops, scalar, dims, inlined, masked, NULL};
 }
 
 /* ---- one leaf ---- */
-
-/* Positions that one run of a loop over pairs reaches, on average. */
-static double pair_extent(const Nest *nest, const NestItem *item, double extent)
-{
-    double first = item->from == 0 ? extent : (double)nest->items[item->from - 1].tile;
-    return first < extent ? (extent + first) / 2.0 : extent;
-}
-
-static void find_loops(Arena *scratch, LeafPrice *l)
-{
-    const Nest *nest = l->nest;
-    uint32_t k = l->depth = nest_depth(nest->items, nest->items[l->item].parent);
-    for (uint32_t at = nest->items[l->item].parent; at != NEST_NONE;
-         at = nest->items[at].parent) {
-        l->loop[--k] = at;
-    }
-    for (k = 0; k < l->depth; k++) {
-        const NestItem *item = &nest->items[l->loop[k]];
-        double extent = typical(nest->graph, nest->axes[item->axis].extent);
-        for (uint32_t o = 0; o < k; o++) { /* a tile of a tile */
-            const NestItem *outer = &nest->items[l->loop[o]];
-            if (outer->axis == item->axis && (double)outer->tile < extent) {
-                extent = (double)outer->tile;
-            }
-        }
-        double tile = (double)item->tile, behind = pair_extent(nest, item, extent);
-        l->trips[k] = extent <= tile ? 1.0 : (double)(int64_t)((extent + tile - 1.0) / tile);
-        l->trips[k] = item->from == 0 ? l->trips[k]
-                      : item->tile == nest->items[item->from - 1].tile
-                          ? (l->trips[k] + 1.0) / 2.0
-                      : behind <= tile ? 1.0
-                                       : behind / tile;
-        l->trips[k] *= l->p->masked ? nest_mask_fraction(scratch, nest, l->loop[k]) : 1.0;
-    }
-}
-
-/* Positions of label `label` in one iteration of the outermost p loops. */
-static double positions(const LeafPrice *l, int32_t label, uint32_t p)
-{
-    const Graph *g = l->nest->graph;
-    double extent = typical(g, graph_node(g, l->node)->extent[label]);
-    while (p > 0) {
-        const NestItem *item = &l->nest->items[l->loop[--p]];
-        if (nest_axis_label(&l->nest->axes[item->axis], l->node) == label) {
-            double span = (double)nest_loop_span(l->nest, l->loop[p], l->node);
-            extent = pair_extent(l->nest, item, extent);
-            return span < extent ? span : extent;
-        }
-    }
-    return extent;
-}
-
-/* The same of a view: of each dimension of its operand what the labels in its position reach. */
-static void find_viewed_bytes(const LeafPrice *l, const Access *a, uint32_t p, Touch *t)
-{
-    const Graph *g = l->nest->graph;
-    const Node *view = graph_node(g, t->node), *of = graph_node(g, view->operand[0]);
-    const NestValue *v = &l->nest->values[t->value];
-    double of_label[RANK_LIMIT], runs = 1.0, run = (double)dtype_bytes(view->dtype);
-    bool contiguous = true;
-    for (uint32_t d = 0; d < a->rank; d++) {
-        int32_t label = a->index[d].label;
-        of_label[d] = is_piece_label(label) ? typical(g, view->shape[d])
-                      : label < 0           ? 1.0
-                                            : positions(l, label, p);
-    }
-    for (uint32_t d = of->rank; d-- > 0;) {
-        double part = view_positions(g, view, d, of_label);
-        double whole = v->residence == RESIDE_TILE
-                           ? (double)nest_block_extent(l->nest, t->value, v->alloc_loop, d)
-                           : typical(g, of->shape[d]);
-        part = part < whole ? part : whole;
-        run *= contiguous ? part : 1.0;
-        runs *= contiguous ? 1.0 : part;
-        contiguous = contiguous && part >= whole;
-    }
-    t->bytes[p] = runs * run;
-    t->runs[p] = run > 0 ? runs : 0.0;
-}
-
-/* What one iteration of the outermost p loops touches. A block is dense: its rows are as long as
- * the tiles around its allocation loop. */
-static void find_bytes(const LeafPrice *l, const Access *a, uint32_t p, Touch *t)
-{
-    const NestValue *v = &l->nest->values[t->node];
-    const Node *n = graph_node(l->nest->graph, t->node);
-    double runs = 1.0, run = (double)dtype_bytes(n->dtype);
-    bool contiguous = true;
-    if (n->op == OP_VIEW) {
-        find_viewed_bytes(l, a, p, t);
-        return;
-    }
-    for (uint32_t d = a->rank; d-- > 0;) {
-        int32_t label = a->index[d].label;
-        Access after = {a->rank - d - 1, a->index + d + 1};
-        bool diagonal = label != -1 && access_has_label(&after, label);
-        double part = diagonal || label == -1 ? 1.0
-                      : is_piece_label(label) ? typical(l->nest->graph, n->shape[d])
-                                              : positions(l, label, p);
-        double whole = v->residence == RESIDE_TILE && label >= 0
-                           ? positions(l, label, t->alloc_loop)
-                           : typical(l->nest->graph, n->shape[d]);
-        run *= contiguous ? part : 1.0;
-        runs *= contiguous ? 1.0 : part;
-        contiguous = contiguous && part >= whole;
-    }
-    t->bytes[p] = runs * run;
-    t->runs[p] = run > 0 ? runs : 0.0;
-}
-
-static void add_touch(LeafPrice *l, NodeRef of, const Access *a, bool written)
-{
-    NodeRef node = nest_place_of(l->nest, of), value = node;
-    if (graph_node(l->nest->graph, node)->op == OP_VIEW) {
-        NodeRef viewed = graph_node(l->nest->graph, node)->operand[0];
-        value = l->nest->values[viewed].residence == RESIDE_TILE ? viewed : node;
-    }
-    const NestValue *v = &l->nest->values[value];
-    Touch *t = &l->touch[l->n++];
-    *t = (Touch){.node = node,
-                 .value = value,
-                 .access = a,
-                 .written = written,
-                 .times = 1.0,
-                 .sums = 1.0,
-                 .lines = 1.0};
-    t->adds = written && graph_node(l->nest->graph, of)->onto;
-    const Node *made = graph_node(l->nest->graph, value);
-    if (l->p->rules->wide_sums && v->item != NEST_NONE && v->fold != NEST_NONE) {
-        t->sums = (double)dtype_bytes(made->acc) / (double)dtype_bytes(made->dtype);
-    }
-    bool block = v->residence == RESIDE_TILE;
-    t->alloc_loop = block ? nest_depth(l->nest->items, v->alloc_loop) : 0;
-    t->block = block ? (double)v->bytes : (double)nest_node_bytes(l->nest->graph, node);
-    for (uint32_t p = 0; p <= l->depth; p++) {
-        find_bytes(l, a, p, t);
-        if (p > 0) {
-            const NestItem *item = &l->nest->items[l->loop[p - 1]];
-            int32_t label = nest_axis_label(&l->nest->axes[item->axis], l->node);
-            t->moves[p] = label < 0 || access_has_label(a, label);
-        }
-    }
-    for (uint32_t p = l->depth; p-- > 0;) { /* runs of several do not join the next piece's */
-        double pieces = t->moves[p + 1] ? l->trips[p] * t->runs[p + 1] : t->runs[p + 1];
-        t->runs[p] = t->runs[p + 1] > 1.0 && pieces > t->runs[p] ? pieces : t->runs[p];
-    }
-}
-
-/* Is it read so already, or its neighbours by another view? */
-static bool is_touched(const LeafPrice *l, NodeRef node, const Access *a)
-{
-    const Graph *g = l->nest->graph;
-    for (uint32_t i = 0; i < l->n; i++) {
-        const Touch *t = &l->touch[i];
-        bool same =
-            t->node == node || views_overlap(g, graph_node(g, t->node), graph_node(g, node));
-        if (same && access_eq(*t->access, *a)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void find_touches(Arena *scratch, LeafPrice *l)
-{
-    const Node *n = graph_node(l->nest->graph, l->node);
-    const UseList *u = &l->p->facts->uses[l->node];
-    l->touch = ARENA_ARRAY(scratch, u->list.n + 1, Touch);
-    for (uint32_t i = 0; i < u->list.n; i++) {
-        if (!u->list.at[i].apart && !is_touched(l, u->list.at[i].node, &u->list.at[i].access)) {
-            add_touch(l, u->list.at[i].node, &u->list.at[i].access, false);
-        }
-    }
-    Index *index = ARENA_ARRAY(scratch, n->rank, Index);
-    for (uint32_t d = 0; d < n->rank; d++) {
-        index[d] = (Index){n->out[d], 0};
-    }
-    Access *out = ARENA_NEW(scratch, Access);
-    *out = (Access){n->rank, index};
-    add_touch(l, l->node, out, true);
-    bool there = nest_begins_there(l->nest, l->node);
-    for (uint32_t i = 0; i < u->list.n; i++) {
-        if (u->list.at[i].apart && !there &&
-            !is_touched(l, u->list.at[i].node, &u->list.at[i].access)) {
-            add_touch(l, u->list.at[i].node, &u->list.at[i].access, false);
-        }
-    }
-}
 
 /* Bytes of the operand that come from the level outside of one of this capacity, in how many
  * runs, and how many of these bytes are there for the first time. */
@@ -339,13 +147,6 @@ static void set_lines(const LeafPrice *l, const Schedule *b, const double *exten
     t->lines = together ? 1.0 : t->lines;
 }
 
-/* What one execution of the leaf computes: seconds, without traffic. */
-ScheduleRole price_role(const LeafPrice *l, uint32_t operand)
-{
-    int32_t row = (int32_t)l->schedule->label[ROLE_M][0];
-    return access_has_label(l->touch[operand].access, row) ? ROLE_M : ROLE_N;
-}
-
 static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
 {
     const Pricer *p = l->p;
@@ -355,7 +156,7 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
     }
     double *extent = ARENA_ARRAY(scratch, n->n_labels, double), count = 1.0;
     for (uint32_t k = 0; k < n->n_labels; k++) {
-        extent[k] = positions(l, (int32_t)k, l->depth);
+        extent[k] = price_positions(l, (int32_t)k, l->depth);
         count *= extent[k];
     }
     LeafShape shape = nest_leaf_shape(scratch, l->nest, l->node);
@@ -365,7 +166,7 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
         extent[once] = 1.0;
     }
     int32_t folded = -1, other = -1;
-    int64_t width = p->masked && p->rules->masked
+    int64_t width = p->masked && p->kind->masked
                         ? nest_mask_band(scratch, l->nest->graph, l->node, &folded, &other)
                         : 0;
     uint32_t scope = l->nest->items[l->item].parent;
@@ -384,7 +185,7 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
     for (uint32_t i = 0; l->schedule != NULL && i < 3; i++) {
         set_lines(l, schedule, extent, &l->touch[i]);
     }
-    return p->rules->arithmetic(scratch, l, count);
+    return machine_rules(p->machine)->arithmetic(scratch, l, count);
 }
 
 /* What one execution of a sum that follows a maximum costs more: it is multiplied by the change,
@@ -406,9 +207,10 @@ static double follow_seconds(const LeafPrice *l)
         double count = 1.0, changes = 1.0, times = 1.0;
         const Node *n = graph_node(g, l->node);
         for (uint32_t d = 0; d < n->rank; d++) {
-            count *= positions(l, n->out[d], p + 1);
-            changes *=
-                access_has_label(&o->at, n->out[d]) ? positions(l, n->out[d], p + 1) : 1.0;
+            count *= price_positions(l, n->out[d], p + 1);
+            changes *= access_has_label(&o->at, n->out[d])
+                           ? price_positions(l, n->out[d], p + 1)
+                           : 1.0;
         }
         for (uint32_t i = p + 1; i < l->depth; i++) {
             times *= l->trips[i];
@@ -431,13 +233,13 @@ static double mirror_seconds(const LeafPrice *l)
     double seconds = 0.0;
     for (uint32_t p = 0; nest->items[l->item].mirror && p < l->depth; p++) {
         const NestItem *item = &nest->items[l->loop[p]];
-        double extent = typical(nest->graph, nest->axes[item->axis].extent), count = 1.0;
+        double extent = price_typical(nest->graph, nest->axes[item->axis].extent), count = 1.0;
         const MachineTimes *t = &l->p->machine->time;
         for (uint32_t d = 0; d < n->rank; d++) {
-            count *= typical(nest->graph, n->shape[d]);
+            count *= price_typical(nest->graph, n->shape[d]);
         }
         if (item->from != 0 && extent > 0.0) {
-            count *= 1.0 - pair_extent(nest, item, extent) / extent;
+            count *= 1.0 - price_pair_extent(nest, item, extent) / extent;
             seconds += count * (t->op + t->pack_line) * (double)dtype_bytes(n->dtype) / 4.0 +
                        l->trips[0] * t->statement;
         }
@@ -511,7 +313,7 @@ static bool comes_once(const LeafPrice *leaves, uint32_t n, const LeafPrice *l, 
 {
     const NestValue *v = &l->nest->values[t->value];
     bool outer = v->item == NEST_NONE || v->residence == RESIDE_RESULT;
-    const MachineRules *rules = l->p->rules;
+    const MachineRules *rules = machine_rules(l->p->machine);
     return outer && (rules->is_still != NULL && rules->is_still(l, t)
                          ? rules->stays(leaves, n, l, t)
                          : t->block * t->sums <= PRICE_KEPT * capacity);
@@ -530,7 +332,7 @@ static void price_leaf(const LeafPrice *leaves, uint32_t n, LeafPrice *l, const 
         inside[p + 1] = body[l->loop[p]];
         trips *= l->trips[p];
     }
-    const MachineRules *rules = l->p->rules;
+    const MachineRules *rules = machine_rules(l->p->machine);
     l->seconds = trips * arithmetic + mirror_seconds(l);
     l->executions = trips;
     for (uint32_t v = 0; v + 1 < m->n_levels; v++) {
@@ -575,8 +377,7 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest, NestMarks
             l->on = on;
             l->item = k;
             l->node = nest->items[k].node;
-            find_loops(scratch, l);
-            find_touches(scratch, l);
+            price_leaf_begin(scratch, l);
         }
     }
     NestPlaces places = {0};
@@ -596,7 +397,7 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest, NestMarks
         double arithmetic = leaf_arithmetic(scratch, &leaves[k]) + follow_seconds(&leaves[k]);
         price_leaf(leaves, n, &leaves[k], body, beside, most, arithmetic, seen, &cost);
     }
-    p->rules->add(nest, leaves, n, &cost);
+    machine_rules(p->machine)->add(nest, leaves, n, &cost);
     for (uint32_t k = 0; p->leaf != NULL && k < n; k++) {
         p->leaf[leaves[k].item] = leaves[k].seconds;
     }
@@ -618,63 +419,6 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest, NestMarks
 void pricer_of(Arena *scratch, const Nest *nest, const Machine *machine, NestFacts *facts,
                Pricer *pricer)
 {
-    Residence *residence = ARENA_ARRAY(scratch, nest->graph->nodes.n, Residence);
-    for (NodeRef n = 0; n < nest->graph->nodes.n; n++) {
-        residence[n] = nest->values[n].residence;
-    }
-    nest_facts_of(scratch, nest->graph, residence, facts);
+    nest_facts_in(scratch, nest, facts);
     pricer_init(scratch, facts, machine, pricer);
-}
-
-void nest_leaf_seconds(Ctx *ctx, const Machine *machine, const Nest *nest, double *seconds)
-{
-    Arena scratch;
-    Pricer pricer;
-    NestFacts facts;
-    arena_init(&scratch, &ctx->budget);
-    pricer_of(&scratch, nest, machine, &facts, &pricer);
-    pricer.leaf = seconds;
-    (void)nest_price(&scratch, &pricer, nest, NULL);
-    arena_release(&scratch);
-}
-
-NestCost nest_cost_at(Arena *scratch, const Machine *machine, const Nest *nest, int32_t dim,
-                      int64_t size)
-{
-    ArenaMark mark = arena_mark(scratch);
-    Pricer pricer;
-    NestFacts facts;
-    Nest at = *nest;
-    NestValue *values =
-        arena_copy(scratch, nest->values, nest->graph->nodes.n * sizeof *values);
-    at.graph = nest_graph_at(scratch, nest->graph, dim, size);
-    at.values = values;
-    nest_set_bytes(&at, values);
-    pricer_of(scratch, &at, machine, &facts, &pricer);
-    NestCost cost = nest_price(scratch, &pricer, &at, NULL);
-    arena_reset(scratch, mark);
-    return cost;
-}
-
-void nest_estimate(Ctx *ctx, const Machine *machine, Nest *nest)
-{
-    Arena scratch;
-    Pricer pricer;
-    NestFacts facts;
-    Tree none = {0};
-    arena_init(&scratch, &ctx->budget);
-    pricer_of(&scratch, nest, machine, &facts, &pricer);
-    nest->cost = nest_price(&scratch, &pricer, nest, NULL);
-    nest->compulsory = nest_compulsory(&scratch, &facts, machine);
-    unfused_tree(ctx, &scratch, &facts, machine, &none);
-    Nest *plain = tree_nest(&scratch, nest->graph, &none);
-    NestValue *values = nest_place(&scratch, &facts, NULL, plain);
-    plain->values = values;
-    nest_set_leaves(&scratch, machine, plain, values);
-    NestMarks marks = {ARENA_ARRAY(&scratch, plain->n_items, bool),
-                       ARENA_ARRAY(&scratch, plain->n_items, uint32_t), NULL};
-    nest->unfused = nest_price(&scratch, &pricer, plain, &marks);
-    price_add_steps(machine, nest, &nest->cost);
-    price_add_steps(machine, nest, &nest->unfused);
-    arena_release(&scratch);
 }

@@ -4,13 +4,14 @@
 #ifndef NEST_PRICE_H
 #define NEST_PRICE_H
 
-#include "nest/parts.h"
+#include "nest/facts.h"
+#include "nest/kinds.h"
 
 /* What is known of a graph and a machine before any nest: shared by the prices of all. */
 typedef struct Pricer {
     const NestFacts *facts;
     const Machine *machine;
-    const struct MachineRules *rules; /* kinds.h */
+    const MachineTraits *kind;
     const double *ops;    /* [nodes]: seconds of one evaluation of an expression, expanded, as
                              vectors */
     const double *scalar; /* [nodes]: and one by one */
@@ -33,7 +34,7 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest, struct Ne
  * result once. */
 double nest_compulsory(Arena *scratch, const NestFacts *f, const Machine *machine);
 
-/* search.c: seconds by which nests are compared: those of the price, and more for bytes beyond the `compulsory`. */
-double nest_preference(const Machine *machine, const NestCost *cost, double compulsory);
+/* Adds what the steps of recurrences take. */
+void price_add_steps(const Machine *machine, const Nest *nest, NestCost *cost);
 
 #endif

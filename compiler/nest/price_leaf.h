@@ -51,8 +51,23 @@ typedef struct LeafPrice {
     int32_t *on;                 /* [nodes] see engines.h */
 } LeafPrice;
 
+static inline double price_typical(const Graph *g, Dim d)
+{
+    return (double)nest_typical(g, d);
+}
+
+/* ---- price_leaf.c ---- */
+/* Sets the loops around the leaf and what it touches. */
+void price_leaf_begin(Arena *scratch, LeafPrice *l);
+/* Positions of label `label` in one iteration of the outermost p loops. */
+double price_positions(const LeafPrice *l, int32_t label, uint32_t p);
+/* Positions that one run of a loop over pairs reaches, on average. */
+double price_pair_extent(const Nest *nest, const NestItem *item, double extent);
 /* The role that an operand of a contraction with a schedule has. */
 ScheduleRole price_role(const LeafPrice *l, uint32_t operand);
+/* What threads leave of `seconds` that are spent in `met` executions of a loop of `n` iterations, of which the last may be a part; infinite: it
+ * is not worth two threads. */
+double price_shared(const Machine *m, double seconds, double met, double n);
 
 /* ---- dense.c ---- Of a dense step: its arithmetic, and what threads leave of `seconds` (infinite: it is not worth two). */
 double dense_seconds(const Machine *m, const Graph *g, const Node *n);
@@ -73,9 +88,6 @@ typedef struct LeafLoops {
 void price_leaf_loops(Arena *scratch, const LeafPrice *l, LeafLoops *out);
 
 /* ---- threads.c ---- */
-/* What threads leave of `seconds` that are spent in `met` executions of a loop of `n` iterations, of which the last may be a part; infinite: it
- * is not worth two threads. */
-double price_shared(const Machine *m, double seconds, double met, double n);
 /* What threads share: of each loop, is it they who run its iterations; of each leaf, a level of its schedule, n_levels: the
  * batches, or NEST_NONE. */
 typedef struct NestMarks {

@@ -5,7 +5,10 @@
 
 #include "dump/text.h"
 #include "nest/leaves.h"
-#include "nest/parts.h"
+#include "nest/place.h"
+#include "nest/text.h"
+#include "nest/tree.h"
+#include "nest/verify.h"
 
 typedef struct Reader {
     Ctx *ctx;

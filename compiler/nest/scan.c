@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which reductions are scans: those of select(index(j) <= index(i), x, neutral) over j, where x does not depend on i. */
+#include "nest/scan.h"
+
 #include "nest/kinds.h"
 #include "nest/masks.h"
 #include "nest/uses.h"
@@ -58,13 +60,23 @@ bool nest_scan(Arena *arena, const Nest *nest, const NestValue *values, NodeRef 
     return !access_has_label(&out->access, out->along);
 }
 
+#define ROW 8192 /* positions that a scan of an engine may have: tiles of 32 KiB a partition */
+
+/* Engines go forward along whole rows. */
+static bool is_along_rows(const Node *n, const Scan *scan)
+{
+    Dim extent = n->extent[scan->along];
+    return (n->op == OP_SUM || n->op == OP_RMAX || n->op == OP_RMIN) && n->acc == DTYPE_F32 &&
+           !scan->reverse && !scan->exclusive && extent.sym < 0 && extent.n <= ROW;
+}
+
 bool leaf_is_scan(Arena *arena, const Machine *machine, const Nest *nest,
                   const NestValue *values, NodeRef n, LeafShape *out)
 {
     Scan scan;
-    const MachineRules *rules = machine == NULL ? &caches_rules : machine_rules(machine);
+    bool all = machine == NULL || machine_traits(machine)->scans;
     bool is = nest_scan(arena, nest, values, n, &scan) &&
-              (rules->scans == NULL || rules->scans(graph_node(nest->graph, n), &scan));
+              (all || is_along_rows(graph_node(nest->graph, n), &scan));
     if (is) {
         *out = (LeafShape){.alone = {scan.folded, scan.along, -1, -1}, .n_once = 1};
     }

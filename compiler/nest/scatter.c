@@ -90,7 +90,7 @@ bool leaf_is_scatter(Arena *arena, const Machine *machine, const Nest *nest,
 {
     const Node *node = graph_node(nest->graph, n);
     PlaceKeys keys;
-    bool is = (machine == NULL || machine_rules(machine)->scatters) &&
+    bool is = (machine == NULL || machine_traits(machine)->scatters) &&
               nest_scatter(arena, nest, values, n, &keys);
     for (uint32_t k = 0; is && k < keys.n; k++) {
         out->alone[k] = keys.at[k].along;

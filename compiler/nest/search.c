@@ -10,9 +10,16 @@
 #include <math.h>
 
 #include "base/map.h"
+#include "nest/contraction.h"
+#include "nest/estimate.h"
 #include "nest/greedy.h"
 #include "nest/kinds.h"
+#include "nest/make.h"
 #include "nest/moves.h"
+#include "nest/objective.h"
+#include "nest/place.h"
+#include "nest/plan.h"
+#include "nest/price_leaf.h"
 
 #define WINDOW 12
 /* Trees that go on and steps of one window, at effort 1. */
@@ -38,8 +45,7 @@ typedef struct Search {
     Arena *scratch; /* of one price */
     const NestFacts *facts;
     const Machine *machine;
-    const MachineRules *rules;
-    const Weights *w; /* of these */
+    const MachineTraits *w;
     Pricer pricer;
     double compulsory;        /* bytes of memory that any tree moves */
     double plain_time, plain; /* seconds of no fusion, and what it counts; 0: not yet priced */
@@ -69,120 +75,6 @@ static uint64_t tree_hash(const Tree *t)
         }
     }
     return h;
-}
-
-/* Of the values in memory that are no results, together. */
-static int64_t spilled_bytes(const NestFacts *f, const Nest *nest)
-{
-    int64_t bytes = 0;
-    for (uint32_t k = 0; k < f->n_stored; k++) {
-        const NestValue *v = &nest->values[f->stored[k]];
-        bytes = v->residence == RESIDE_WORKSPACE ? sat_add(bytes, v->bytes) : bytes;
-    }
-    return bytes;
-}
-
-static bool has_open_dims(const Graph *g)
-{
-    return g->dims.list.n > 0;
-}
-
-/* Is the value read at shifted positions in its loop? Then its tiles may be short at little cost, and the block near. */
-static bool has_halo(const Nest *nest, NodeRef n)
-{
-    uint32_t loop = nest->values[n].alloc_loop;
-    while (loop != NEST_NONE && nest_halo(nest, loop, n).count == 0) {
-        loop = nest->items[loop].parent;
-    }
-    return loop != NEST_NONE;
-}
-
-/* What the value costs beside its traffic, if it is in memory: in proportion to that, where threads share the rest. */
-static double spill_factor(const Machine *m, const Nest *nest, const NestValue *v,
-                           const NestCost *cost)
-{
-    const Weights *w = &machine_rules(m)->weights;
-    double most = has_open_dims(nest->graph) ? w->spill_open : w->spill;
-    uint32_t at = 0; /* the level where it lives */
-    while (at + 2 < m->n_levels && v->bytes <= m->level[at + 1].capacity) {
-        at++;
-    }
-    double traffic = 2.0 * (double)v->bytes / m->level[at].bytes_per_second;
-    double factor = 1.0 + w->spill_traffic * traffic / cost->seconds;
-    return factor < most ? factor : most;
-}
-
-/* What threads do not gain. */
-static double threads_factor(const Machine *m, const NestCost *cost)
-{
-    return m->threads < 2 || cost->seconds <= 0.0
-               ? 1.0
-               : pow((double)m->threads * cost->path / cost->seconds,
-                     machine_rules(m)->weights.idle);
-}
-
-/* What values and blocks that outgrow the level of blocks cost beside their traffic. */
-static double footprint(const Machine *machine, const Nest *nest, const NestCost *cost)
-{
-    const MachineRules *rules = machine_rules(machine);
-    int64_t capacity = machine_tile_capacity(machine);
-    double worst = 1.0, largest = 1.0; /* of values in memory, of blocks */
-    for (uint32_t k = 0; capacity > 0 && k < nest->n_items; k++) {
-        if (nest_is_loop(&nest->items[k])) {
-            continue;
-        }
-        const NestValue *v = &nest->values[nest->items[k].node];
-        bool block =
-            v->residence == RESIDE_TILE && (rules->blocks_grow || v->bytes <= capacity);
-        double memory = spill_factor(machine, nest, v, cost);
-        double factor = block || v->bytes <= capacity ? 1.0 : memory, grown = 1.0;
-        bool far = block && !has_halo(nest, nest->items[k].node);
-        for (double size = (double)capacity * (far ? rules->weights.block : 1.0);
-             size < (double)v->bytes; size *= 2.0) {
-            grown += rules->weights.doubled;
-        }
-        factor = grown > factor ? grown : factor;
-        largest = block && factor > largest ? factor : largest;
-        worst = !block && v->residence != RESIDE_RESULT && factor > worst ? factor : worst;
-    }
-    return worst * largest;
-}
-
-double nest_counted(const Machine *machine, const NestCost *cost)
-{
-    return cost->seconds * threads_factor(machine, cost);
-}
-
-double nest_preference(const Machine *machine, const NestCost *cost, double compulsory)
-{
-    double moved = cost->bytes[0], needless = machine_rules(machine)->weights.needless;
-    return cost->seconds *
-           (moved > compulsory ? 1.0 + needless * (1.0 - compulsory / moved) : 1.0);
-}
-
-/* What counts: the price, with what speaks against the nest. */
-static double weighed(const Machine *machine, const Nest *nest, const NestCost *cost,
-                      double compulsory)
-{
-    return nest_preference(machine, cost, compulsory) * footprint(machine, nest, cost) *
-           threads_factor(machine, cost);
-}
-
-double nest_worth(const Machine *machine, const Nest *nest)
-{
-    return weighed(machine, nest, &nest->cost, nest->compulsory);
-}
-
-/* Is a value in memory? */
-static bool spills(const NestFacts *f, const Machine *machine, const Nest *nest)
-{
-    const MachineRules *rules = machine_rules(machine);
-    bool any = false;
-    for (uint32_t k = 0; k < f->n_stored; k++) {
-        any |= nest->values[f->stored[k]].residence == RESIDE_WORKSPACE ||
-               (rules->spills != NULL && rules->spills(machine, nest, f->stored[k]));
-    }
-    return any;
 }
 
 /* Is there a loop around one value that cuts nothing, since it does not begin where another one is? */
@@ -240,30 +132,36 @@ static bool cuts_contractions(const Graph *g, const Tree *t)
     return false;
 }
 
+/* Is there a loop in which sums follow a maximum? */
+static bool follows(const Nest *nest)
+{
+    bool online = false;
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        online |= nest->items[k].online;
+    }
+    return online;
+}
+
 /* The tree with its price; infinite when a sum cannot follow what it reads, or a loop is idle. */
 static State tree_price(Search *s, const Tree *t, bool first)
 {
     ArenaMark mark = arena_mark(s->scratch);
-    Nest *nest = tree_nest(s->scratch, s->facts->g, t);
-    NestValue *values = nest_place(s->scratch, s->facts, s->machine, nest);
-    nest->values = values;
-    nest_set_pairs(s->scratch, s->facts, s->machine, nest);
-    nest_set_leaves(s->scratch, s->machine, nest, values);
+    Nest *nest = nest_placed(s->scratch, s->facts, s->machine, s->machine, t);
     State priced = {.tree = *t, .seconds = INFINITY, .spilled = true};
     if (nest_online_is_legal(s->scratch, s->facts, nest) &&
-        (s->rules->has == NULL || s->rules->has(&s->pricer, nest)) &&
+        (s->w->follows_masked || !s->pricer.masked || !follows(nest)) &&
         (first || !has_idle_loop(nest))) {
         NestMarks marks = {ARENA_ARRAY(s->scratch, nest->n_items, bool),
                            ARENA_ARRAY(s->scratch, nest->n_items, uint32_t), NULL};
         NestCost cost = nest_price(s->scratch, &s->pricer, nest, &marks);
-        priced.seconds = weighed(s->machine, nest, &cost, s->compulsory);
+        priced.seconds = nest_weighed(s->machine, nest, &cost, s->compulsory);
         if (s->plain == 0.0) {
             s->plain_time = cost.seconds;
             s->plain = priced.seconds;
-            bool large = (double)spilled_bytes(s->facts, nest) >= s->w->large;
+            bool large = (double)nest_spilled_bytes(s->facts, nest) >= s->w->large;
             bool small = s->machine->threads < 2 ||
                          cost.seconds < s->w->small_pieces * s->machine->time.piece;
-            bool open = has_open_dims(s->facts->g) && small;
+            bool open = nest_is_open(s->facts->g) && small;
             s->slower = large || open ? s->w->slower : s->w->even;
             s->least = INFINITY;
         }
@@ -272,10 +170,10 @@ static State tree_price(Search *s, const Tree *t, bool first)
             priced.seconds = s->plain * ratio;
         }
         priced.time = cost.seconds;
-        priced.one = priced.seconds / threads_factor(s->machine, &cost);
+        priced.one = priced.seconds / nest_threads_factor(s->machine, &cost);
         s->least = priced.one < s->least ? priced.one : s->least;
-        priced.spilled = spills(s->facts, s->machine, nest);
-        priced.large = (double)spilled_bytes(s->facts, nest) >= s->w->large;
+        priced.spilled = nest_has_spills(s->facts, s->machine, nest);
+        priced.large = (double)nest_spilled_bytes(s->facts, nest) >= s->w->large;
         if (s->w->cut > 1.0 && cuts_contractions(s->facts->g, t)) {
             priced.seconds *= s->w->cut;
         }
@@ -346,7 +244,7 @@ static void offer(Search *s, const State *fresh)
     bool chip = even && !fresh->spilled && beats(fresh, &s->on_chip);
     bool cuts = (chip || first) && cuts_contractions(s->facts->g, &fresh->tree);
     s->whole = first && !cuts ? copied(s, fresh) : s->whole;
-    if (chip && (!cuts || s->rules->cuts)) {
+    if (chip && (!cuts || s->w->cuts)) {
         s->on_chip = copied(s, fresh);
     }
     if (s->beam.n < s->width || is_before(fresh, &s->beam.at[s->width - 1])) {
@@ -465,7 +363,7 @@ static const State *cheapest(Search *s, const State *none, const State *greedy)
         whole->seconds < (none->spilled ? 1.0 : s->w->whole_chip) * none->seconds) {
         return whole;
     }
-    double most = has_open_dims(s->facts->g) ? s->w->keep : 1.0;
+    double most = nest_is_open(s->facts->g) ? s->w->keep : 1.0;
     bool keep = !cuts_contractions(s->facts->g, &greedy->tree) && is_quick(s, greedy) &&
                 greedy->seconds < most * none->seconds;
     return keep ? greedy : none;
@@ -557,8 +455,8 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
     uint64_t steps = 0;
     arena_init(&states, &ctx->budget);
     arena_init(&scratch, &ctx->budget);
-    const MachineRules *rules = machine_rules(machine);
-    effort = effort < UINT32_MAX / 2 ? effort * (uint32_t)rules->weights.effort : effort;
+    const MachineTraits *kind = machine_traits(machine);
+    effort = effort < UINT32_MAX / 2 ? effort * (uint32_t)kind->effort : effort;
     unfused_tree(ctx, arena, facts, machine, &none);
     if (!has_choice(facts) || effort == 0) {
         append(arena, &out->taken, &none);
@@ -568,8 +466,7 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
                     .scratch = &scratch,
                     .facts = facts,
                     .machine = machine,
-                    .rules = rules,
-                    .w = &rules->weights,
+                    .w = kind,
                     .width = BEAM * (effort < 64 ? effort : 64),
                     .most = steps_of(facts->g, effort)};
         s.most = s.most < most ? s.most : most;
@@ -579,7 +476,7 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
         greedy_tree(ctx, arena, facts, machine, &greedy);
         State plain = start(&s, &none, NULL), fused = start(&s, &greedy, &plain);
         if (!is_sliced(facts)) {
-            if (rules->neighbours) {
+            if (kind->neighbours) {
                 Tree from = plain.tree, all = fused.tree;
                 moves_each(s.scratch, s.arena, s.facts, &from, consider, &s);
                 moves_strips(s.scratch, s.arena, s.facts, &all, consider, &s);
@@ -594,44 +491,6 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
     arena_release(&scratch);
     arena_release(&states);
     return steps;
-}
-
-typedef struct Made {
-    Ctx *ctx;
-    Arena *arena;
-    const NestFacts *facts;
-    const Machine *machine;
-} Made;
-
-static Nest *placed_nest(const void *with, const Tree *tree)
-{
-    const Made *m = with;
-    Nest *nest = tree_nest(m->arena, m->facts->g, tree);
-    NestValue *values = nest_place(m->arena, m->facts, m->machine, nest);
-    nest->values = values;
-    nest_set_pairs(m->arena, m->facts, m->machine, nest);
-    nest_set_leaves(m->arena, m->machine, nest, values);
-    nest_set_schedules(m->arena, m->facts, m->machine, nest, values);
-    nest_share(m->ctx, m->arena, m->machine, nest, NULL);
-    nest_estimate(m->ctx, m->machine, nest);
-    return nest;
-}
-
-Nest *nest_of_tree(Ctx *ctx, Arena *arena, const NestFacts *facts, const Machine *machine,
-                   const Tree *tree)
-{
-    const Made with = {ctx, arena, facts, machine};
-    return placed_nest(&with, tree);
-}
-
-static Nest *make_nest(Ctx *ctx, Arena *arena, const NestFacts *facts, const Machine *machine,
-                       const Tree *tree)
-{
-    const Made with = {ctx, arena, facts, machine};
-    Tree looped = *tree;
-    Nest *nest = placed_nest(&with, tree);
-    nest = nest_with_masks(arena, machine, nest, &looped, placed_nest, &with);
-    return nest_with_loops(ctx, arena, machine, nest, &looped, placed_nest, &with);
 }
 
 /* The second best of the window that loses least by it, the others as they are. */
@@ -650,16 +509,17 @@ static void set_second(Ctx *ctx, Arena *arena, const NestFacts *facts, const Mac
     for (uint32_t w = 0; w < n; w++) {
         append(arena, &tree, w == least ? &windows[w].second : &windows[w].taken);
     }
-    const Nest *second = make_nest(ctx, arena, facts, machine, &tree);
+    const Nest *second = nest_with_loops(ctx, arena, facts, machine, &tree);
     double by = second->cost.seconds - nest->cost.seconds;
     nest->second = second;
-    nest->turned_down =
-        by > 0    ? "takes longer"
-        : by == 0 ? "takes as long"
-        : footprint(machine, second, &second->cost) > footprint(machine, nest, &nest->cost)
-            ? "has values too large to stay on chip"
-        : cuts_contractions(facts->g, &tree) ? "saves too little for cutting contractions"
-                                             : "keeps less on chip";
+    nest->turned_down = by > 0    ? "takes longer"
+                        : by == 0 ? "takes as long"
+                        : nest_footprint(machine, second, &second->cost) >
+                                nest_footprint(machine, nest, &nest->cost)
+                            ? "has values too large to stay on chip"
+                        : cuts_contractions(facts->g, &tree)
+                            ? "saves too little for cutting contractions"
+                            : "keeps less on chip";
 }
 
 static Nest *choose_large(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine)
@@ -690,7 +550,7 @@ Nest *nest_choose_within(Ctx *ctx, Arena *arena, const Graph *g, const Machine *
     Tree tree = {0};
     uint64_t steps = 0;
     nest_facts(arena, g, facts);
-    facts->halos = machine_rules(machine)->halos;
+    facts->halos = machine_traits(machine)->halos;
     uint32_t n = facts->n_stored, size = is_sliced(facts) ? n : WINDOW;
     uint32_t n_windows = n == 0 ? 0 : (n + size - 1) / size;
     Window *windows = ARENA_ARRAY(arena, n_windows, Window);
@@ -704,7 +564,7 @@ Nest *nest_choose_within(Ctx *ctx, Arena *arena, const Graph *g, const Machine *
             search_window(ctx, arena, &window, machine, effort, most / n_windows, &windows[w]);
         append(arena, &tree, &windows[w].taken);
     }
-    Nest *nest = make_nest(ctx, arena, facts, machine, &tree);
+    Nest *nest = nest_with_loops(ctx, arena, facts, machine, &tree);
     nest->steps = steps;
     if (most == UINT64_MAX) {
         set_second(ctx, arena, facts, machine, windows, n_windows, nest);

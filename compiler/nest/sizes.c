@@ -4,7 +4,10 @@
  * kept, for sizes as far in as it is the cheaper one; one that is cheaper for typical extents too
  * is chosen for these. All searches together take twice the steps that the one for typical
  * extents took. */
-#include "nest/parts.h"
+#include "nest/estimate.h"
+#include "nest/objective.h"
+#include "nest/place.h"
+#include "nest/plan.h"
 
 /* Doublings from the typical size to the one that a nest is made for. */
 #define AWAY 3
@@ -42,32 +45,6 @@ typedef struct Sizes {
     uint64_t steps; /* of one search, at most */
 } Sizes;
 
-/* Those that are computed from others, for their typical sizes. */
-static void complete_dims(Arena *arena, DimTable *t)
-{
-    uint32_t n = dims_given(t);
-    int64_t *given = ARENA_ARRAY(arena, n, int64_t);
-    for (uint32_t d = 0; d < n; d++) {
-        given[d] = t->list.at[d].typical;
-    }
-    const int64_t *all = dims_complete(arena, t, given);
-    for (uint32_t d = n; d < t->list.n; d++) {
-        t->list.at[d].typical = all[d] < 1 ? 1 : all[d] > SIZE_LIMIT ? SIZE_LIMIT : all[d];
-    }
-}
-
-const Graph *nest_graph_at(Arena *arena, const Graph *g, int32_t dim, int64_t size)
-{
-    Graph *at = arena_copy(arena, g, sizeof *g);
-    at->dims.list.at =
-        arena_copy(arena, g->dims.list.at, g->dims.list.n * sizeof *g->dims.list.at);
-    at->dims.list.at[dim].typical = size;
-    if (dim_is_given(&at->dims.list.at[dim])) {
-        complete_dims(arena, &at->dims);
-    }
-    return at;
-}
-
 static int64_t size_at(const Sizes *s, const Side *side, uint32_t away)
 {
     int64_t typical = s->chosen->graph->dims.list.at[side->dim].typical;
@@ -84,35 +61,6 @@ static double gain_at(const Sizes *s, const Side *side, int64_t size)
 {
     return cost_at(s, s->chosen, side, size).seconds /
            cost_at(s, side->nest, side, size).seconds;
-}
-
-/* Seconds of one in a full register tile. */
-static double multiply_add(const Machine *m, const Graph *g, const Node *n)
-{
-    int64_t group = n->n_operands != 2 || m->time.dot <= 0
-                        ? 1
-                        : dtype_dot_group(graph_node(g, n->operand[0])->dtype,
-                                          graph_node(g, n->operand[1])->dtype, n->acc);
-    return group > 1 ? m->time.dot * 4.0 / (double)group
-                     : m->time.multiply_add * (double)dtype_bytes(n->acc) / 4.0;
-}
-
-void nest_full_tiles(const Nest *nest, const Graph *g, const Machine *m, Arena *arena,
-                     double *adds, double *seconds)
-{
-    int64_t *dims = ARENA_ARRAY(arena, g->dims.list.n, int64_t);
-    *adds = *seconds = 0;
-    for (uint32_t d = 0; d < g->dims.list.n; d++) {
-        dims[d] = g->dims.list.at[d].typical;
-    }
-    for (NodeRef n = 0; n < g->nodes.n; n++) {
-        const Node *node = graph_node(g, n);
-        if (nest->values[n].residence != RESIDE_NONE && !node_is_expression(node)) {
-            double count = (double)node_multiply_adds(node, dims);
-            *adds += count;
-            *seconds += count * multiply_add(m, g, node);
-        }
-    }
 }
 
 /* No nest takes less: all contractions in full register tiles. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Machines with an engine for matrices, whose operands are placed by hand, and others beside it (kinds.h). A contraction's schedule says which
+/* Machines with an engine for matrices, whose operands are placed by hand, and others beside it (policy.h). A contraction's schedule says which
  * operand is stationary and has the rows, and levels of strips of tiles that live at once (schedule/strips.c). What stands in the same
  * loops takes as long as the engine that has most to do, and what was read is on chip.
  *
@@ -10,7 +10,7 @@
  * attention 15 %), and leaving vectors out everywhere (softmax 121 lines, for 89). */
 #include <math.h>
 
-#include "nest/kinds.h"
+#include "nest/policy.h"
 
 static const Use *product_following(const Product *p, NodeRef *reader)
 {
@@ -299,39 +299,6 @@ static void set_levels(const Product *p, Schedule *b)
     b->level = level;
 }
 
-/* ---- the search ---- */
-
-/* Blocks that are placed by hand are made and read in the loops of a mask, not in those that sums follow a maximum in. */
-static bool has(const Pricer *p, const Nest *nest)
-{
-    bool online = false;
-    for (uint32_t k = 0; k < nest->n_items; k++) {
-        online |= nest->items[k].online;
-    }
-    return !online || !p->masked;
-}
-
-/* Results that loops add up in memory, as blocks have no room for them. */
-static bool spills(const Machine *m, const Nest *nest, NodeRef n)
-{
-    const NestValue *v = &nest->values[n];
-    const Node *node = graph_node(nest->graph, n);
-    double sums = (double)nest_node_bytes(nest->graph, n) / (double)dtype_bytes(node->dtype) *
-                  (double)dtype_bytes(node->acc);
-    return v->residence == RESIDE_RESULT && v->fold != NEST_NONE &&
-           2.0 * sums > (double)machine_tile_capacity(m);
-}
-
-#define ROW 8192 /* positions that a scan may have: tiles of 32 KiB a partition */
-
-/* The engines go forward along whole rows. */
-static bool scans(const Node *n, const Scan *scan)
-{
-    Dim extent = n->extent[scan->along];
-    return (n->op == OP_SUM || n->op == OP_RMAX || n->op == OP_RMIN) && n->acc == DTYPE_F32 &&
-           !scan->reverse && !scan->exclusive && extent.sym < 0 && extent.n <= ROW;
-}
-
 /* ---- the price ---- */
 
 /* Has a leaf before it in the same body, the first of all is `first`, read the same? Then it is on chip. */
@@ -511,19 +478,8 @@ static void add_leaves(const Nest *nest, LeafPrice *leaves, uint32_t n, NestCost
 }
 
 const MachineRules systolic_rules = {
-    .weights =
-        {
-#define WEIGHT(name, caches, systolic, what) .name = (systolic),
-#include "nest/weights.def"
-        },
-    .wide_sums = true,
-    .cuts = true,
-    .neighbours = true,
-    .scans = scans,
     .product = find_sides,
     .levels = set_levels,
-    .has = has,
-    .spills = spills,
     .arithmetic = leaf_engines,
     .is_still = is_still,
     .stays = stays,

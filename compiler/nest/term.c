@@ -4,7 +4,7 @@
  *
  * Nothing pads the sum, so that accumulators alone need neutral elements. A term of three groups of tensors, w[e] * abs(x - y), is not taken
  * apart: a person writes abs(w*x - w*y), or stores one of them. */
-#include "nest/parts.h"
+#include "nest/facts.h"
 
 /* Is the operand a tensor, or all but one? */
 static bool is_tensor(const Graph *g, const Residence *residence, NodeRef n)

@@ -16,21 +16,13 @@
 
 #include "nest/contraction.h"
 #include "nest/leaves.h"
+#include "nest/parallel.h"
 #include "nest/price_leaf.h"
 
 /* A loop of so many iterations is cut well; else the longest of the level is: which one passes of targets share. */
 #define ENOUGH 8.0
 /* Panels of a packed block are so many pieces, at least. */
 #define MANY 1e6
-
-double price_shared(const Machine *m, double seconds, double met, double n)
-{
-    double whole = ceil(n), threads = fmin((double)m->threads, whole);
-    threads = floor(fmin(threads, seconds / met / m->time.piece));
-    return threads < 2.0
-               ? INFINITY
-               : met * m->time.region + seconds * fmin(ceil(whole / threads) / n, 1.0);
-}
 
 /* ---- the levels of a contraction ---- */
 
@@ -224,49 +216,4 @@ double price_path(const Pricer *p, const Nest *nest, const LeafPrice *leaves, ui
     }
     *more = again[items];
     return path[items];
-}
-
-/* ---- marks ---- */
-
-/* Nothing in a shared loop is shared. */
-static void set_marks(Arena *arena, const Machine *machine, Nest *nest, const NestMarks *marks)
-{
-    NestItem *items = arena_copy(arena, nest->items, nest->n_items * sizeof *items);
-    NestValue *values = arena_copy(arena, nest->values, nest->graph->nodes.n * sizeof *values);
-    uint32_t end = 0; /* of the shared loop */
-    for (uint32_t k = 0; k < nest->n_items; k++) {
-        const Schedule *b = nest_is_loop(&items[k]) ? NULL : values[items[k].node].schedule;
-        bool all = machine->threads == 0 && items[k].parent == NEST_NONE;
-        items[k].parallel = nest_is_loop(&items[k]) && k >= end &&
-                            (all ? nest_may_share(machine, nest, k) : marks->loop[k]);
-        end = items[k].parallel ? items[k].end : end;
-        if (b == NULL || k < end || marks->level[k] > b->n_levels) {
-            continue;
-        }
-        Schedule *shared = arena_copy(arena, b, sizeof *b);
-        ScheduleLevel *level = arena_copy(arena, b->level, b->n_levels * sizeof *level);
-        shared->parallel_batches = marks->level[k] == b->n_levels;
-        if (marks->level[k] < b->n_levels) {
-            level[marks->level[k]].parallel = true;
-        }
-        shared->level = level;
-        values[items[k].node].schedule = shared;
-    }
-    nest->items = items;
-    nest->values = values;
-}
-
-void nest_share(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest, LeafLoops *loops)
-{
-    Arena scratch;
-    Pricer pricer;
-    NestFacts facts;
-    arena_init(&scratch, &ctx->budget);
-    NestMarks marks = {ARENA_ARRAY(&scratch, nest->n_items, bool),
-                       ARENA_ARRAY(&scratch, nest->n_items, uint32_t), loops};
-    memset(marks.level, 0xff, nest->n_items * sizeof *marks.level); /* NEST_NONE */
-    pricer_of(&scratch, nest, machine, &facts, &pricer);
-    (void)nest_price(&scratch, &pricer, nest, &marks);
-    set_marks(arena, machine, nest, &marks);
-    arena_release(&scratch);
 }

@@ -4,6 +4,8 @@
  * other half is for operands and packed panels). */
 #include "nest/greedy.h"
 
+#include "nest/place.h"
+
 /* Longer tiles gain nothing, unless the machine's own are longer: loops inside amortise their
  * start by then. */
 #define TILE_MAX 64
@@ -19,6 +21,47 @@ typedef struct Chooser {
     int64_t *tile;
     int64_t *extent; /* [n_axes], typical */
 } Chooser;
+
+/* The node among `nodes` whose place nodes[at] takes, or n_nodes. */
+static uint32_t place_taken(const Greedy *f, uint32_t n_nodes, const NodeRef *nodes,
+                            const int64_t *bytes, const uint32_t *last, uint32_t at)
+{
+    const Node *n = graph_node(f->g, nodes[at]);
+    for (uint32_t p = 0; f->machine->overwrites && node_is_expression(n) && p < at; p++) {
+        if (last[p] == at && bytes[p] == bytes[at] &&
+            graph_node(f->g, nodes[p])->dtype == n->dtype &&
+            nest_reads_own_element(f->facts, nodes[at], nodes[p])) {
+            return p;
+        }
+    }
+    return n_nodes;
+}
+
+int64_t greedy_peak(Greedy *f, uint32_t n_nodes, const NodeRef *nodes, const int64_t *bytes,
+                    const int64_t *more)
+{
+    uint32_t *last = ARENA_ARRAY(f->arena, n_nodes, uint32_t);
+    int64_t *end = ARENA_ARRAY(f->arena, n_nodes + 1, int64_t); /* what ends before each */
+    int64_t live = 0, peak = 0;
+    for (uint32_t at = 0; at < n_nodes; at++) {
+        const UseList *u = &f->facts->uses[nodes[at]];
+        last[at] = at;
+        for (uint32_t i = 0; i < u->list.n; i++) {
+            for (uint32_t p = 0; p < at; p++) {
+                last[p] = nodes[p] == u->list.at[i].node ? at : last[p];
+            }
+        }
+    }
+    for (uint32_t at = 0; at < n_nodes; at++) {
+        bool takes = place_taken(f, n_nodes, nodes, bytes, last, at) < n_nodes;
+        live -= end[at];
+        live = sat_add(live, takes ? 0 : bytes[at]); /* else it ends here and begins at once */
+        end[last[at] + 1] = sat_add(end[last[at] + 1], bytes[at]);
+        end[at + 1] -= takes ? bytes[at] : 0;
+        peak = sat_add(live, more[at]) > peak ? sat_add(live, more[at]) : peak;
+    }
+    return peak;
+}
 
 static int64_t block_elements(const Chooser *c, uint32_t at)
 {

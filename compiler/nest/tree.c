@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trees in the making: a list of items with depths, from which links and shared axes follow. */
-#include <string.h>
+#include "nest/tree.h"
 
-#include "nest/parts.h"
+#include <string.h>
 
 void tree_loop(Arena *arena, Tree *t, uint32_t depth, NestAxis axis, int64_t tile)
 {

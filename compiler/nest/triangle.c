@@ -7,7 +7,7 @@
  * A rewrite of the graph into a restricted sum, sum[i, j <= i] with weights as values, would need neither this nor lowering's part. It
  * decides too early: whether pairs of positions, of tiles or none are worth it depends on loops that other values share, and a weight for
  * each element costs an operation for each, where one for each tile costs none. */
-#include "nest/parts.h"
+#include "nest/place.h"
 
 /* Is there a loop over one of the two axes, or over pairs, beside the two themselves? */
 static bool is_crowded(const Nest *nest, uint32_t outer, uint32_t inner)

@@ -3,6 +3,9 @@
  * cannot is dropped. */
 #include "nest/variants.h"
 
+#include "nest/estimate.h"
+#include "nest/plan.h"
+
 #include <string.h>
 
 /* Contractions whose levels are changed: those with the most multiply-adds. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What must hold for the overlay, checked without the code that made it: the rules of nest.h, and where values live again. */
-#include "nest/leaves.h"
 #include "nest/verify.h"
+
+#include "nest/leaves.h"
+#include "nest/verify_parts.h"
 
 /* The last two leaves that read a value, or NEST_NONE, and how many values take its place. */
 typedef struct Readers {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The halo of a value along the loops around it is what its readers there read: found again from the readers, one loop at a time. */
-#include "nest/verify.h"
+#include "nest/verify_parts.h"
 
 /* Positions at which a value is read, beside one of the axis: [first, end). */
 typedef struct ReadSpan {

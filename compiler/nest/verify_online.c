@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops that say `online`, derived from the rules of the graph backward: whoever depends on a fold
  * before its loop has completed it must know how to follow. */
-#include "nest/verify.h"
+#include "nest/verify_parts.h"
 
 typedef struct Checker {
     const Nest *nest;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nests of the bodies of recurrences hold like others; one that stands around the steps is a loop over a batch. */
 #include "graph/recurrence.h"
+#include "nest/plan.h"
 #include "nest/verify.h"
+#include "nest/verify_parts.h"
 
 bool nest_recurrences_hold(Ctx *ctx, const Nest *nest, const char *stage)
 {

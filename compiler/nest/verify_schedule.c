@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The schedule of a contraction: its labels have the roles that they have there. */
-#include "nest/verify.h"
+#include "nest/verify_parts.h"
 
 /* Is the label cut to one position by a loop around the item? */
 static bool is_position(const Nest *nest, uint32_t item, uint32_t label)

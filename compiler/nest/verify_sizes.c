@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nests for sizes of one dim: exactly one of them for each size. */
-#include "nest/verify.h"
+#include "nest/verify_parts.h"
 
 /* What is wrong with the sizes that the nests are for, or null. */
 const char *nest_sizes_problem(const Nest *nest)

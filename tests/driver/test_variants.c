@@ -5,6 +5,7 @@
 
 #include "driver/compile.h"
 #include "nest/variants.h"
+#include "nest/verify.h"
 #include "support/quick.h"
 
 /* How many variants of each are varied again, and half as many in the gate. */

@@ -12,6 +12,9 @@
 #include "loop/loop_eval.h"
 #include "loop/loop_text.h"
 #include "loop/loop_verify.h"
+#include "nest/plan.h"
+#include "nest/text.h"
+#include "nest/verify.h"
 
 static const char head[] = "  dim m ~ 40\n  dim n ~ 30\n  dim k ~ 20\n";
 

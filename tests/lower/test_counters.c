@@ -24,8 +24,11 @@
 #include "loop/loop_text.h"
 #include "loop/walk.h"
 #include "lower/lower.h"
+#include "nest/facts.h"
 #include "nest/greedy.h"
+#include "nest/place.h"
 #include "nest/price.h"
+#include "nest/text.h"
 #include "support/quick.h"
 
 #define SEEDS  20000

@@ -10,10 +10,10 @@
 
 #include "graph/eval.h"
 #include "lower/lower.h"
-#include "nest/parts.h"
 #include "loop/loop_eval.h"
 #include "loop/loop_text.h"
 #include "loop/loop_verify.h"
+#include "nest/verify.h"
 
 typedef enum Finder {
     BY_NEST,    /* nest_verify refuses it */

@@ -6,7 +6,10 @@
 #include "loop/loop_verify.h"
 #include "loop/walk.h"
 #include "lower/lower.h"
+#include "nest/facts.h"
 #include "nest/greedy.h"
+#include "nest/place.h"
+#include "nest/verify.h"
 #include "support/golden.h"
 #include "../nest/support_graphs.h"
 

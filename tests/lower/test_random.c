@@ -17,7 +17,12 @@
 #include "loop/loop_verify.h"
 #include "loop/walk.h"
 #include "lower/lower.h"
+#include "nest/facts.h"
 #include "nest/greedy.h"
+#include "nest/parallel.h"
+#include "nest/place.h"
+#include "nest/text.h"
+#include "nest/verify.h"
 #include "opt/opt.h"
 
 #define GRAPHS 400

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 MOST = 6
-LARGER = {"nest": 31, "driver": 8}
+LARGER = {"driver": 8}
 
 
 def calls_of(library):

@@ -2,7 +2,9 @@
 /* Random graphs and random trees over them: see the header. */
 #include "support_graphs.h"
 
+#include "nest/facts.h"
 #include "nest/moves.h"
+#include "nest/tree.h"
 
 #define POOL_DIMS   4
 #define MOST_LABELS 6

@@ -8,7 +8,8 @@
 
 #include "base/ctx.h"
 #include "graph/tensor.h"
-#include "nest/parts.h"
+#include "nest/facts.h"
+#include "nest/tree.h"
 
 /* Of a machine: so small and so slow at its memory that loops over a few positions pay. */
 #define SMALL_MACHINE                                                                          \

@@ -4,9 +4,13 @@
  * of logarithms, in which a change of one graph shows whatever its size; rows of single graphs with TDSL_EACH=1. Target `bless` writes the file. */
 #include <math.h>
 
+#include "nest/facts.h"
 #include "nest/greedy.h"
 #include "nest/moves.h"
+#include "nest/place.h"
+#include "nest/plan.h"
 #include "nest/price.h"
+#include "nest/tree.h"
 #include "support/golden.h"
 #include "support_graphs.h"
 

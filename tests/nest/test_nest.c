@@ -8,6 +8,9 @@
 
 #include "dump/text.h"
 #include "nest/nest.h"
+#include "nest/plan.h"
+#include "nest/text.h"
+#include "nest/verify.h"
 
 typedef struct Case {
     Ctx ctx;
@@ -162,22 +165,6 @@ static void what_is_small_enough_is_kept_whole_before_the_slices(void **state)
                      "    }\n"
                      "  }\n"
                      "}\n");
-}
-
-static void what_shares_no_loop_and_does_not_fit_is_a_spill(void **state)
-{
-    Case *c = case_new("  dim n ~ 1000\n  param in @A : f64[n,n]\n  %0 = input @A : f64[n,n]\n"
-                       "  %1 = einsum %0[a,b], %0[b,c] -> [a,c] : f64[n,n] as S\n"
-                       "  %2 = einsum %1[a,b], %1[b,a] -> [] : f64[]\n"
-                       "  %3 = einsum %1[a,b], %1[c,a] -> [c,b] : f64[n,n]\n"
-                       "  result @x = %2\n  result @y = %3\n");
-    assert_int_equal(c->nest->values[1].residence, RESIDE_WORKSPACE);
-    nest_warn_spills(&c->ctx, c->nest, &machine);
-    assert_int_equal(c->ctx.diags.list.n, 1);
-    assert_int_equal(c->ctx.diags.list.at[0]->code, W_SPILL);
-    assert_string_equal(c->ctx.diags.list.at[0]->message,
-                        "'S' goes to memory: 8000000 bytes for the typical extents");
-    case_free(c);
 }
 
 static void a_dear_expression_read_twice_is_stored(void **state)
@@ -376,7 +363,6 @@ TESTS(TEST(a_transposed_use_leaves_the_other_indices_as_axes),
       TEST(what_is_reduced_before_it_is_read_is_no_axis),
       TEST(slices_are_ordered_so_that_little_is_computed_again),
       TEST(what_is_small_enough_is_kept_whole_before_the_slices),
-      TEST(what_shares_no_loop_and_does_not_fit_is_a_spill),
       TEST(a_dear_expression_read_twice_is_stored),
       TEST(a_parameter_is_updated_in_place_only_when_nothing_else_reads_it),
       TEST(nests_print_read_and_print_the_same),

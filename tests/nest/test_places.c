@@ -6,8 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nest/facts.h"
 #include "nest/greedy.h"
-#include "nest/parts.h"
+#include "nest/place.h"
+#include "nest/plan.h"
+#include "nest/text.h"
+#include "nest/tree.h"
+#include "nest/verify.h"
 #include "support_graphs.h"
 
 static const Machine machine = {.n_levels = 1,

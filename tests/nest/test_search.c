@@ -9,9 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nest/facts.h"
 #include "nest/greedy.h"
 #include "nest/moves.h"
+#include "nest/objective.h"
+#include "nest/place.h"
+#include "nest/plan.h"
 #include "nest/price.h"
+#include "nest/text.h"
+#include "nest/tree.h"
+#include "nest/verify.h"
 #include "support_graphs.h"
 
 /* Trees of one graph; those with more are left out. */

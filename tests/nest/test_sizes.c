@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nest/estimate.h"
 #include "nest/greedy.h"
+#include "nest/plan.h"
+#include "nest/text.h"
+#include "nest/verify.h"
 #include "support_graphs.h"
 
 #define SEEDS 1000

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What measuring would try instead of a nest, by name and price, to the digit: variants.txt. Target `bless` writes it. That each computes the
  * same is tests/driver/test_variants.c. */
+#include "nest/plan.h"
 #include "nest/variants.h"
 
 #include "support/golden.h"

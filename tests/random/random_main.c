@@ -19,6 +19,7 @@
 #include "driver/targets.h"
 #include "generate.h"
 #include "graph/eval.h"
+#include "nest/plan.h"
 
 #define BATCH         40
 #define MAX_COMPILERS 4

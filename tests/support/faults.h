@@ -9,6 +9,7 @@
 #include "loop/loop.h"
 #include "loop/loop_text.h"
 #include "nest/nest.h"
+#include "nest/text.h"
 #include "support/test.h"
 
 /* A graph and a nest of it, before a fault is planted. */

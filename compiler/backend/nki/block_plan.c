@@ -109,7 +109,7 @@ static int64_t live_banks(const Plan *p)
     return plain && !turns ? t->live : t->live_busy;
 }
 
-/* The levels of a statement that has none, as nest/schedule.c would make them. */
+/* The levels of a statement that has none, as nest/schedules.c would make them. */
 static void make_levels(Plan *p, int64_t live)
 {
     Contraction *c = p->c;

@@ -4,6 +4,7 @@
 #include "driver/decisions.h"
 #include "driver/lsp/meaning.h"
 #include "driver/report/report.h"
+#include "nest/estimate.h"
 
 static const char *seconds_text(Arena *arena, double s)
 {

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "driver/report/report.h"
+#include "driver/report/spill.h"
+#include "nest/plan.h"
 
 static int64_t typical_bytes(const Graph *g, DType t, uint32_t rank, const Dim *shape)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --report=json: the same for programs. docs/tools.md says what the members mean. */
 #include "driver/report/report.h"
+#include "driver/report/spill.h"
 
 /* The level of blocks, and the sizes of open dims at which what grows leaves it. */
 static void json_stays(const Compilation *c, const Nest *nest, NodeRef n, Text *out)

@@ -7,6 +7,7 @@
 
 #include "driver/report/report.h"
 #include "driver/report/path.h"
+#include "nest/text.h"
 
 /* Of the text of a stage. */
 #define TEXT_SHOWN (128 * 1024)

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "driver/report/report.h"
+#include "nest/text.h"
 
 int64_t report_whole(double bytes)
 {

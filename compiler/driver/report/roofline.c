@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "driver/report/report.h"
+#include "nest/estimate.h"
 
 #define WIDTH  1100
 #define HEIGHT 330

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "driver/report/report.h"
+#include "nest/estimate.h"
 
 static double seconds_at(const Machine *m, const Nest *nest, uint32_t k, uint32_t size,
                          Arena *arena)

@@ -2,7 +2,9 @@
 /* In words: which loops of a kernel threads share, and why others are not shared. */
 #include "driver/report/report.h"
 #include "graph/recurrence.h"
+#include "nest/estimate.h"
 #include "nest/leaves.h"
+#include "nest/parallel.h"
 
 typedef struct Words {
     const Nest *nest;

@@ -12,7 +12,9 @@
 #include "driver/progress.h"
 #include "driver/report/report.h"
 #include "driver/trial.h"
+#include "nest/text.h"
 #include "nest/variants.h"
+#include "nest/verify.h"
 
 /* Seconds of a race, and turns in it at least and at most. */
 #define RACE       0.4

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to the folder: why writer and reader of a value can share no loop, dimension by dimension. */
-#ifndef NEST_SPILL_H
-#define NEST_SPILL_H
+/* Why writer and reader of a value can share no loop, dimension by dimension. */
+#ifndef DRIVER_REPORT_TRACE_H
+#define DRIVER_REPORT_TRACE_H
 
-#include "nest/parts.h"
+#include "nest/facts.h"
 
 typedef enum BarrierKind {
     BARRIER_NONE,     /* a loop over the dimension may hold them */

@@ -6,8 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nest/spill.h"
-#include "support_graphs.h"
+#include "driver/report/spill.h"
+#include "driver/report/trace.h"
+#include "../nest/support_graphs.h"
+#include "nest/axes.h"
+#include "nest/facts.h"
+#include "nest/plan.h"
 
 static const Machine machine = {
     .n_levels = 1, .level = {{.name = "cache", .capacity = 512 << 10}}, .open_extents = true};
@@ -187,6 +191,22 @@ static void a_block_stays_up_to_the_largest_size_that_fits(void **state)
     case_free(c);
 }
 
+static void what_shares_no_loop_and_does_not_fit_is_a_spill(void **state)
+{
+    Case *c = case_new("  dim n ~ 1000\n  param in @A : f64[n,n]\n  %0 = input @A : f64[n,n]\n"
+                       "  %1 = einsum %0[a,b], %0[b,c] -> [a,c] : f64[n,n] as S\n"
+                       "  %2 = einsum %1[a,b], %1[b,a] -> [] : f64[]\n"
+                       "  %3 = einsum %1[a,b], %1[c,a] -> [c,b] : f64[n,n]\n"
+                       "  result @x = %2\n  result @y = %3\n");
+    assert_int_equal(c->nest->values[1].residence, RESIDE_WORKSPACE);
+    nest_warn_spills(&c->ctx, c->nest, &machine);
+    assert_int_equal(c->ctx.diags.list.n, 1);
+    assert_int_equal(c->ctx.diags.list.at[0]->code, W_SPILL);
+    assert_string_equal(c->ctx.diags.list.at[0]->message,
+                        "'S' goes to memory: 8000000 bytes for the typical extents");
+    case_free(c);
+}
+
 static void a_block_in_loops_that_no_level_holds_is_warned_of(void **state)
 {
     Case *c = case_new("  dim n ~ 100\n  dim v ~ 300\n  param in @A : f64[n,v]\n"
@@ -220,4 +240,5 @@ static void a_block_in_loops_that_no_level_holds_is_warned_of(void **state)
 TESTS(TEST(the_free_dimensions_are_the_axes_of_random_graphs),
       TEST(each_barrier_has_its_kind_and_its_place),
       TEST(a_block_stays_up_to_the_largest_size_that_fits),
+      TEST(what_shares_no_loop_and_does_not_fit_is_a_spill),
       TEST(a_block_in_loops_that_no_level_holds_is_warned_of))

@@ -1,27 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A contraction of two operands, a sum of products or a fold of other terms: how it is cut below its shared loops. Of the
- * labels that stay, the one that runs along lines in the result is the vector of a
- * register tile; the operand that has it (B) is packed block by block into panels of columns,
- * the other (A) into panels of rows:
- *
- *     batches, further summed labels; sum; further columns; columns: pack B;
- *     further rows; rows: pack A; columns of one register tile
- *
- * Hence A is read once for each block of columns, B once, the result once for each block of the
- * sum. Where both operands are small, or few rows are read once, nothing is packed. The scheme is
- * that of Goto and van de Geijn (ACM TOMS 34, 2008).
- *
- * An engine for matrices has many tiles that live at once (schedule/strips.c). There the columns
- * are those that lie along lines where the result is in memory; a value on chip has its first
- * row on partitions, and that is the label that its readers sum over, if they do. */
-#include "nest/kinds.h"
-
-/* ---- labels ---- */
-
-static bool is_kept(const Node *n, uint32_t label)
-{
-    return !node_reduces(n, (int32_t)label);
-}
+/* Which labels of a contraction are its row, its column and its sum (product.h). */
+#include "nest/product.h"
 
 static LabelExtent extent_of(const Product *p, uint32_t label)
 {
@@ -115,8 +94,6 @@ bool result_is_unit(const Product *p, uint32_t label)
                    apart || place->residence == RESIDE_TILE, &out, label);
 }
 
-/* ---- roles ---- */
-
 /* Its length as far as a tile uses it; unit stride in the result counts most, since the operand
  * is packed anyway. */
 static int64_t column_score(const Product *p, const Use *own, uint32_t label)
@@ -205,7 +182,7 @@ static void first_of_lines(Product *p, NodeRef node)
     }
 }
 
-static bool find_product(Product *p)
+bool product_find(Product *p)
 {
     NodeRef node = p->nest->items[p->item].node;
     const Node *n = p->node = graph_node(p->f->g, node);
@@ -238,7 +215,7 @@ static bool find_product(Product *p)
         return false;
     }
     p->row = best_label(p, p->a, p->b, false, &row);
-    return machine_rules(p->machine)->product(p);
+    return true;
 }
 
 /* After the first the label in which an operand that is packed lies along lines: a box has runs of it. */
@@ -255,8 +232,7 @@ static void lines_second(const Product *p, ScheduleRole r, uint32_t *label, uint
     }
 }
 
-/* The labels by role: the one that is cut first, then as the statement has them. */
-static void set_labels(const Product *p, Schedule *b)
+void product_labels(const Product *p, Schedule *b)
 {
     const Node *n = p->node;
     const uint32_t first[ROLE_COUNT] = {
@@ -281,70 +257,4 @@ static void set_labels(const Product *p, Schedule *b)
         b->label[r] = label;
         b->n_labels[r] = count;
     }
-}
-
-const Schedule *contraction_schedule(Arena *arena, const NestFacts *f, const Machine *machine,
-                                     const Nest *nest, uint32_t item)
-{
-    Product p = {.arena = arena, .f = f, .machine = machine, .nest = nest, .item = item};
-    if (!find_product(&p)) {
-        return NULL;
-    }
-    Schedule *b = ARENA_NEW(arena, Schedule);
-    set_labels(&p, b);
-    machine_rules(machine)->levels(&p, b);
-    return b;
-}
-
-void nest_set_schedules(Arena *arena, const NestFacts *f, const Machine *machine,
-                        const Nest *nest, NestValue *values)
-{
-    for (uint32_t k = 0; k < nest->n_items; k++) {
-        NodeRef node = nest->items[k].node;
-        if (!nest_is_loop(&nest->items[k]) && values[node].schedule == NULL) {
-            values[node].schedule = contraction_schedule(arena, f, machine, nest, k);
-        }
-    }
-}
-
-static bool is_in_shared(const Nest *nest, uint32_t k)
-{
-    bool any = false;
-    for (; k != NEST_NONE; k = nest->items[k].parent) {
-        any |= nest->items[k].parallel;
-    }
-    return any;
-}
-
-void nest_block(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest)
-{
-    Arena scratch;
-    NestFacts facts;
-    uint32_t n = nest->graph->nodes.n;
-    arena_init(&scratch, &ctx->budget);
-    Residence *residence = ARENA_ARRAY(&scratch, n, Residence);
-    NestValue *values = arena_copy(arena, nest->values, n * sizeof *values);
-    for (NodeRef k = 0; k < n; k++) {
-        residence[k] = values[k].residence;
-    }
-    nest_facts_of(&scratch, nest->graph, residence, &facts);
-    nest->values = values;
-    bool *given = ARENA_ARRAY(&scratch, n, bool), any = false;
-    for (NodeRef k = 0; k < n; k++) {
-        given[k] = values[k].schedule != NULL;
-    }
-    nest_set_schedules(arena, &facts, machine, nest, values);
-    for (NodeRef k = 0; k < n; k++) {
-        any |= !given[k] && values[k].schedule != NULL;
-    }
-    Nest shared = *nest;
-    if (any) {
-        nest_share(ctx, arena, machine, &shared, NULL);
-    }
-    for (NodeRef k = 0; any && k < n; k++) {
-        values[k].schedule = given[k] || is_in_shared(nest, values[k].item)
-                                 ? values[k].schedule
-                                 : shared.values[k].schedule;
-    }
-    arena_release(&scratch);
 }

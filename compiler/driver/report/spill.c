@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* -Wspill: values that go to memory although nobody asked for it; why, and what would avoid it, in words. */
+#include "driver/report/spill.h"
+
 #include <string.h>
 
+#include "driver/report/trace.h"
 #include "dump/text.h"
-#include "nest/spill.h"
+#include "nest/facts.h"
 
 typedef struct Words {
     Arena *arena, *scratch;

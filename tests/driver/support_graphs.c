@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The random graphs of tests/nest. */
+#include "../nest/support_graphs.c"
