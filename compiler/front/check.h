@@ -186,7 +186,8 @@ typedef struct CheckedKernel {
     uint32_t n_params, n_results;
     VEC(CheckedStatement) statements;
     VEC(CheckedSteps) steps;
-    bool splits; /* some value counts as one of more dimensions */
+    bool places; /* something is read or assigned at positions that are more than indices */
+    bool splits; /* some value counts as one of more dimensions there */
     const CheckedGradient
         *gradient; /* null; else it has no statements, and the parameters of that kernel */
 } CheckedKernel;

@@ -25,7 +25,8 @@ typedef struct Inline {
     Argument *is; /* of each value of `of` */
     /* the statement that is copied */
     int32_t label[RANK_LIMIT]; /* of each batch index it has; -1: none */
-    uint32_t shift;            /* of all other labels */
+    uint32_t shift;            /* of all other labels, */
+    VarRef *to;                /* so that this is what each becomes */
     bool read[RANK_LIMIT];     /* batch indices that its right side reads */
 } Inline;
 
@@ -281,16 +282,6 @@ static void copy_steps(Inline *in, const CheckedSteps *from, uint32_t first)
 
 /* ---- expressions ---- */
 
-static Affine shift_affine(const Inline *in, Affine x)
-{
-    AffineTerm *term = ARENA_ARRAY(in->k->c->arena, x.n, AffineTerm);
-    for (uint32_t i = 0; i < x.n; i++) {
-        VarRef v = x.term[i].var;
-        term[i] = (AffineTerm){affine_is_dim(v) ? v : v + in->shift, x.term[i].coef};
-    }
-    return (Affine){x.base, x.n, term};
-}
-
 /* The batch labels, then `label`. */
 static int32_t *with_batch(const Inline *in, uint64_t batch, const int32_t *label, uint32_t n)
 {
@@ -318,7 +309,7 @@ static const Affine *positions_with_batch(const Inline *in, uint64_t batch, cons
         }
     }
     for (uint32_t a = 0; a < rank; a++) {
-        all[d++] = shift_affine(in, at[a]);
+        all[d++] = affine_rename(in->k->c->arena, at[a], in->to);
     }
     return all;
 }
@@ -455,8 +446,10 @@ static void copy_statement(Inline *in, const CheckedStatement *from)
                                  .valued = gathers_batch(in, from->right)};
         }
     }
+    in->to = ARENA_ARRAY(k->c->arena, from->n_labels, VarRef);
     for (uint32_t l = 0; l < from->n_labels; l++) {
         label[n + l] = from->label[l];
+        in->to[l] = n + l;
     }
     part_names(in, label, n, n + from->n_labels);
     in->shift = n;
@@ -518,6 +511,7 @@ bool kernel_inline(Kern *k, const CheckedKernel *of, const Argument *argument,
         copy_steps(&in, &of->steps.at[r], first);
     }
     k->k->splits = k->k->splits || of->splits;
+    k->k->places = k->k->places || of->places;
     for (uint32_t r = 0; r < of->n_results; r++) {
         result[r] = in.is[of->n_params + r].value;
         batch[r] = in.is[of->n_params + r].batch;

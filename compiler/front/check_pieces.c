@@ -123,20 +123,13 @@ void piece_check(Kern *k, uint32_t value, const int32_t *label, uint32_t rank, c
     uint32_t n = split != NULL ? split->rank : k->k->values.at[value].type.rank;
     Dim *extent = ARENA_ARRAY(a, rank, Dim);
     Affine *own = ARENA_ARRAY(a, n, Affine);
+    VarRef *number = ARENA_ARRAY(a, k->s.labels.n, VarRef);
     for (uint32_t i = 0; i < rank; i++) {
         extent[i] = k->s.labels.at[label[i]].extent;
+        number[label[i]] = i;
     }
     for (uint32_t d = 0; d < n; d++) { /* of the piece's indices, numbered as its dimensions */
-        own[d] = affine_const(at[d].base);
-        for (uint32_t t = 0; t < at[d].n; t++) {
-            AffineTerm x = at[d].term[t];
-            for (uint32_t i = 0; i < rank && !affine_is_dim(x.var); i++) {
-                if (label[i] == (int32_t)at[d].term[t].var) {
-                    x.var = i;
-                }
-            }
-            own[d] = affine_add(a, own[d], 1, (Affine){0, 1, &x});
-        }
+        own[d] = affine_rename(a, at[d], number);
     }
     ValuePiece piece = {value, {rank, extent, own}, split, span};
     if (piece_overlaps_itself(n, &piece.patch)) {

@@ -135,17 +135,7 @@ static bool infer_label(Kern *k, VarRef v, Dim *out)
  * of those before. *before: how many of the largest step are added to it. */
 static uint32_t sort_steps(Kern *k, Affine x, AffineTerm *term, Affine *before)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < x.n && !affine_is_dim(x.term[i].var); i++, n++) {
-        uint32_t to = n;
-        if (x.term[i].coef < 0) {
-            return 0;
-        }
-        for (; to > 0 && term[to - 1].coef >= x.term[i].coef; to--) {
-            term[to] = term[to - 1];
-        }
-        term[to] = x.term[i];
-    }
+    uint32_t n = affine_steps(x, term);
     int64_t step = n == 0 ? 1 : term[n - 1].coef;
     bool fine = n > 0 && x.base >= 0 && x.base % step < term[0].coef;
     *before = affine_const(x.base / step);

@@ -145,6 +145,7 @@ bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *
     }
     if (ok && !plain) {
         *at = position;
+        k->k->places = true;
         ok = positions_split(k, value, span, &count, at, split);
         *n_labels = positions_labels(*at, count, label);
         positions_are_of(k, first, label, *n_labels);

@@ -625,6 +625,7 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
             s.at = l->at;
             s.split = l->split;
             s.completes = l->pieces == 1;
+            k->k->places = true;
         }
         bool whole = !l->placed && !l->scattered && l->op == OP_COPY;
         k->k->values.at[l->target].triangle =

@@ -389,18 +389,13 @@ static Affine without_ones(Build *b, Affine x)
 /* Positions of a piece, in dimensions of the node that has it. */
 static void push_positions(Build *b, BuildPieces *p, const CheckedStatement *s, uint32_t n)
 {
+    VarRef *number = ARENA_ARRAY(b->arena, s->n_labels, VarRef);
+    for (uint32_t i = 0; i < s->rank; i++) {
+        number[s->left[i]] = i;
+    }
     for (uint32_t d = 0; d < n; d++) {
-        Affine from = without_ones(b, s->at[d]), x = affine_const(from.base);
-        for (uint32_t t = 0; t < from.n; t++) {
-            AffineTerm term = from.term[t];
-            for (uint32_t i = 0; i < s->rank && !affine_is_dim(term.var); i++) {
-                if (s->left[i] == (int32_t)from.term[t].var) {
-                    term.var = i;
-                }
-            }
-            x = affine_add(b->arena, x, 1, (Affine){0, 1, &term});
-        }
-        vec_push(b->arena, &p->at, x);
+        Affine at = without_ones(b, s->at[d]);
+        vec_push(b->arena, &p->at, affine_rename(b->arena, at, number));
     }
 }
 

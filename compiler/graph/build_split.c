@@ -23,7 +23,8 @@ typedef struct Splitter {
     bool **fixed;       /* likewise: it stands in a sum of a position */
     uint32_t statement; /* that is looked at */
     bool numbers;       /* rows of numbers, 8*h + e, count too: nobody has to have them */
-    bool changed, failed;
+    bool any, changed, failed;
+    bool *began;     /* of each value: pieces of it have been seen */
     uint32_t *first; /* of each label of the statement: the first that it becomes */
     Label *labels;
 } Splitter;
@@ -55,9 +56,10 @@ static void report(Splitter *s, uint32_t value, Span span, const char *what)
 static const char crossing[] =
     "is in rows elsewhere (an index times an open dim), and this goes across them";
 
-static Cut whole(const Dim *d)
+/* What it counts as, be it itself. */
+static Cut parts_of(Cut cut, const Dim *d)
 {
-    return (Cut){1, d};
+    return cut.n > 0 ? cut : (Cut){1, d};
 }
 
 /* The segments of one dimension, and the value's, become the same parts. */
@@ -65,7 +67,7 @@ static void meet(Splitter *s, uint32_t value, uint32_t axis, uint32_t n, const S
                  Span span)
 {
     Cut *cut = &s->value[value][axis], *labels = s->label[s->statement];
-    Cut of_value = cut->n > 0 ? *cut : whole(&s->from->values.at[value].type.dims[axis]);
+    Cut of_value = parts_of(*cut, &s->from->values.at[value].type.dims[axis]);
     uint32_t most = of_value.n, count = 0;
     for (uint32_t k = 0; k < n; k++) {
         most += segment[k].label >= 0 && labels[segment[k].label].n > 0
@@ -80,8 +82,8 @@ static void meet(Splitter *s, uint32_t value, uint32_t axis, uint32_t n, const S
     uint32_t *of_a = ARENA_ARRAY(s->arena, most, uint32_t);
     uint32_t *of_b = ARENA_ARRAY(s->arena, most, uint32_t);
     for (uint32_t k = 0; k < n; k++) {
-        Cut c = segment[k].label >= 0 ? labels[segment[k].label] : (Cut){0, NULL};
-        c = c.n > 0 ? c : whole(&segment[k].dim);
+        Cut c = parts_of(segment[k].label >= 0 ? labels[segment[k].label] : (Cut){0},
+                         &segment[k].dim);
         for (uint32_t i = 0; i < c.n; i++) {
             of[count] = k;
             here[count++] = c.dim[i];
@@ -95,7 +97,7 @@ static void meet(Splitter *s, uint32_t value, uint32_t axis, uint32_t n, const S
     }
     if (found > of_value.n) {
         *cut = (Cut){found, out};
-        s->changed = true;
+        s->any = s->changed = true;
     }
     for (uint32_t i = 0, end; i < found; i = end) {
         uint32_t k = of[of_b[i]];
@@ -139,23 +141,20 @@ static bool rows_of(Splitter *s, Affine x, Dim extent, uint32_t *n, Segment *seg
 {
     const Label *labels = statement_of(s)->label;
     Dim *dims = ARENA_ARRAY(s->arena, (size_t)x.n + 1, Dim);
+    AffineTerm *term = ARENA_ARRAY(s->arena, (size_t)x.n + 1, AffineTerm);
     int64_t step = 1;
-    *n = x.n;
-    if (!s->numbers || x.n < 2 || x.base != 0 || affine_is_dim(x.term[x.n - 1].var)) {
+    *n = affine_steps(x, term);
+    if (!s->numbers || x.n < 2 || *n < x.n || x.base != 0) {
         return false;
     }
-    for (uint32_t k = x.n; k-- > 0;) { /* the one whose step is what those before it reach */
-        uint32_t i = 0;
-        while (i < x.n && x.term[i].coef != step) {
-            i++;
-        }
-        if (i == x.n || (k > 0 && (labels[x.term[i].var].extent.sym >= 0 ||
-                                   labels[x.term[i].var].extent.n < 2))) {
+    for (uint32_t i = 0; i < x.n; i++) { /* each has the step that those before it reach */
+        Dim d = labels[term[i].var].extent;
+        if (term[i].coef != step || (i + 1 < x.n && (d.sym >= 0 || d.n < 2))) {
             return false;
         }
-        dims[k] = labels[x.term[i].var].extent;
-        segment[k] = (Segment){dims[k], (int32_t)x.term[i].var};
-        step = k > 0 ? sat_mul(step, dims[k].n) : step;
+        dims[x.n - 1 - i] = d;
+        segment[x.n - 1 - i] = (Segment){d, (int32_t)term[i].var};
+        step = sat_mul(step, d.n);
     }
     return dims_same_elements(s->arena, &s->to->dims, x.n, dims, 1, &extent);
 }
@@ -301,13 +300,7 @@ static const Affine *new_positions(Splitter *s, uint32_t value, const Affine *at
             }
         }
         if (segment[0].label < 0) {
-            Affine x = affine_const(at[d].base);
-            for (uint32_t i = 0; i < at[d].n; i++) {
-                AffineTerm term = at[d].term[i];
-                term.var = affine_is_dim(term.var) ? term.var : s->first[term.var];
-                x = affine_add(s->arena, x, 1, (Affine){0, 1, &term});
-            }
-            out[count++] = x;
+            out[count++] = affine_rename(s->arena, at[d], s->first);
         }
     }
     return out;
@@ -382,25 +375,14 @@ static CheckedExpr *rebuilt(Splitter *s, const CheckedExpr *e)
     return to;
 }
 
-static bool is_only_piece(const Splitter *s)
-{
-    const CheckedStatement *t = statement_of(s);
-    uint32_t pieces = 0;
-    if (t->op != OP_COPY) { /* added to what is there */
-        return s->from->values.at[t->target].type.dtype == t->right->dtype;
-    }
-    for (uint32_t i = 0; i < s->from->statements.n; i++) {
-        const CheckedStatement *other = &s->from->statements.at[i];
-        pieces += other->target == t->target && other->at != NULL && other->op == OP_COPY;
-    }
-    return pieces == 1;
-}
-
 /* A piece that is everything, at an index for each dimension, is no piece. */
 static void as_whole(Splitter *s, CheckedStatement *to)
 {
     const TensorType *type = &s->to->values.at[to->target].type;
-    bool same = to->rank == type->rank && is_only_piece(s);
+    bool only = to->op == OP_COPY
+                    ? to->completes && !s->began[to->target]
+                    : type->dtype == to->right->dtype; /* it is added to what is there */
+    bool same = to->rank == type->rank && only;
     int32_t *label = ARENA_ARRAY(s->arena, (size_t)to->rank + 1, int32_t);
     for (uint32_t d = 0; d < type->rank && same; d++) {
         label[d] = affine_index(to->at[d]);
@@ -416,6 +398,7 @@ static void as_whole(Splitter *s, CheckedStatement *to)
         old->label = label;
         to->right = of_two(s, OP_ADD, old, to->right);
     }
+    s->began[to->target] = s->began[to->target] || to->op == OP_COPY;
     if (same) {
         to->at = NULL;
         to->left = label;
@@ -447,7 +430,7 @@ static void rebuild_value(Splitter *s, uint32_t v)
     }
     Dim *dims = ARENA_ARRAY(s->arena, (size_t)most + 1, Dim);
     for (uint32_t d = 0; d < value.type.rank; d++) {
-        Cut c = s->value[v][d].n > 0 ? s->value[v][d] : whole(&value.type.dims[d]);
+        Cut c = parts_of(s->value[v][d], &value.type.dims[d]);
         memcpy(dims + rank, c.dim, c.n * sizeof *dims);
         rank += c.n;
     }
@@ -462,26 +445,6 @@ static void rebuild_value(Splitter *s, uint32_t v)
     vec_push(s->arena, &s->to->values, value);
 }
 
-static bool has_positions(const CheckedExpr *e)
-{
-    bool any = e->kind == CHECKED_READ && e->at != NULL;
-    for (uint32_t a = 0; a < e->n && !any; a++) {
-        any = has_positions(e->arg[a]);
-    }
-    return any;
-}
-
-static bool any_cut(const Splitter *s)
-{
-    bool any = false;
-    for (uint32_t v = 0; v < s->from->values.n && !any; v++) {
-        for (uint32_t d = 0; d < s->from->values.at[v].type.rank; d++) {
-            any = any || s->value[v][d].n > 0;
-        }
-    }
-    return any;
-}
-
 static const CheckedKernel *split(Ctx *ctx, Arena *arena, const CheckedKernel *k, bool numbers)
 {
     CheckedKernel *to = ARENA_NEW(arena, CheckedKernel);
@@ -494,8 +457,9 @@ static const CheckedKernel *split(Ctx *ctx, Arena *arena, const CheckedKernel *k
         arena_copy(arena, k->dims.list.at, k->dims.list.n * sizeof *k->dims.list.at);
     to->dims.list.cap = k->dims.list.n;
     Splitter s = {.ctx = ctx, .arena = arena, .from = k, .to = to, .numbers = numbers};
+    s.began = ARENA_ARRAY(arena, k->values.n, bool);
     find_cuts(&s);
-    if (!s.failed && !any_cut(&s)) {
+    if (!s.failed && !s.any) {
         return k;
     }
     for (uint32_t v = 0; v < k->values.n && !s.failed; v++) {
@@ -509,10 +473,6 @@ static const CheckedKernel *split(Ctx *ctx, Arena *arena, const CheckedKernel *k
 
 const CheckedKernel *kernel_split(Ctx *ctx, Arena *arena, const CheckedKernel *k)
 {
-    bool any = k->splits;
-    for (uint32_t i = 0; i < k->statements.n && !any; i++) {
-        any = k->statements.at[i].at != NULL || has_positions(k->statements.at[i].right);
-    }
-    const CheckedKernel *to = any ? split(ctx, arena, k, true) : k;
+    const CheckedKernel *to = k->places ? split(ctx, arena, k, true) : k;
     return to != NULL ? to : k->splits ? split(ctx, arena, k, false) : k;
 }

@@ -116,6 +116,33 @@ Affine affine_subst(Arena *a, Affine x, VarRef v, Affine by)
     return affine_add(a, without, coef, by);
 }
 
+Affine affine_rename(Arena *a, Affine x, const VarRef *to)
+{
+    Affine out = affine_const(x.base);
+    for (uint32_t i = 0; i < x.n; i++) {
+        AffineTerm term = x.term[i];
+        term.var = affine_is_dim(term.var) ? term.var : to[term.var];
+        out = affine_add(a, out, 1, (Affine){0, 1, &term});
+    }
+    return out;
+}
+
+uint32_t affine_steps(Affine x, AffineTerm *term)
+{
+    uint32_t n = 0;
+    for (; n < x.n && !affine_is_dim(x.term[n].var); n++) {
+        uint32_t to = n;
+        if (x.term[n].coef < 0) {
+            return 0;
+        }
+        for (; to > 0 && term[to - 1].coef >= x.term[n].coef; to--) {
+            term[to] = term[to - 1];
+        }
+        term[to] = x.term[n];
+    }
+    return n;
+}
+
 bool affine_is_canonical(Affine x, uint32_t n_vars, uint32_t n_dims)
 {
     bool fine = true;

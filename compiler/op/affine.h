@@ -49,6 +49,10 @@ Affine affine_extent(Arena *a, Dim d); /* a number, or an open dim as a variable
 Affine affine_add(Arena *a, Affine x, int64_t scale,
                   Affine y);                                  /* x + scale*y; CHECKs overflow */
 Affine affine_subst(Arena *a, Affine x, VarRef v, Affine by); /* v := by */
+/* Index v becomes to[v], another one for each; open dims stay. */
+Affine affine_rename(Arena *a, Affine x, const VarRef *to);
+/* The terms of indices by their coefficients, the least first: their number, 0 where one is below 0. */
+uint32_t affine_steps(Affine x, AffineTerm *term);
 bool affine_eq(Affine x, Affine y);
 bool affine_uses(Affine x, VarRef v);
 /* The coefficient of v, 0 when x does not use it. */

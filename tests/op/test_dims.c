@@ -309,6 +309,25 @@ static void what_has_too_many_factors_is_one(void **state)
     arena_release(&w.arena);
 }
 
+static void terms_are_renamed_and_sorted(void **state)
+{
+    World w;
+    begin(&w);
+    const AffineTerm term[4] = {{0, 6}, {1, 2}, {2, 1}, {affine_dim(w.n.sym), -3}};
+    const VarRef to[3] = {2, 0, 1};
+    const Affine x = {5, 4, term}, renamed = affine_rename(&w.arena, x, to);
+    const AffineTerm expected[4] = {{0, 2}, {1, 1}, {2, 6}, {affine_dim(w.n.sym), -3}};
+    assert_true(affine_eq(renamed, (Affine){5, 4, expected}));
+    AffineTerm sorted[4];
+    assert_int_equal(affine_steps(renamed, sorted), 3); /* dims are no steps */
+    assert_int_equal(sorted[0].var, 1);
+    assert_int_equal(sorted[1].var, 0);
+    assert_int_equal(sorted[2].var, 2);
+    const AffineTerm backward[2] = {{0, 4}, {1, -1}};
+    assert_int_equal(affine_steps((Affine){0, 2, backward}, sorted), 0);
+    arena_release(&w.arena);
+}
+
 TESTS(TEST(sums_are_proved_term_by_term), TEST(extents_that_are_there_are_known_of),
       TEST(quotients_are_proved_with_what_rounding_leaves),
       TEST(proofs_that_leave_64_bits_are_none),
@@ -318,4 +337,4 @@ TESTS(TEST(sums_are_proved_term_by_term), TEST(extents_that_are_there_are_known_
       TEST(extents_are_divided_where_that_is_whole),
       TEST(shapes_hold_the_same_elements_together_or_apart),
       TEST(a_refinement_has_the_parts_of_both), TEST(common_factors_are_those_of_all),
-      TEST(what_has_too_many_factors_is_one))
+      TEST(what_has_too_many_factors_is_one), TEST(terms_are_renamed_and_sorted))
