@@ -55,8 +55,6 @@ void compilation_release(Compilation *c);
 
 /* One row of pipeline.def: what can be done with a stage, kernel by kernel. */
 typedef struct StageInfo {
-    const char *name;
-    StageForm form;
     Stage onto;
     void (*put)(const Compilation *, uint32_t kernel, Text *out);
     bool (*take)(Compilation *, uint32_t kernel, DumpReader *r, const DumpLine *line);

@@ -212,34 +212,13 @@ static bool eval_legal(Compilation *c, uint32_t k, const int64_t *dims, Tensor *
 
 static const StageInfo infos[STAGE_COUNT] = {
 #define STAGE(id, name, form, onto, put, take, verify, eval)                                   \
-    [STAGE_##id] = {name, FORM_##form, STAGE_##onto, put, take, verify, eval},
+    [STAGE_##id] = {STAGE_##onto, put, take, verify, eval},
 #include "driver/pipeline.def"
 };
 
 const StageInfo *stage_info(Stage s)
 {
     return &infos[s];
-}
-
-const char *stage_name(Stage s)
-{
-    return infos[s].name;
-}
-
-StageForm stage_form(Stage s)
-{
-    return infos[s].form;
-}
-
-bool stage_from_name(const char *name, Stage *out)
-{
-    for (Stage s = 0; s < STAGE_COUNT; s++) {
-        if (infos[s].form != FORM_FILES && strcmp(name, infos[s].name) == 0) {
-            *out = s;
-            return true;
-        }
-    }
-    return false;
 }
 
 /* ---- all kernels ---- */
@@ -254,7 +233,7 @@ static const KernelModule *kernels_of(const Compilation *c, Stage s)
 
 static uint32_t n_kernels(const Compilation *c, Stage s)
 {
-    return infos[s].form == FORM_KERNEL ? kernels_of(c, s)->kernels.n : c->module->graphs.n;
+    return stage_form(s) == FORM_KERNEL ? kernels_of(c, s)->kernels.n : c->module->graphs.n;
 }
 
 static void put_onto(const Compilation *c, Stage s, uint32_t k, Text *out)
@@ -267,12 +246,12 @@ static void put_onto(const Compilation *c, Stage s, uint32_t k, Text *out)
 
 void compilation_dump(const Compilation *c, Stage s, Text *out)
 {
-    if (infos[s].form == FORM_TEXT) {
+    if (stage_form(s) == FORM_TEXT) {
         infos[s].put(c, 0, out);
         return;
     }
-    bool kernels = infos[s].form == FORM_KERNEL;
-    dump_head(out, kernels ? KERNEL_HEAD : infos[s].name,
+    bool kernels = stage_form(s) == FORM_KERNEL;
+    dump_head(out, kernels ? KERNEL_HEAD : stage_name(s),
               kernels ? kernels_of(c, s)->source_name : c->module->source_name,
               s == c->stage ? passes_after(c->target, c->next) : NULL);
     for (uint32_t k = 0; k < n_kernels(c, s); k++) {
@@ -295,7 +274,7 @@ bool compilation_verify(Compilation *c, Stage s, const char *pass)
 /* Empty modules for a dump of stage `s` with at most `n` kernels. */
 static void make_room(Compilation *c, Stage s, const char *source_name, uint32_t n)
 {
-    if (infos[s].form == FORM_KERNEL) {
+    if (stage_form(s) == FORM_KERNEL) {
         c->tiled = ARENA_NEW(c->arena, KernelModule);
         *c->tiled = (KernelModule){.arena = c->arena, .source_name = source_name};
         return;
@@ -314,7 +293,7 @@ static bool take_onto(Compilation *c, Stage s, uint32_t k, DumpReader *r, const 
     }
     if (*at == tree->n) {
         return dump_refuse(c->ctx, tree->line[*at - 1]->span,
-                           "the dump ends before the '%s' of this kernel", infos[s].name);
+                           "the dump ends before the '%s' of this kernel", stage_name(s));
     }
     return infos[s].take(c, k, r, tree->line[(*at)++]);
 }
@@ -361,7 +340,7 @@ bool compilation_read_dump(Compilation *c, uint32_t source, const char *stage)
         if (!take_onto(c, s, k, &r, tree, &at)) {
             return false;
         }
-        Sym kernel = infos[s].form == FORM_KERNEL ? c->tiled->kernels.at[k]->name
+        Sym kernel = stage_form(s) == FORM_KERNEL ? c->tiled->kernels.at[k]->name
                                                   : c->module->graphs.at[k]->name;
         uint32_t before = 0;
         if (map_get(&names, kernel->id, &before)) {
@@ -371,7 +350,7 @@ bool compilation_read_dump(Compilation *c, uint32_t source, const char *stage)
         map_put(&names, kernel->id, k);
     }
     c->stage = s;
-    if (infos[s].form == FORM_KERNEL && c->tiled->kernels.n > 0 &&
+    if (stage_form(s) == FORM_KERNEL && c->tiled->kernels.n > 0 &&
         c->tiled->kernels.at[0]->form == LOOP_LEGAL) {
         c->stage = STAGE_LEGAL;
         c->legal = c->tiled;

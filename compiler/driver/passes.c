@@ -12,6 +12,35 @@ static const Pass rows[PASS_COUNT] = {
 #include "driver/pipeline.def"
 };
 
+static const struct {
+    const char *name;
+    StageForm form;
+} stages[STAGE_COUNT] = {
+#define STAGE(id, name, form, ...) {name, FORM_##form},
+#include "driver/pipeline.def"
+};
+
+const char *stage_name(Stage s)
+{
+    return stages[s].name;
+}
+
+StageForm stage_form(Stage s)
+{
+    return stages[s].form;
+}
+
+bool stage_from_name(const char *name, Stage *out)
+{
+    for (Stage s = 0; s < STAGE_COUNT; s++) {
+        if (stages[s].form != FORM_FILES && strcmp(name, stages[s].name) == 0) {
+            *out = s;
+            return true;
+        }
+    }
+    return false;
+}
+
 static uint32_t own_count(const Target *target)
 {
     uint32_t n = 0;

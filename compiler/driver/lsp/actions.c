@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/lsp/server.h"
+#include "driver/lsp/answers.h"
 
 #define FORMAT_SECONDS 5.0
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/lsp/server.h"
+#include "driver/lsp/answers.h"
 
 static json_t *use_range(LspDocument *d, const LspUsed *u)
 {

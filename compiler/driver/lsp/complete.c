@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "driver/lsp/server.h"
+#include "driver/lsp/answers.h"
 
 typedef enum Spot {
     SPOT_NONE, /* a comment, a string, a name that is new */

@@ -245,3 +245,28 @@ void lsp_look(LspServer *s, LspDocument *d)
     }
     publish(s, d->uri, d->version, list);
 }
+
+LspDocument *lsp_which(LspServer *s, const json_t *params, LspFault *fault)
+{
+    const char *uri = lsp_text(json_object_get(params, "textDocument"), "uri");
+    LspDocument *d = lsp_document(s, uri);
+    if (d == NULL) {
+        *fault = (LspFault){LSP_INVALID_PARAMS, uri == NULL ? "textDocument.uri is missing"
+                                                            : "this document is not open"};
+    } else if (d->dirty) {
+        lsp_look(s, d);
+    }
+    return d;
+}
+
+LspDocument *lsp_where(LspServer *s, const json_t *params, uint32_t *byte, LspFault *fault)
+{
+    LspPlace place;
+    LspDocument *d = lsp_which(s, params, fault);
+    if (d != NULL && !lsp_read_place(json_object_get(params, "position"), &place)) {
+        *fault = (LspFault){LSP_INVALID_PARAMS, "position is missing"};
+        return NULL;
+    }
+    *byte = d == NULL ? 0 : lsp_byte(&d->lines, place);
+    return d;
+}

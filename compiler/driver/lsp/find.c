@@ -142,39 +142,6 @@ json_t *lsp_found_location(LspDocument *d, const LspFound *f)
                                   lsp_range(&d->lines, f->lo, f->hi));
 }
 
-/* ---- params ---- */
-
-bool lsp_read_place(const json_t *position, LspPlace *out)
-{
-    return lsp_number(json_object_get(position, "line"), &out->line) &&
-           lsp_number(json_object_get(position, "character"), &out->unit);
-}
-
-LspDocument *lsp_which(LspServer *s, const json_t *params, LspFault *fault)
-{
-    const char *uri = lsp_text(json_object_get(params, "textDocument"), "uri");
-    LspDocument *d = lsp_document(s, uri);
-    if (d == NULL) {
-        *fault = (LspFault){LSP_INVALID_PARAMS, uri == NULL ? "textDocument.uri is missing"
-                                                            : "this document is not open"};
-    } else if (d->dirty) {
-        lsp_look(s, d);
-    }
-    return d;
-}
-
-LspDocument *lsp_where(LspServer *s, const json_t *params, uint32_t *byte, LspFault *fault)
-{
-    LspPlace place;
-    LspDocument *d = lsp_which(s, params, fault);
-    if (d != NULL && !lsp_read_place(json_object_get(params, "position"), &place)) {
-        *fault = (LspFault){LSP_INVALID_PARAMS, "position is missing"};
-        return NULL;
-    }
-    *byte = d == NULL ? 0 : lsp_byte(&d->lines, place);
-    return d;
-}
-
 /* ---- by name ---- */
 
 uint32_t lsp_named(const LspMeaning *m, const char *name, size_t n, const char *kernel)

@@ -3,7 +3,7 @@
  * what its line costs. */
 #include <string.h>
 
-#include "driver/lsp/server.h"
+#include "driver/lsp/answers.h"
 
 /* The types of a value of a text that does not check are those of the last one that did. */
 static const char *detail_of(const LspDocument *d, const LspFound *f)

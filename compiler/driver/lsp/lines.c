@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "driver/lsp/json.h"
 
 static bool ends_line(Str text, uint32_t at)
 {
@@ -114,4 +115,10 @@ json_t *lsp_range(LspLines *l, uint32_t lo, uint32_t hi)
 {
     json_t *start = place_json(lsp_place(l, lo)), *end = place_json(lsp_place(l, hi));
     return json_pack("{s:o, s:o}", "start", start, "end", end);
+}
+
+bool lsp_read_place(const json_t *position, LspPlace *out)
+{
+    return lsp_number(json_object_get(position, "line"), &out->line) &&
+           lsp_number(json_object_get(position, "character"), &out->unit);
 }

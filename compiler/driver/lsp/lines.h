@@ -28,6 +28,8 @@ LspPlace lsp_place(LspLines *l, uint32_t byte);
 uint32_t lsp_byte(LspLines *l, LspPlace place);
 /* {"start": .., "end": ..} */
 json_t *lsp_range(LspLines *l, uint32_t lo, uint32_t hi);
+/* {"line": .., "character": ..}; false: it is none. */
+bool lsp_read_place(const json_t *position, LspPlace *out);
 
 /* Of a name. */
 static inline bool lsp_is_letter(char c)

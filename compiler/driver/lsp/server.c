@@ -8,41 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "driver/lsp/answers.h"
 #include "driver/lsp/lsp.h"
-#include "driver/lsp/server.h"
 #include "driver/lsp/tokens.h"
 
 /* Seconds that the price of a kernel may take, and that a request waits for it. */
 #define PRICE_SECONDS 20.0
 #define PRICE_WAIT    1.0
-
-/* ---- messages out ---- */
-
-static void send_text(LspServer *s, const char *text, size_t n)
-{
-    s->gone = s->gone || !lsp_frames_write(STDOUT_FILENO, text, n);
-}
-
-void lsp_send(LspServer *s, json_t *message)
-{
-    char *text = json_dumps(message, JSON_COMPACT);
-    CHECK(text != NULL);
-    send_text(s, text, strlen(text));
-    free(text);
-    json_decref(message);
-}
-
-static void answer(LspServer *s, json_t *id, json_t *result)
-{
-    lsp_send(s, json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", id, "result", result));
-}
-
-static void refuse(LspServer *s, json_t *id, int code, const char *why)
-{
-    lsp_send(s, json_pack("{s:s, s:o, s:{s:i, s:o}}", "jsonrpc", "2.0", "id",
-                          id == NULL ? json_null() : json_incref(id), "error", "code", code,
-                          "message", uri_string(why)));
-}
 
 /* ---- prices ---- */
 
@@ -80,7 +52,7 @@ static void answer_hover(LspServer *s, json_t *id, json_t *params, bool wait)
     json_t *result = lsp_hover(s, params, &fault, &wants);
     if (fault.code != 0) {
         json_decref(result);
-        refuse(s, id, fault.code, fault.message);
+        lsp_refuse(s, id, fault.code, fault.message);
         return;
     }
     LspDocument *d = lsp_document(s, lsp_text(json_object_get(params, "textDocument"), "uri"));
@@ -93,7 +65,7 @@ static void answer_hover(LspServer *s, json_t *id, json_t *params, bool wait)
         json_decref(result);
         return;
     }
-    answer(s, id, result);
+    lsp_answer(s, id, result);
 }
 
 static void drop_waiting(LspServer *s, uint32_t k)
@@ -186,7 +158,7 @@ static json_t *capabilities(void)
 static void initialize(LspServer *s, json_t *id, const json_t *params)
 {
     if (s->initialized) {
-        refuse(s, id, LSP_INVALID_REQUEST, "initialize comes once");
+        lsp_refuse(s, id, LSP_INVALID_REQUEST, "initialize comes once");
         return;
     }
     const json_t *symbols = json_object_get(
@@ -194,9 +166,9 @@ static void initialize(LspServer *s, json_t *id, const json_t *params)
         "documentSymbol");
     s->flat = !json_is_true(json_object_get(symbols, "hierarchicalDocumentSymbolSupport"));
     s->initialized = true;
-    answer(s, id,
-           json_pack("{s:o, s:{s:s, s:s}}", "capabilities", capabilities(), "serverInfo",
-                     "name", "tdslc", "version", TDSL_VERSION));
+    lsp_answer(s, id,
+               json_pack("{s:o, s:{s:s, s:s}}", "capabilities", capabilities(), "serverInfo",
+                         "name", "tdslc", "version", TDSL_VERSION));
 }
 
 static void take_request(LspServer *s, const char *method, json_t *id, json_t *params)
@@ -207,13 +179,14 @@ static void take_request(LspServer *s, const char *method, json_t *id, json_t *p
         return;
     }
     if (!s->initialized || s->shutdown) {
-        refuse(s, id, s->shutdown ? LSP_INVALID_REQUEST : LSP_NOT_INITIALIZED,
-               s->shutdown ? "after shutdown there is only exit" : "initialize comes first");
+        lsp_refuse(s, id, s->shutdown ? LSP_INVALID_REQUEST : LSP_NOT_INITIALIZED,
+                   s->shutdown ? "after shutdown there is only exit"
+                               : "initialize comes first");
         return;
     }
     if (strcmp(method, "shutdown") == 0) {
         s->shutdown = true;
-        answer(s, id, json_null());
+        lsp_answer(s, id, json_null());
         return;
     }
     if (strcmp(method, "textDocument/hover") == 0) {
@@ -225,14 +198,15 @@ static void take_request(LspServer *s, const char *method, json_t *id, json_t *p
             json_t *result = requests[k].answer(s, params, &fault);
             if (fault.code != 0) {
                 json_decref(result);
-                refuse(s, id, fault.code, fault.message);
+                lsp_refuse(s, id, fault.code, fault.message);
             } else {
-                answer(s, id, result);
+                lsp_answer(s, id, result);
             }
             return;
         }
     }
-    refuse(s, id, LSP_METHOD_NOT_FOUND, str_format(&s->scratch, "there is no '%s'", method));
+    lsp_refuse(s, id, LSP_METHOD_NOT_FOUND,
+               str_format(&s->scratch, "there is no '%s'", method));
 }
 
 static void take_notice(LspServer *s, const char *method, const json_t *params)
@@ -260,7 +234,7 @@ static void take_message(LspServer *s, const json_t *message)
     }
     bool known = json_is_integer(id) || json_is_string(id);
     if (method == NULL || (id != NULL && !known)) {
-        refuse(s, known ? id : NULL, LSP_INVALID_REQUEST, "this is no request");
+        lsp_refuse(s, known ? id : NULL, LSP_INVALID_REQUEST, "this is no request");
     } else if (id != NULL) {
         take_request(s, method, id, params);
     } else {
@@ -275,7 +249,7 @@ static void cancel(LspServer *s, const json_t *id)
     for (uint32_t k = s->first; k < s->queue.n; k++) {
         json_t *of = json_object_get(s->queue.at[k], "id");
         if (of != NULL && json_equal(of, id)) {
-            refuse(s, of, LSP_CANCELLED, "cancelled");
+            lsp_refuse(s, of, LSP_CANCELLED, "cancelled");
             json_decref(s->queue.at[k]);
             s->queue.at[k] = NULL;
             return;
@@ -283,7 +257,7 @@ static void cancel(LspServer *s, const json_t *id)
     }
     for (uint32_t k = 0; k < s->waiting.n; k++) {
         if (json_equal(s->waiting.at[k].id, id)) {
-            refuse(s, s->waiting.at[k].id, LSP_CANCELLED, "cancelled");
+            lsp_refuse(s, s->waiting.at[k].id, LSP_CANCELLED, "cancelled");
             drop_waiting(s, k);
             return;
         }
@@ -296,7 +270,7 @@ static void queue_body(LspServer *s, const char *body, size_t n)
     json_t *message = json_loadb(body, n, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
     const char *method = lsp_text(message, "method");
     if (message == NULL) {
-        refuse(s, NULL, LSP_PARSE_ERROR, error.text);
+        lsp_refuse(s, NULL, LSP_PARSE_ERROR, error.text);
     } else if (method != NULL && strcmp(method, "$/cancelRequest") == 0) {
         const json_t *id = json_object_get(json_object_get(message, "params"), "id");
         if (id != NULL) {
@@ -318,7 +292,7 @@ static void read_messages(LspServer *s)
     lsp_frames_read(&s->in);
     for (LspFrame f; (f = lsp_frames_next(&s->in, &body, &n)) != LSP_FRAME_NONE;) {
         if (f == LSP_FRAME_BAD) {
-            refuse(s, NULL, LSP_PARSE_ERROR, body);
+            lsp_refuse(s, NULL, LSP_PARSE_ERROR, body);
         } else {
             queue_body(s, body, n);
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to the language server: its texts, and what its files answer. */
+/* Private to the language server: its state, texts, and what is known of them. */
 #ifndef DRIVER_LSP_SERVER_H
 #define DRIVER_LSP_SERVER_H
 
@@ -92,8 +92,11 @@ typedef struct LspFault {
     const char *message;
 } LspFault;
 
-/* ---- server.c ---- Takes the message. */
+/* ---- send.c ---- Takes the message. */
 void lsp_send(LspServer *s, json_t *message);
+/* Of the request with this id; takes the result. */
+void lsp_answer(LspServer *s, json_t *id, json_t *result);
+void lsp_refuse(LspServer *s, json_t *id, int code, const char *why);
 
 /* ---- documents.c ---- */
 LspDocument *lsp_document(const LspServer *s, const char *uri);
@@ -104,6 +107,10 @@ void lsp_document_free(LspDocument *d);
 /* What the front end says of it now; it is published. */
 void lsp_look(LspServer *s, LspDocument *d);
 LspText lsp_document_text(LspServer *s, const LspDocument *d);
+/* The document and byte of `textDocument` and `position`; null after a fault. */
+LspDocument *lsp_where(LspServer *s, const json_t *params, uint32_t *byte, LspFault *fault);
+/* The same of `textDocument` alone. */
+LspDocument *lsp_which(LspServer *s, const json_t *params, LspFault *fault);
 
 /* ---- find.c ---- */
 /* Takes the JSON and the text of meaning.h. */
@@ -121,23 +128,5 @@ uint32_t lsp_named(const LspMeaning *m, const char *name, size_t n, const char *
 /* The kernel that the byte stands in, as a number, or -1. */
 int32_t lsp_kernel_at(const LspMeaning *m, uint32_t byte);
 const char *lsp_kernel_name(const LspMeaning *m, int32_t kernel);
-/* The document and byte of `textDocument` and `position`; null after a fault. */
-LspDocument *lsp_where(LspServer *s, const json_t *params, uint32_t *byte, LspFault *fault);
-/* The same of `textDocument` alone. */
-LspDocument *lsp_which(LspServer *s, const json_t *params, LspFault *fault);
-bool lsp_read_place(const json_t *position, LspPlace *out);
-
-/* ---- answers: of requests by their params; null after a fault ---- */
-json_t *lsp_definition(LspServer *s, const json_t *params, LspFault *fault);
-json_t *lsp_references(LspServer *s, const json_t *params, LspFault *fault);
-json_t *lsp_highlights(LspServer *s, const json_t *params, LspFault *fault);
-json_t *lsp_outline(LspServer *s, const json_t *params, LspFault *fault);
-json_t *lsp_prepare_rename(LspServer *s, const json_t *params, LspFault *fault);
-json_t *lsp_rename(LspServer *s, const json_t *params, LspFault *fault);
-json_t *lsp_format(LspServer *s, const json_t *params, LspFault *fault);
-json_t *lsp_actions(LspServer *s, const json_t *params, LspFault *fault);
-json_t *lsp_complete(LspServer *s, const json_t *params, LspFault *fault);
-/* hover.c. *wants: null, or the kernel whose price would belong there. */
-json_t *lsp_hover(LspServer *s, const json_t *params, LspFault *fault, const char **wants);
 
 #endif

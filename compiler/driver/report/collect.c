@@ -28,20 +28,6 @@ static void count_arguments(ReportKernel *r)
     }
 }
 
-void report_bytes(Text *out, int64_t bytes)
-{
-    text_bytes(out, bytes, "B");
-}
-
-const char *report_value_name(const Graph *g, NodeRef n, Arena *arena)
-{
-    const Node *node = graph_node(g, n);
-    if (node->op == OP_INPUT) {
-        return g->params.at[node->param].name->text;
-    }
-    return node->name != NULL ? node->name->text : str_format(arena, "%%%u", n);
-}
-
 /* ---- values ---- */
 
 static const char *lives(const Nest *nest, NodeRef n)
@@ -199,12 +185,6 @@ static void collect_values(ReportKernel *r)
 }
 
 /* ---- the nest ---- */
-
-const char *report_loop_index(const Nest *nest, GraphNames names, uint32_t loop)
-{
-    const NestAxis *axis = &nest->axes[nest->items[loop].axis];
-    return names[axis->node[0]][axis->label[0]];
-}
 
 /* An index of its own inside of the loops around it. */
 static const char *inner_index(const ReportKernel *r, const ReportItem *items, uint32_t loop,

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text of the user in HTML: names and sources may hold any bytes. */
+/* What all pages of HTML have: a head, and text of the user, whose names and sources may hold any bytes. */
+#include <string.h>
+
 #include "driver/report/report.h"
+
+extern const char report_css[]; /* report.css, embedded by the build */
 
 void html_text_n(Text *out, Str s)
 {
@@ -46,4 +50,15 @@ void html_in(Text *out, const char *before, const char *s, const char *after)
     text_put(out, before);
     html_text(out, s);
     text_put(out, after);
+}
+
+void report_page_begin(Text *out, const char *title)
+{
+    text_put(out,
+             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+             "<meta name=\"viewport\" content=\"width=device-width\"><title>TDSL report: ");
+    html_text(out, title);
+    text_put(out, "</title>\n<style>\n");
+    text_put(out, strchr(report_css, '\n') + 1); /* after the licence of the original */
+    text_put(out, "</style></head><body>\n");
 }

@@ -12,8 +12,6 @@
 /* Of the text of a stage. */
 #define TEXT_SHOWN (128 * 1024)
 
-extern const char report_css[]; /* report.css, embedded by the build */
-
 /* ---- numbers ---- */
 
 /* 1.83 ms */
@@ -402,17 +400,6 @@ static void html_kernel(const Compilation *c, uint32_t k, Text *out)
     }
     html_nests(r, out);
     text_put(out, "</section>\n");
-}
-
-void report_page_begin(Text *out, const char *title)
-{
-    text_put(out,
-             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-             "<meta name=\"viewport\" content=\"width=device-width\"><title>TDSL report: ");
-    html_text(out, title);
-    text_put(out, "</title>\n<style>\n");
-    text_put(out, strchr(report_css, '\n') + 1); /* after the licence of the original */
-    text_put(out, "</style></head><body>\n");
 }
 
 /* Each order of contractions as a tree and in words. */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "driver/report/report.h"
+#include "nest/estimate.h"
 #include "nest/text.h"
 
 int64_t report_whole(double bytes)
@@ -201,4 +202,12 @@ void report_price_json(const ReportKernel *r, Text *out)
         text_char(out, '}');
     }
     text_char(out, '}');
+}
+
+double report_peak(const ReportKernel *r)
+{
+    double seconds = 0, adds = 0;
+    nest_full_tiles(r->nest, r->nest->graph, r->c->target->machine, r->c->arena, &adds,
+                    &seconds);
+    return seconds > 0 ? adds / seconds : 0;
 }

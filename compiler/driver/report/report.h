@@ -108,6 +108,8 @@ static inline bool report_line_is_shown(const ReportKernel *r, uint32_t line)
 
 /* collect.c. In the compilation's arena. */
 const ReportKernel *report_collect(const Compilation *c, uint32_t kernel);
+
+/* names.c */
 const char *report_value_name(const Graph *g, NodeRef n, Arena *arena);
 /* In the largest unit of which there is one. */
 void report_bytes(Text *out, int64_t bytes);
@@ -132,6 +134,8 @@ typedef struct ReportForm {
 } ReportForm;
 /* `printed` has room for one of the forms. */
 void report_forms(const ReportKernel *r, NestCost *printed, ReportForm form[REPORT_FORMS]);
+/* Multiply-adds a second of the kernel's contractions in full register tiles; 0: there are none. */
+double report_peak(const ReportKernel *r);
 /* Bytes of a cost as a whole number. */
 int64_t report_whole(double bytes);
 void report_price_text(const ReportKernel *r, Text *out);
@@ -156,7 +160,8 @@ void report_warn_serial(Ctx *ctx, const Nest *nest, const Machine *machine);
 /* report.c: contractions planned together, and the order of each. */
 void report_orders_text(const Compilation *c, Text *out);
 
-/* html.c: text of the user in HTML; it may hold any bytes of UTF-8. */
+/* html.c: the head of a page, with its style; and text of the user in HTML, which may hold any bytes of UTF-8. */
+void report_page_begin(Text *out, const char *title);
 void html_text(Text *out, const char *s);
 void html_text_n(Text *out, Str s);
 /* The same between two pieces of HTML. */
@@ -169,10 +174,5 @@ void report_picture_graph(const ReportKernel *r, Text *out);
 /* roofline.c: nothing where the target's model has no such numbers. */
 void report_picture_roofline(const ReportKernel *r, Text *out);
 void report_picture_moves(const ReportKernel *r, Text *out);
-/* Multiply-adds a second of the kernel's contractions in full register tiles; 0: there are none. */
-double report_peak(const ReportKernel *r);
-
-/* page.c: the head of a page, with its style. */
-void report_page_begin(Text *out, const char *title);
 
 #endif

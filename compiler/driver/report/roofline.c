@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "driver/report/report.h"
-#include "nest/estimate.h"
 
 #define WIDTH  1100
 #define HEIGHT 330
@@ -17,14 +16,6 @@
 
 static const char *const form_words[SHOWN] = {"chosen", "without fusion", "turned down"};
 static const char *const form_class[SHOWN] = {"tile", "workspace", "argument"};
-
-double report_peak(const ReportKernel *r)
-{
-    double seconds = 0, adds = 0;
-    nest_full_tiles(r->nest, r->nest->graph, r->c->target->machine, r->c->arena, &adds,
-                    &seconds);
-    return seconds > 0 ? adds / seconds : 0;
-}
 
 /* ---- roofline ---- */
 
