@@ -20,8 +20,8 @@ typedef enum CheckedKind {
     CHECKED_POISON, /* already reported */
     CHECKED_CONST,  /* value */
     CHECKED_EXTENT, /* of open dimension `dim` */
-    CHECKED_INDEX,  /* the position of label `label[0]` as a number */
-    CHECKED_READ,   /* value `read` at labels `label`, or at positions `at` of these labels */
+    CHECKED_INDEX, /* the position of label `label[0]` as a number; behind the checker, of several labels that are one index together */
+    CHECKED_READ,  /* value `read` at labels `label`, or at positions `at` of these labels */
     CHECKED_GATHER, /* value `read` at positions that are the values of arg[], i64, one for each of its dimensions */
     CHECKED_MAP,    /* op of arg[] */
     CHECKED_CHAIN, /* arg[0] link[1] arg[1] ...: OP_ADD OP_SUB | OP_MUL OP_DIV | OP_AND | OP_OR,

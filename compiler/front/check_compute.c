@@ -67,7 +67,7 @@ static void compute_args(Kern *k, CheckedExpr *e, DType t)
 /* The type in which an expression computes that nobody around it decides for: that of its operands. */
 static DType own_type(const CheckedExpr *e)
 {
-    return dtype_computes(e->weak == WEAK_NO ? e->dtype : weak_default(e->weak));
+    return dtype_computes(expr_type(e));
 }
 
 /* That in which two are compared. */

@@ -89,9 +89,7 @@ static CheckedExpr *operand(Kern *k, AstId ast, const AstNode *n, AstId id)
     if (expr_is_poison(e)) {
         return e;
     }
-    if (e->weak != WEAK_NO) {
-        (void)weak_settle(k, e, weak_default(e->weak), (Span){0});
-    }
+    weak_decide(k, e);
     if (dtype_is_float(e->dtype)) {
         return e;
     }
@@ -151,6 +149,23 @@ static bool is_square(Kern *k, const AstNode *n, int32_t row, int32_t column)
     return false;
 }
 
+/* The operand with the labels of rows and columns, which are square; poison after a report. */
+static CheckedExpr *matrix(Kern *k, AstId ast, const AstNode *n, int32_t *label)
+{
+    CheckedExpr *x = operand(k, ast, n, n->child[0]);
+    bool fits = !expr_is_poison(x) && matrix_labels(k, n, x, label) &&
+                is_square(k, n, label[0], label[1]);
+    return fits ? x : expr_poison(k, ast, n->span);
+}
+
+/* Is it 0 on one side of the diagonal of these labels? */
+static bool is_triangle(const Kern *k, const CheckedExpr *x, const int32_t *label)
+{
+    Corner s = corner_of(k, x);
+    return s.known && ((s.row == label[0] && s.column == label[1]) ||
+                       (s.row == label[1] && s.column == label[0]));
+}
+
 static CheckedExpr *step_new(Kern *k, Op op, AstId ast, const AstNode *n, DType t, int32_t x,
                              int32_t y)
 {
@@ -191,12 +206,8 @@ CheckedExpr *dense_cholesky(Kern *k, AstId ast, const AstNode *n)
     if (!brackets_fit(k, n, 2, "cholesky[i,j](S[i,j])")) {
         return expr_poison(k, ast, n->span);
     }
-    CheckedExpr *x = operand(k, ast, n, n->child[0]);
-    if (expr_is_poison(x) || !matrix_labels(k, n, x, label) ||
-        !is_square(k, n, label[0], label[1])) {
-        return expr_poison(k, ast, n->span);
-    }
-    return factor(k, ast, n, x, label[0], label[1]);
+    CheckedExpr *x = matrix(k, ast, n, label);
+    return expr_is_poison(x) ? x : factor(k, ast, n, x, label[0], label[1]);
 }
 
 /* X of sum[q](T[p,q] * X[q]) = B[p], T a triangle. */
@@ -282,15 +293,10 @@ static void rename_back(Kern *k, const AstNode *n, uint32_t at, int32_t label, u
 static CheckedExpr *triangle(Kern *k, AstId ast, const AstNode *n)
 {
     int32_t label[2];
-    CheckedExpr *x = operand(k, ast, n, n->child[0]);
-    if (expr_is_poison(x) || !matrix_labels(k, n, x, label) ||
-        !is_square(k, n, label[0], label[1])) {
-        return expr_poison(k, ast, n->span);
-    }
-    Corner s = corner_of(k, x);
-    bool is = s.known && ((s.row == label[0] && s.column == label[1]) ||
-                          (s.row == label[1] && s.column == label[0]));
-    return is ? x : factor(k, ast, n, x, label[0], label[1]);
+    CheckedExpr *x = matrix(k, ast, n, label);
+    return expr_is_poison(x) || is_triangle(k, x, label)
+               ? x
+               : factor(k, ast, n, x, label[0], label[1]);
 }
 
 /* 1 where the two indices are equal, else `other`. */
@@ -316,13 +322,11 @@ CheckedExpr *dense_inverse(Kern *k, AstId ast, const AstNode *n)
         return expr_poison(k, ast, n->span);
     }
     int32_t own[2];
-    CheckedExpr *x = operand(k, ast, n, n->child[0]); /* for its labels */
-    if (expr_is_poison(x) || !matrix_labels(k, n, x, own) || !is_square(k, n, own[0], own[1])) {
-        return expr_poison(k, ast, n->span);
+    CheckedExpr *x = matrix(k, ast, n, own); /* for its labels */
+    if (expr_is_poison(x)) {
+        return x;
     }
-    Corner s = corner_of(k, x);
-    bool given = s.known && ((s.row == own[0] && s.column == own[1]) ||
-                             (s.row == own[1] && s.column == own[0]));
+    bool given = is_triangle(k, x, own);
     int32_t q = given ? own[0] : rename(k, n, 2, &outer[1]);
     CheckedExpr *second = given ? NULL : triangle(k, ast, n);
     int32_t p = rename(k, n, given ? 2 : 1, &before[0]);

@@ -259,7 +259,16 @@ static void show_place(Show *w, const CheckedExpr *shown)
 {
     const CheckedExpr *e = as_written(shown);
     if (e->kind == CHECKED_INDEX) {
+        for (uint32_t p = 1; p < e->rank; p++) {
+            text_put(w->out, p + 1 < e->rank ? "((" : "(");
+        }
         text_put(w->out, w->label[e->label[0]]->text);
+        for (uint32_t p = 1; p < e->rank; p++) {
+            text_put(w->out, " * ");
+            show_extent(w, w->s->label[e->label[p]].extent);
+            text_printf(w->out, p + 1 < e->rank ? ") + %s)" : ") + %s",
+                        w->label[e->label[p]]->text);
+        }
         return;
     }
     if (e->kind != CHECKED_CHAIN) {
@@ -267,7 +276,9 @@ static void show_place(Show *w, const CheckedExpr *shown)
         return;
     }
     for (uint32_t a = 0; a < e->n; a++) {
-        bool parens = as_written(e->arg[a])->kind == CHECKED_CHAIN;
+        const CheckedExpr *arg = as_written(e->arg[a]);
+        bool parens =
+            arg->kind == CHECKED_CHAIN || (arg->kind == CHECKED_INDEX && arg->rank > 1);
         if (a > 0) {
             text_printf(w->out, " %s ", op_info((Op)e->link[a])->symbol);
         }

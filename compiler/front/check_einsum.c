@@ -13,13 +13,17 @@ static CheckedExpr *new_expr(Arena *arena, CheckedKind kind, Op op, DType dtype,
     return e;
 }
 
-DType einsum_type(const EinsumSpec *spec, DType t)
+TensorType einsum_type(Arena *arena, const EinsumSpec *spec, DType t)
 {
     bool computes = spec->n_operands != 1;
     for (uint32_t j = 0; j < spec->n_labels; j++) {
         computes = computes || spec->label[j].out < 0;
     }
-    return computes ? result_type(t) : t;
+    Dim *dims = ARENA_ARRAY(arena, spec->rank, Dim);
+    for (uint32_t d = 0; d < spec->rank; d++) {
+        dims[d] = spec->label[spec->out[d]].extent;
+    }
+    return (TensorType){computes ? result_type(t) : t, spec->rank, dims};
 }
 
 CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const uint32_t *value,
@@ -89,15 +93,10 @@ static bool einsum_operand(Kern *k, AstId id, EinsumOperand *out, uint32_t *valu
         *out = (EinsumOperand){v->type, sym_cstr(&k->c->ctx->syms, "the operand"), span, span};
         return v->type.dtype != DTYPE_NONE;
     }
-    if (!map_get(&k->value_by_name, n->name->id, value)) {
-        (void)unknown_value(k, n->name, n->span);
+    if (!value_named(k, n, value)) {
         return false;
     }
     Value *v = &k->k->values.at[*value];
-    if (v->kind == VALUE_RESULT && !v->updated) {
-        (void)unknown_value(k, n->name, n->span);
-        return false;
-    }
     v->uses++;
     TensorType type = v->type;
     type.dtype = type_when_read(k, v);
@@ -145,16 +144,11 @@ uint32_t einsum_value(Kern *k, AstId ast)
     if (spec == NULL) {
         return UINT32_MAX;
     }
-    Dim *dims = ARENA_ARRAY(k->c->arena, spec->rank, Dim);
-    for (uint32_t d = 0; d < spec->rank; d++) {
-        dims[d] = spec->label[spec->out[d]].extent;
-    }
-    DType dtype = count > 0 ? einsum_type(spec, operand[0].type.dtype) : DTYPE_NONE;
-    CheckedStatement s = einsum_statement(k->c->arena, spec, value, dtype, ast, n.span);
-    s.target = value_new(k, (Value){.kind = VALUE_TEMP,
-                                    .type = {dtype, spec->rank, dims},
-                                    .span = n.span,
-                                    .updated = true});
+    TensorType type =
+        einsum_type(k->c->arena, spec, count > 0 ? operand[0].type.dtype : DTYPE_NONE);
+    CheckedStatement s = einsum_statement(k->c->arena, spec, value, type.dtype, ast, n.span);
+    s.target = value_new(
+        k, (Value){.kind = VALUE_TEMP, .type = type, .span = n.span, .updated = true});
     statement_add(k, s);
     return s.target;
 }

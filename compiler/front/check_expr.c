@@ -157,41 +157,24 @@ static CheckedExpr *check_indexed(Kern *k, AstId ast)
         return expr_poison(k, ast, n.span);
     } else if (base.kind == AST_CALL) {
         found = call_value(k, n.child[0]);
-    } else if (!map_get(&k->value_by_name, base.name->id, &found)) {
-        uint32_t global = 0;
-        if (global_named(k, base.name, &global) && k->c->globals.at[global].is_const) {
-            k->c->globals.at[global].uses++;
-            diag_error(&k->c->ctx->diags, E_RANK_MISMATCH, n.span,
-                       "'%s' is a constant and has no indices", base.name->text);
-        } else {
-            (void)unknown_value(k, base.name, base.span);
-        }
-    } else if (k->k->values.at[found].kind == VALUE_RESULT && !k->k->values.at[found].updated) {
-        (void)unknown_value(k, base.name, base.span);
+    } else if (!map_get(&k->value_by_name, base.name->id, &found) &&
+               global_named(k, base.name, &found) && k->c->globals.at[found].is_const) {
+        k->c->globals.at[found].uses++;
+        diag_error(&k->c->ctx->diags, E_RANK_MISMATCH, n.span,
+                   "'%s' is a constant and has no indices", base.name->text);
+        found = UINT32_MAX;
+    } else if (!value_named(k, &base, &found)) {
         found = UINT32_MAX;
     }
     if (found == UINT32_MAX) {
         poison_labels(k, &n);
         return expr_poison(k, ast, n.span);
     }
-    const TensorType type = k->k->values.at[found].type;
-    int32_t label[RANK_LIMIT];
-    uint32_t n_labels = 0;
-    const Affine *at = NULL;
-    const SplitShape *split = NULL;
-    if (type.dtype != DTYPE_NONE && gather_is(k, &n)) {
-        return gather_check(k, ast, found);
-    }
-    if (type.dtype == DTYPE_NONE) {
+    if (k->k->values.at[found].type.dtype == DTYPE_NONE) {
         poison_labels(k, &n);
-    } else if (!index_labels(k, ast, found, label, &n_labels, &at, &split)) {
-        k->k->values.at[found].uses++;
-        return expr_poison(k, ast, n.span);
+        return expr_read(k, found, ast, n.span, NULL, 0);
     }
-    CheckedExpr *e = expr_read(k, found, ast, n.span, label, n_labels);
-    e->at = at;
-    e->split = split;
-    return e;
+    return gather_is(k, &n) ? gather_check(k, ast, found) : expr_indexed(k, ast, found, ast);
 }
 
 /* ---- calls ---- */

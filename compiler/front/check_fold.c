@@ -171,7 +171,7 @@ static bool reduction_item(Kern *k, AstId id, uint32_t *before, int32_t *label,
 static bool reduction_mask(Kern *k, AstId id, CheckedExpr **when)
 {
     CheckedExpr *condition = expr_check(k, id);
-    DType t = condition->weak != WEAK_NO ? weak_default(condition->weak) : condition->dtype;
+    DType t = expr_type(condition);
     if (t == DTYPE_NONE) {
         return false;
     }
@@ -269,9 +269,7 @@ CheckedExpr *fold_check(Kern *k, AstId ast, const AstNode *n, Op op, FoldBody *m
     if (when != NULL && ok && (body->weak != WEAK_NO || body->dtype != DTYPE_NONE)) {
         body = fold_where(k, op, body, when);
     }
-    if (body->weak != WEAK_NO) {
-        (void)weak_settle(k, body, weak_default(body->weak), (Span){0});
-    }
+    weak_decide(k, body);
     if (!ok || body->dtype == DTYPE_NONE) {
         return expr_poison(k, ast, n->span);
     }

@@ -339,15 +339,6 @@ static const SplitShape *split_with_batch(const Inline *in, uint64_t batch,
     return all;
 }
 
-static CheckedExpr *index_number(const Inline *in, const CheckedExpr *like, int32_t label)
-{
-    CheckedExpr *e = expr_new(in->k, CHECKED_INDEX, like->ast, like->span);
-    e->dtype = DTYPE_I64;
-    e->rank = 1;
-    e->label = arena_copy(in->k->c->arena, &label, sizeof label);
-    return e;
-}
-
 /* `first` batch positions, then the arguments there are. */
 static void gather_with_batch(Inline *in, uint64_t batch, CheckedExpr *e)
 {
@@ -356,7 +347,8 @@ static void gather_with_batch(Inline *in, uint64_t batch, CheckedExpr *e)
     uint32_t d = 0;
     for (uint32_t b = 0; b < in->n_index; b++) {
         if (bits_has(&batch, b)) {
-            all[d++] = index_number(in, e, in->label[b]);
+            all[d] = expr_of_index(in->k, e->ast, e->span, in->label[b]);
+            all[d++]->dtype = DTYPE_I64;
         }
     }
     for (uint32_t a = 0; a < e->n; a++) {

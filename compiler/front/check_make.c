@@ -70,6 +70,14 @@ CheckedExpr *expr_new(Kern *k, CheckedKind kind, AstId ast, Span span)
     return e;
 }
 
+CheckedExpr *expr_of_index(Kern *k, AstId ast, Span span, int32_t label)
+{
+    CheckedExpr *e = expr_new(k, CHECKED_INDEX, ast, span);
+    e->rank = 1;
+    e->label = arena_copy(k->c->arena, &label, sizeof label);
+    return e;
+}
+
 CheckedExpr *expr_cast_to(Kern *k, CheckedExpr *e, DType t, bool implicit)
 {
     CheckedExpr *cast = expr_new(k, CHECKED_MAP, e->ast, e->span);

@@ -98,6 +98,8 @@ bool steps_index(Kern *k, Sym name);
 /* ---- check_unknown.c ---- */
 const char *suggest_dim(Kern *k, Sym name);
 CheckedExpr *unknown_value(Kern *k, Sym name, Span at);
+/* The value of this name, which has been assigned; false after a report. */
+bool value_named(Kern *k, const AstNode *n, uint32_t *value);
 /* Reports a call, or a reduction, of a name that stands for none. */
 CheckedExpr *unknown_function(Kern *k, AstId ast, const AstNode *n);
 

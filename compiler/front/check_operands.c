@@ -51,15 +51,10 @@ static bool inout_check(Calling *c, Operand *o, uint32_t p)
         say_param(c, d, p);
         return false;
     }
-    if (!map_get(&k->value_by_name, n.name->id, &o->value)) {
-        (void)unknown_value(k, n.name, n.span);
+    if (!value_named(k, &n, &o->value)) {
         return false;
     }
     Value *v = &k->k->values.at[o->value];
-    if (v->kind == VALUE_RESULT && !v->updated) {
-        (void)unknown_value(k, n.name, n.span);
-        return false;
-    }
     if (v->kind == VALUE_PARAM && !v->is_inout) {
         Diagnostic *d =
             diag_error(diags, E_NOT_ASSIGNABLE, n.span, "'%s' is a parameter", n.name->text);

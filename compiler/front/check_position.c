@@ -370,15 +370,10 @@ static CheckedExpr *variable_number(Kern *k, AstId ast, Span span, VarRef v)
         return chain_of_two(k, OP_MUL, ast, span, variable_number(k, ast, span, p.label),
                             variable_number(k, ast, span, affine_dim(p.factor.sym)));
     }
-    CheckedExpr *e = expr_new(k, affine_is_dim(v) ? CHECKED_EXTENT : CHECKED_INDEX, ast, span);
+    CheckedExpr *e = affine_is_dim(v) ? expr_new(k, CHECKED_EXTENT, ast, span)
+                                      : expr_of_index(k, ast, span, (int32_t)v);
+    e->dim = affine_is_dim(v) ? affine_sym(v) : 0;
     e->weak = WEAK_INT;
-    if (affine_is_dim(v)) {
-        e->dim = affine_sym(v);
-    } else {
-        int32_t label = (int32_t)v;
-        e->rank = 1;
-        e->label = arena_copy(k->c->arena, &label, sizeof label);
-    }
     return e;
 }
 

@@ -64,10 +64,8 @@ bool call_is_done(const Kern *k, AstId ast);
 CheckedExpr *call_read(Kern *k, AstId ast);
 /* The value of one without indices; UINT32_MAX after a report. */
 uint32_t call_value(Kern *k, AstId ast);
-/* The labels of the index list child[1..] of `ast`, and their positions where they are more than labels (null else); false when
- * something is not an index (reported). */
-bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *n,
-                  const Affine **at, const SplitShape **split);
+/* A value at what stands in the brackets of `list`; poison after a report. `ast`: the expression that it is. */
+CheckedExpr *expr_indexed(Kern *k, AstId list, uint32_t value, AstId ast);
 /* The position *out that is read in a dimension of the value, which is noted; *whole: an index alone, which runs over all of it.
  * False after a report. */
 bool position_of_axis(Kern *k, uint32_t value, uint32_t axis, AstId id, Affine *out,

@@ -119,19 +119,20 @@ bool position_of_axis(Kern *k, uint32_t value, uint32_t axis, AstId id, Affine *
     return true;
 }
 
-bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *n_labels,
-                  const Affine **at, const SplitShape **split)
+CheckedExpr *expr_indexed(Kern *k, AstId list, uint32_t value, AstId ast)
 {
-    const AstNode *n = kern_node(k, ast);
+    const AstNode *n = kern_node(k, list);
     uint32_t count = n->n - 1;
+    int32_t label[RANK_LIMIT];
+    Span at = kern_node(k, ast)->span;
     k->s.indexed = true;
     k->s.reads++;
     if (!index_count_fits(k, n, value)) {
-        return false;
+        k->k->values.at[value].uses++;
+        return expr_poison(k, ast, at);
     }
-    *at = NULL;
-    *split = NULL;
-    *n_labels = count;
+    const Affine *positions = NULL;
+    const SplitShape *split = NULL;
     Affine *position = ARENA_ARRAY(k->c->arena, count, Affine);
     Span *span = ARENA_ARRAY(k->c->arena, count, Span);
     uint32_t first = k->s.late.n;
@@ -144,13 +145,16 @@ bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *
         plain = plain && whole;
     }
     if (ok && !plain) {
-        *at = position;
+        positions = position;
         k->k->places = true;
-        ok = positions_split(k, value, span, &count, at, split);
-        *n_labels = positions_labels(*at, count, label);
-        positions_are_of(k, first, label, *n_labels);
+        ok = positions_split(k, value, span, &count, &positions, &split);
+        count = positions_labels(positions, count, label);
+        positions_are_of(k, first, label, count);
     }
-    return ok;
+    CheckedExpr *e = expr_read(k, value, ast, at, label, count);
+    e->at = positions;
+    e->split = split;
+    return ok ? e : expr_poison(k, ast, at);
 }
 
 /* ---- results of calls ---- */
@@ -206,17 +210,8 @@ CheckedExpr *call_read(Kern *k, AstId ast)
     for (uint32_t d = 0; d < rank; d++) {
         ast_append(k->c->ctx, &k->c->program->ast, read, call->index[r][d]);
     }
-    int32_t label[RANK_LIMIT];
-    uint32_t n_labels = 0;
-    const Affine *at = NULL;
-    const SplitShape *split = NULL;
-    if (rank > 0 && !index_labels(k, read, value, label, &n_labels, &at, &split)) {
-        return expr_poison(k, ast, span);
-    }
-    CheckedExpr *e = expr_read(k, value, ast, span, label, n_labels);
-    e->at = at;
-    e->split = split;
-    return e;
+    return rank > 0 ? expr_indexed(k, read, value, ast)
+                    : expr_read(k, value, ast, span, NULL, 0);
 }
 
 uint32_t call_value(Kern *k, AstId ast)

@@ -268,6 +268,7 @@ static inline bool expr_is_poison(const CheckedExpr *e)
 {
     return e->weak == WEAK_NO && e->dtype == DTYPE_NONE;
 }
+CheckedExpr *expr_of_index(Kern *k, AstId ast, Span span, int32_t label);
 /* A cast, at the place of what it takes. `implicit`: nobody wrote it. */
 CheckedExpr *expr_cast_to(Kern *k, CheckedExpr *e, DType t, bool implicit);
 uint32_t value_new(Kern *k, Value v);

@@ -446,7 +446,7 @@ static CheckedExpr *right_typed(Kern *k, const Left *l, CheckedExpr *e)
         return coerce(k, e, &v);
     }
     if (e->weak != WEAK_NO) {
-        (void)weak_settle(k, e, weak_default(e->weak), (Span){0});
+        weak_decide(k, e);
         return e;
     }
     return compute_in(k, e, e->dtype);
@@ -577,9 +577,7 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
     if (e->weak == WEAK_NO && e->dtype == DTYPE_NONE) {
         k->s.poisoned = true;
     }
-    DType named = l->declared != DTYPE_NONE ? l->declared
-                  : e->weak != WEAK_NO      ? weak_default(e->weak)
-                                            : e->dtype;
+    DType named = l->declared != DTYPE_NONE ? l->declared : expr_type(e);
     if (!k->s.poisoned && l->op != OP_COPY &&
         dtype_is_int(k->k->values.at[l->target].type.dtype)) {
         check_update(k, l);
@@ -680,8 +678,8 @@ uint32_t tensor_value(Kern *k, AstId ast)
     CheckedExpr *e = right_check(k, ast);
     whole_left(k, &l);
     uint32_t value = UINT32_MAX;
-    if (!k->s.poisoned && (e->weak != WEAK_NO || e->dtype != DTYPE_NONE)) {
-        DType t = e->weak != WEAK_NO ? weak_default(e->weak) : e->dtype;
+    if (!k->s.poisoned && !expr_is_poison(e)) {
+        DType t = expr_type(e);
         e = right_typed(k, &l, e);
         TensorType type = local_type(k, &l, t);
         value = value_new(

@@ -32,7 +32,7 @@ CheckedExpr *scatter_sum(Kern *k, const ScatterLeft *s, CheckedExpr *value, Chec
 
 /* ---- check_einsum.c ---- */
 /* The type of what it makes of operands of type t: their own where they are moved only. */
-DType einsum_type(const EinsumSpec *spec, DType t);
+TensorType einsum_type(Arena *arena, const EinsumSpec *spec, DType t);
 /* The product of the values, summed over what the output lacks; the target is the caller's to set. */
 CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const uint32_t *value,
                                   DType dtype, AstId ast, Span span);

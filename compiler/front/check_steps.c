@@ -208,43 +208,31 @@ static void find_given(Kern *k, StepsName *v)
 
 /* ---- statements that belong together ---- */
 
-/* Does it read the value at a number of steps from the index `name`? */
-static bool reads_steps(Kern *k, AstId id, const StepsName *v, const AstNode *left, Sym *name)
+/* Does it read the value at a number of steps from the index `*name` of the left side, or (`v` is null) of this very step? */
+static bool reads_at(Kern *k, AstId id, Sym value, uint32_t axis, const StepsName *v,
+                     const AstNode *left, Sym *name)
 {
     const AstNode n = *kern_node(k, id);
     int64_t by = 0;
-    if (n.kind == AST_INDEXED && n.name == v->name && v->axis < n.n) {
-        Sym shifted = steps_shifted(k, n.child[v->axis], &by);
-        if (shifted != NULL && steps_left_index(k, left, shifted) < left->n &&
-            (by > 0) == v->backward) {
-            *name = shifted;
-            return true;
-        }
-    }
-    bool found = false;
-    for (uint32_t c = 0; c < n.n && !found; c++) {
-        found = reads_steps(k, n.child[c], v, left, name);
-    }
-    return found;
-}
-
-/* Does it read the value of this very step, or of another position? */
-static bool reads_value(Kern *k, AstId id, Sym value, uint32_t axis, const AstNode *left,
-                        Sym *name)
-{
-    const AstNode n = *kern_node(k, id);
     if (n.kind == AST_INDEXED && n.name == value && axis < n.n) {
-        Sym index = steps_index_alone(k, n.child[axis]);
-        if (index != NULL && steps_left_index(k, left, index) < left->n) {
+        Sym index = v != NULL ? steps_shifted(k, n.child[axis], &by)
+                              : steps_index_alone(k, n.child[axis]);
+        if (index != NULL && steps_left_index(k, left, index) < left->n &&
+            (v == NULL || (by > 0) == v->backward)) {
             *name = index;
             return true;
         }
     }
     bool found = false;
     for (uint32_t c = 0; c < n.n && !found; c++) {
-        found = reads_value(k, n.child[c], value, axis, left, name);
+        found = reads_at(k, n.child[c], value, axis, v, left, name);
     }
     return found;
+}
+
+static bool reads_steps(Kern *k, AstId id, const StepsName *v, const AstNode *left, Sym *name)
+{
+    return reads_at(k, id, v->name, v->axis, v, left, name);
 }
 
 static void join_groups(Kern *k)
@@ -366,7 +354,7 @@ static Sym step_of(Kern *k, StepsGroup *g, uint32_t s, const AstNode *left, bool
     }
     for (uint32_t m = 0; m < g->members.n && found == NULL; m++) {
         const StepsMember *of = &g->members.at[m];
-        if (of->statement < s && reads_value(k, right, of->name, of->axis, left, &name)) {
+        if (of->statement < s && reads_at(k, right, of->name, of->axis, NULL, left, &name)) {
             found = name;
         }
     }

@@ -5,12 +5,16 @@
 
 #include <string.h>
 
+static bool value_of(Kern *k, Sym name, uint32_t *value)
+{
+    return name != NULL && map_get(&k->value_by_name, name->id, value) &&
+           k->k->values.at[*value].type.dtype != DTYPE_NONE;
+}
+
 static const TensorType *type_of_name(Kern *k, Sym name)
 {
     uint32_t value = 0;
-    bool known = name != NULL && map_get(&k->value_by_name, name->id, &value) &&
-                 k->k->values.at[value].type.dtype != DTYPE_NONE;
-    return known ? &k->k->values.at[value].type : NULL;
+    return value_of(k, name, &value) ? &k->k->values.at[value].type : NULL;
 }
 
 /* The wider of two types that numbers of an expression have: complex before floats before integers. */
@@ -173,12 +177,6 @@ void steps_bind(Kern *k, Sym target, uint32_t axis, int32_t label)
     if (target != NULL && l->name != NULL && !extent_is_known(k, (uint32_t)label)) {
         l->given = extent_known(k, target, l->name, axis, &l->extent);
     }
-}
-
-static bool value_of(Kern *k, Sym name, uint32_t *value)
-{
-    return name != NULL && map_get(&k->value_by_name, name->id, value) &&
-           k->k->values.at[*value].type.dtype != DTYPE_NONE;
 }
 
 static const StepsPlace *place_new(Kern *k, const StepsName *v, const char *text, int64_t by)

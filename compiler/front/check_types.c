@@ -84,7 +84,7 @@ static const char *op_spelling(Kern *k, Op op, AstId ast)
 static CheckedExpr *bad_type(Kern *k, Op op, AstId ast, Span span, Span at,
                              const CheckedExpr *arg)
 {
-    DType t = arg->weak == WEAK_NO ? arg->dtype : weak_default(arg->weak);
+    DType t = expr_type(arg);
     Diagnostic *d = diag_error(&k->c->ctx->diags, E_BAD_TYPE, at, "'%s' is not defined for %s",
                                op_spelling(k, op, ast), dtype_name(t));
     if (arg->span.lo != at.lo) {
@@ -131,10 +131,9 @@ CheckedExpr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, CheckedExpr
         return bad_type(k, op, ast, span, at, arg[0]);
     }
     if (op == OP_SELECT && (arg[0]->weak != WEAK_NO || arg[0]->dtype != DTYPE_BOOL)) {
-        diag_error(
-            &k->c->ctx->diags, E_BAD_TYPE, arg[0]->span,
-            "the condition of 'select' is bool, and this is %s",
-            dtype_name(arg[0]->weak != WEAK_NO ? weak_default(arg[0]->weak) : arg[0]->dtype));
+        diag_error(&k->c->ctx->diags, E_BAD_TYPE, arg[0]->span,
+                   "the condition of 'select' is bool, and this is %s",
+                   dtype_name(expr_type(arg[0])));
         return expr_poison(k, ast, span);
     }
     CheckedExpr *e = expr_new(k, CHECKED_MAP, ast, span);

@@ -25,8 +25,12 @@ CheckedExpr *weak_complex(Kern *k, AstId ast, Span span, double re, double im);
 bool weak_suits(Kern *k, const CheckedExpr *e, DType t, Span why);
 /* Gives all weak parts of `e` the type t; false when a decimal meets an integer or a number does not fit (reported). */
 bool weak_settle(Kern *k, CheckedExpr *e, DType t, Span why);
-/* The type of a weak expression nobody else decides. */
+/* The type of a weak expression nobody else decides, */
 DType weak_default(Weak w);
+/* or its own of one that is not weak. */
+DType expr_type(const CheckedExpr *e);
+/* Gives the expression that type. */
+void weak_decide(Kern *k, CheckedExpr *e);
 /* The value of `op` on weak constants, or null when it is no constant. Reports overflow. */
 CheckedExpr *weak_fold(Kern *k, Op op, AstId ast, Span span, CheckedExpr *const *arg,
                        uint32_t n);

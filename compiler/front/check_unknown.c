@@ -199,6 +199,17 @@ CheckedExpr *unknown_value(Kern *k, Sym name, Span at)
     return expr_poison(k, 0, at);
 }
 
+bool value_named(Kern *k, const AstNode *n, uint32_t *value)
+{
+    bool known = map_get(&k->value_by_name, n->name->id, value);
+    const Value *v = known ? &k->k->values.at[*value] : NULL;
+    if (v == NULL || (v->kind == VALUE_RESULT && !v->updated)) {
+        (void)unknown_value(k, n->name, n->span);
+        return false;
+    }
+    return true;
+}
+
 /* ---- functions ---- */
 
 /* `A(i,j)` as it should be. */

@@ -31,6 +31,11 @@ DType weak_default(Weak w)
     return w == WEAK_INT ? DTYPE_I64 : w == WEAK_FLOAT ? DTYPE_F64 : DTYPE_C128;
 }
 
+DType expr_type(const CheckedExpr *e)
+{
+    return e->weak != WEAK_NO ? weak_default(e->weak) : e->dtype;
+}
+
 /* ---- settling ---- */
 
 bool weak_suits(Kern *k, const CheckedExpr *e, DType t, Span why)
@@ -157,6 +162,11 @@ bool weak_settle(Kern *k, CheckedExpr *e, DType t, Span why)
         }
     }
     return ok;
+}
+
+void weak_decide(Kern *k, CheckedExpr *e)
+{
+    (void)weak_settle(k, e, expr_type(e), (Span){0});
 }
 
 /* ---- folding ---- */

@@ -135,22 +135,17 @@ static bool make_kernel(Eq *q, EinsumSpec *spec, Span all)
             return false;
         }
     }
-    Dim *dims = ARENA_ARRAY(&q->ctx->arena, spec->rank, Dim);
-    for (uint32_t d = 0; d < spec->rank; d++) {
-        dims[d] = spec->label[spec->out[d]].extent;
-    }
     Sym result = sym_cstr(&q->ctx->syms, n > 'R' - 'A' ? "out" : "R");
-    if (!add_value(q, VALUE_RESULT, result,
-                   (TensorType){einsum_type(spec, q->e->dtype), spec->rank, dims}, 0, all)) {
+    TensorType type = einsum_type(&q->ctx->arena, spec, q->e->dtype);
+    if (!add_value(q, VALUE_RESULT, result, type, 0, all)) {
         return false;
     }
     q->k->n_params = n;
     q->k->n_results = 1;
-    DType made = einsum_type(spec, q->e->dtype);
-    CheckedStatement s = einsum_statement(&q->ctx->arena, spec, value, made, 0, all);
+    CheckedStatement s = einsum_statement(&q->ctx->arena, spec, value, type.dtype, 0, all);
     Check check = {.ctx = q->ctx, .arena = &q->ctx->arena};
     Kern kern = {.c = &check, .k = q->k};
-    s.right = compute_target(&kern, compute_in(&kern, s.right, made), n);
+    s.right = compute_target(&kern, compute_in(&kern, s.right, type.dtype), n);
     s.target = n;
     vec_push(&q->ctx->arena, &q->k->statements, s);
     q->k->signature = signature(q);

@@ -209,6 +209,16 @@ static void check_size(Build *b, DType dtype, const OutLabels *out, Span span)
     }
 }
 
+NodeRef root_add(Build *b, NodeSpec *spec, const Root *root)
+{
+    if (root != NULL) {
+        spec->name = root->name;
+        spec->allow_spill = root->allow_spill;
+        spec->keep = root->keep;
+    }
+    return graph_add(b->g, spec);
+}
+
 View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const OutLabels *out,
               Span span, const Root *root)
 {
@@ -225,12 +235,7 @@ View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const Out
     }
     NodeSpec spec = node_spec(op, dtype, n, operand, access, out->n, out->label, shape, span);
     spec.names = b->names;
-    if (root != NULL) {
-        spec.name = root->name;
-        spec.allow_spill = root->allow_spill;
-        spec.keep = root->keep;
-    }
-    return build_view(b, graph_add(b->g, &spec), out->label, out->n);
+    return build_view(b, root_add(b, &spec, root), out->label, out->n);
 }
 
 View map_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, Span span,
@@ -296,18 +301,46 @@ static View build_gather(Build *b, const CheckedExpr *e)
     CHECK(n.rank == e->n);
     for (uint32_t d = 0; d < e->n; d++) {
         const CheckedExpr *at = e->arg[d];
-        bool stretched = at->kind == CHECKED_INDEX && dim_is(n.shape[d], 1);
+        bool index = at->kind == CHECKED_INDEX && at->rank == 1;
+        bool stretched = index && dim_is(n.shape[d], 1);
         v[d + 1] =
             stretched
                 ? build_view(b, graph_const(b->g, number_int(DTYPE_I64, 0), e->span), NULL, 0)
                 : expr_build(b, at, DTYPE_I64, NULL);
-        if (at->kind != CHECKED_INDEX) {
+        if (!index) {
             require_position(b, e->read, d, at, v[d + 1]);
         }
     }
     v[0] = (View){table, n.rank, access_whole(b->arena, n.rank).index, n.dtype};
     OutLabels out = out_labels(b, v + 1, e->n, NULL, 0);
     return node_add(b, OP_GATHER, n.dtype, v, e->n + 1, &out, e->span, NULL);
+}
+
+static View number_build(Build *b, Dim d, DType t, Span span)
+{
+    NodeRef n = d.sym < 0 ? graph_const(b->g, number_cast(number_int(DTYPE_I64, d.n), t), span)
+                          : graph_extent(b->g, d.sym, t, span);
+    return build_view(b, n, NULL, 0);
+}
+
+/* The position of an index, or of several that are one: h*dh + d. */
+static View build_index(Build *b, const CheckedExpr *e, DType want, const Root *root)
+{
+    DType t = e->rank > 1 ? e->dtype : want;
+    View two[2];
+    for (uint32_t p = 0; p < e->rank; p++) {
+        Dim extent = b->s->label[e->label[p]].extent;
+        const Root *last = p + 1 == e->rank && t == want ? root : NULL;
+        if (p > 0) {
+            two[1] = number_build(b, extent, t, e->span);
+            two[0] = map_add(b, OP_MUL, t, two, 2, e->span, NULL);
+        }
+        DType real = dtype_is_complex(t) ? dtype_part(t) : t; /* as positions are */
+        NodeRef n = graph_index(b->g, extent, real, e->span);
+        two[p > 0] = as_type(b, build_view(b, n, &e->label[p], 1), t, e->span, NULL);
+        two[0] = p > 0 ? map_add(b, OP_ADD, t, two, 2, e->span, last) : two[0];
+    }
+    return as_type(b, two[0], want, e->span, root);
 }
 
 View expr_build(Build *b, const CheckedExpr *e, DType want, const Root *root)
@@ -317,13 +350,8 @@ View expr_build(Build *b, const CheckedExpr *e, DType want, const Root *root)
         return build_view(b, graph_const(b->g, number_cast(e->value, want), e->span), NULL, 0);
     case CHECKED_EXTENT:
         return build_view(b, graph_extent(b->g, e->dim, want, e->span), NULL, 0);
-    case CHECKED_INDEX: {
-        DType t =
-            dtype_is_complex(want) ? dtype_part(want) : want; /* positions are real numbers */
-        View v = build_view(b, graph_index(b->g, b->s->label[e->label[0]].extent, t, e->span),
-                            e->label, 1);
-        return as_type(b, v, want, e->span, NULL);
-    }
+    case CHECKED_INDEX:
+        return build_index(b, e, want, root);
     case CHECKED_READ:
         return as_type(b, view_read(b, e), want, e->span, root);
     case CHECKED_GATHER:
@@ -410,10 +438,7 @@ static NodeRef add_join(Build *b, Op op, const BuildPieces *p, const TensorType 
         node_spec(op, graph_node(b->g, p->node.at[0])->dtype, p->node.n, p->node.at, access,
                   type->rank, labels_in_order(b->arena, type->rank), type->dims, s->span);
     spec.at = p->at.at;
-    spec.name = root->name;
-    spec.allow_spill = root->allow_spill;
-    spec.keep = root->keep;
-    return graph_add(b->g, &spec);
+    return root_add(b, &spec, root);
 }
 
 /* One piece of the statement's target: the last of several puts it together; one that is added changes what there is. */
@@ -451,7 +476,7 @@ static void build_statement(Build *b, const CheckedStatement *s)
     CheckedKind kind = s->right->kind;
     bool piece = s->at != NULL; /* of a node of its own: it is read whole */
     bool bare = piece || kind == CHECKED_READ || kind == CHECKED_CONST ||
-                kind == CHECKED_EXTENT || kind == CHECKED_INDEX;
+                kind == CHECKED_EXTENT || (kind == CHECKED_INDEX && s->right->rank == 1);
     if ((bare || !is_left_order(s, &v)) && !b->limited) {
         OutLabels out = {.n = s->rank};
         if (s->rank > 0) {

@@ -64,12 +64,7 @@ static View dense_add(Build *b, Op op, DType t, const NodeRef *operand, uint32_t
     NodeSpec spec = node_spec(op, t, n, operand, access, out->n,
                               labels_in_order(b->arena, out->n), shape, span);
     spec.names = b->names.n > 0 ? (LabelNames){out->n, name} : b->names;
-    if (root != NULL) {
-        spec.name = root->name;
-        spec.allow_spill = root->allow_spill;
-        spec.keep = root->keep;
-    }
-    return build_view(b, graph_add(b->g, &spec), out->label, out->n);
+    return build_view(b, root_add(b, &spec, root), out->label, out->n);
 }
 
 static View cholesky_build(Build *b, const CheckedExpr *e, const Root *root)

@@ -59,6 +59,8 @@ typedef struct Build {
 View build_view(Build *b, NodeRef node, const int32_t *label, uint32_t rank);
 OutLabels out_labels(Build *b, const View *v, uint32_t n, const int32_t *dropped,
                      uint32_t n_dropped);
+/* `root` may be null. */
+NodeRef root_add(Build *b, NodeSpec *spec, const Root *root);
 View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const OutLabels *out,
               Span span, const Root *root);
 View map_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, Span span,

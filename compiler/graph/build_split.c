@@ -306,52 +306,8 @@ static const Affine *new_positions(Splitter *s, uint32_t value, const Affine *at
     return out;
 }
 
-static CheckedExpr *new_expr(Splitter *s, const CheckedExpr *like, CheckedKind kind)
-{
-    CheckedExpr *e = ARENA_NEW(s->arena, CheckedExpr);
-    e->kind = kind;
-    e->dtype = like->dtype;
-    e->span = like->span;
-    e->ast = like->ast;
-    return e;
-}
-
-static CheckedExpr *of_two(Splitter *s, Op op, CheckedExpr *x, CheckedExpr *y)
-{
-    CheckedExpr *e = new_expr(s, x, CHECKED_CHAIN);
-    e->op = op;
-    e->n = e->cap = 2;
-    e->arg = ARENA_ARRAY(s->arena, 2, CheckedExpr *);
-    e->link = ARENA_ARRAY(s->arena, 2, uint8_t);
-    e->arg[0] = x;
-    e->arg[1] = y;
-    e->link[1] = (uint8_t)op;
-    return e;
-}
-
-/* The position of an index that is several: h*dh + d */
-static CheckedExpr *new_index(Splitter *s, const CheckedExpr *e)
-{
-    CheckedExpr *sum = NULL;
-    for (uint32_t p = 0; p < parts(s, e->label[0]); p++) {
-        int32_t label = (int32_t)(s->first[e->label[0]] + p);
-        CheckedExpr *index = new_expr(s, e, CHECKED_INDEX);
-        index->rank = 1;
-        index->label = arena_copy(s->arena, &label, sizeof label);
-        Dim extent = s->labels[label].extent;
-        CheckedExpr *step = new_expr(s, e, extent.sym < 0 ? CHECKED_CONST : CHECKED_EXTENT);
-        step->dim = extent.sym;
-        step->value = number_cast(number_int(DTYPE_I64, extent.n), e->dtype);
-        sum = sum == NULL ? index : of_two(s, OP_ADD, of_two(s, OP_MUL, sum, step), index);
-    }
-    return sum;
-}
-
 static CheckedExpr *rebuilt(Splitter *s, const CheckedExpr *e)
 {
-    if (e->kind == CHECKED_INDEX) {
-        return new_index(s, e);
-    }
     CheckedExpr *to = ARENA_NEW(s->arena, CheckedExpr);
     *to = *e;
     if (e->kind == CHECKED_GATHER && s->to->values.at[e->read].type.rank != e->n) {
@@ -392,11 +348,21 @@ static void as_whole(Splitter *s, CheckedStatement *to)
         }
     }
     if (same && to->op != OP_COPY) {
-        CheckedExpr *old = new_expr(s, to->right, CHECKED_READ);
+        CheckedExpr *old = arena_copy(s->arena, to->right, sizeof *old),
+                    *sum = ARENA_NEW(s->arena, CheckedExpr);
+        CheckedExpr *const two[2] = {old, to->right};
+        const uint8_t link[2] = {0, OP_ADD};
+        *sum = *old = (CheckedExpr){.dtype = old->dtype, .ast = old->ast, .span = old->span};
+        old->kind = CHECKED_READ;
         old->read = to->target;
         old->rank = to->rank;
         old->label = label;
-        to->right = of_two(s, OP_ADD, old, to->right);
+        sum->kind = CHECKED_CHAIN;
+        sum->op = OP_ADD;
+        sum->n = 2;
+        sum->arg = arena_copy(s->arena, two, sizeof two);
+        sum->link = arena_copy(s->arena, link, sizeof link);
+        to->right = sum;
     }
     s->began[to->target] = s->began[to->target] || to->op == OP_COPY;
     if (same) {
