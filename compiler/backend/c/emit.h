@@ -10,6 +10,7 @@
  *   emit_space.c   where buffers lie in the workspace
  *   emit_stmt.c    buffers and blocks; statements, as backend/ctext prints them
  *   emit_counts.c  names for how many positions a range has
+ *   emit_captured.c  what a function needs from outside
  *   emit_part.c    parallel loops: a function of a range of iterations, which threads run
  *   emit_product.c products: calls of functions that all kernels of the file share
  *   emit_tiles.c   these functions, for each instruction set
@@ -81,7 +82,8 @@ typedef struct TileShape {
 /* How results of tiles join what is there: added, or added times a number, or the least or most of both. */
 typedef enum JoinKind { JOIN_SUM, JOIN_BY, JOIN_MIN, JOIN_MAX, JOIN_KINDS } JoinKind;
 
-/* Vectors of rows that are a multiple of `most` numbers long: of most lanes, or as many as an instruction set has. */
+/* Vectors of rows that are a multiple of `most` numbers long: of most lanes, or as many as an instruction set has. Of complex numbers lanes
+ * are parts, of which plain C has two. */
 typedef struct TileVector {
     DType t;
     int64_t most;
@@ -92,8 +94,7 @@ typedef struct TileFold {
     const char *name, *macro; /* null: functions are printed as they are */
     const TileVector *vector;
     uint32_t n;
-    bool plain_apart; /* plain C is no case of the macro */
-    const char *key;  /* equal of equal functions; or null */
+    const char *key; /* equal of equal functions; or null */
 } TileFold;
 
 /* Of --emit=shared: what a file has of what kernels of several files share. ALONE: all that its own need. */
@@ -125,6 +126,14 @@ typedef struct Ahead {
     int64_t each, turn;
 } Ahead;
 
+/* A name of the kernel that functions of its statements may need. */
+typedef struct Known {
+    enum { KNOWN_NOT, KNOWN_DIM, KNOWN_VAR, KNOWN_BUF, KNOWN_ISA, KNOWN_FOLDS } kind;
+    uint32_t number;   /* of the dim, loop variable or buffer */
+    bool shares;       /* a buffer: its place has another name */
+    uint32_t function; /* the last one that declares it or needs it */
+} Known;
+
 typedef struct Emitter {
     CWriter w;
     Ctx *ctx;
@@ -151,11 +160,11 @@ typedef struct Emitter {
     uint32_t n_parts;                         /* how many */
     struct {
         Text body, numbers, number_locals, members, values, locals;
-    } part;              /* the one being printed, and what it gets from outside */
-    struct Known *known; /* by number of the name, of the first n_known: see emit_part.c */
-    uint32_t n_known;
-    bool in_part;    /* one is being printed */
-    const Stmt *cut; /* the loop that it is a part of */
+    } part;                        /* the one being printed, and what it gets from outside */
+    Known *known;                  /* by number of the name, of the first n_known */
+    uint32_t n_known, n_functions; /* see emit_captured.c */
+    bool in_part;                  /* one is being printed */
+    const Stmt *cut;               /* the loop that it is a part of */
     const Stmt
         *flat; /* the inner one of the two loops that it shares, until it is met; or null */
     /* Are there stores past the caches in the entry, in the part? */
@@ -166,8 +175,7 @@ typedef struct Emitter {
     uint32_t n_tiles;      /* register tiles of the kernel */
     /* register tiles */
     bool in_tile;            /* a register tile is being printed, */
-    const Isa *isa;          /* for this instruction set; null: for all, as a macro, */
-    bool plain;              /* without vectors */
+    const Isa *isa;          /* for this instruction set; null: for all, as a macro */
     VEC(TileVector) vectors; /* that are its parameters */
     VEC(Temp) loads;         /* of the statement being printed */
     VEC(const char *) load_names;
@@ -237,6 +245,16 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws);
 void tile_emit(Emitter *e, const Stmt *s);
 /* The statement, without what stands over it. */
 void statement_put(Emitter *e, const Stmt *s);
+
+/* ---- emit_captured.c ---- */
+/* Numbers in Emitter.known, in the order of names. */
+typedef struct Captured {
+    uint32_t n, cap, *at;
+} Captured;
+/* What the text of a function that runs the statements needs from outside. */
+Captured captured_find(Emitter *e, Stmt *const *body, uint32_t n, const char *text);
+/* "const float *" */
+const char *captured_type(Emitter *e, const Known *x);
 
 /* ---- emit_part.c ---- */
 /* Is there a loop that threads share among these statements; with buffers inside? */
@@ -311,9 +329,28 @@ const char *element_type(DType t);
 int64_t vector_part(int64_t bytes, DType t, int64_t span);
 /* "tdsl_f32x16"; noted as used. */
 const char *vector_type(Helpers *h, DType t, int64_t lanes);
+/* The same, or of one lane a number. */
+const char *lanes_type(Helpers *h, DType t, int64_t lanes);
 /* What an instruction set has for them: in plain C single numbers. */
 int64_t isa_lanes(const Isa *isa, TileVector v);
 const char *isa_vector(Tiles *t, const Isa *isa, TileVector v);
+/* "TDSL_AT(V, p)": the vector that stands at a place; as what is assigned to. */
+const char *vector_at(Arena *a, const char *type, const char *place);
+const char *vector_to(Arena *a, const char *type, const char *place);
+/* The macro that takes lanes of two vectors. */
+void shuffle_put(Helpers *h);
+/* A vector of equal elements; null: of zeros. */
+const char *vector_spread(Arena *a, const char *type, const char *value);
+/* The statement that folds a value into a vector, or assigns it. */
+const char *vector_fold(Arena *a, Helpers *h, Op fold, const char *type, const char *into,
+                        const char *value);
+/* A text of C, and whether it is a vector. */
+typedef struct VectorText {
+    CText text;
+    bool vector;
+} VectorText;
+/* Of real numbers: - x, x + y, x - y, x * y, x / y. */
+VectorText vector_arithmetic(CWriter *w, Op op, VectorText x, VectorText y);
 
 /* ---- emit_tile.c ---- */
 /* The instruction sets that the C compiler is to know, and the vectors and macros that `functions` use. */

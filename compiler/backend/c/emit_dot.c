@@ -90,10 +90,11 @@ void dot_sums_step(Printer *p, int64_t rows)
     const char *name = dot_name(p, true, constant, row), *type = rows_type(p, lanes);
     for (int64_t k = 0; k * lanes < rows; k++) {
         long long from = (long long)rows_vector(p, rows, k, &lanes);
+        const char *place = str_format(p->tiles->arena, "p0 + %lld", from);
         const char *words =
-            str_format(p->tiles->arena,
-                       lanes == 1 ? "(%s){0} + tdsl_word(p0 + %lld)" : "TDSL_AT(%s, p0 + %lld)",
-                       type, from);
+            lanes == 1 ? vector_spread(p->tiles->arena, type,
+                                       str_format(p->tiles->arena, "tdsl_word(%s)", place))
+                       : vector_at(p->tiles->arena, type, place);
         micro_put(p, "{ const %s w = %s; %s(%s, s%lld, " TOP_BITS ", w); }", type, words, name,
                   type, (long long)k);
     }
@@ -149,8 +150,8 @@ static const char pairs_text[] =
     "#define TDSL_ODD_i8(V, x) ((V)((V##_half)(x) >> 8))\n"
     "#define TDSL_EVEN_u8(V, x) ((x) & 0x00ff00ffu)\n"
     "#define TDSL_ODD_u8(V, x) ((x) >> 8 & 0x00ff00ffu)\n"
-    "#define TDSL_LOW(x) ((((x) & 65535u) ^ 32768u) - 32768u)\n"
-    "#define TDSL_HIGH(x) (((x) >> 16 ^ 32768u) - 32768u)\n"
+    "#define TDSL_LOW_i16(x) ((((x) & 65535u) ^ 32768u) - 32768u)\n"
+    "#define TDSL_HIGH_i16(x) (((x) >> 16 ^ 32768u) - 32768u)\n"
     "#define TDSL_ASM(NAME, R, x, a, b) \\\n"
     "    __asm__(NAME \" {%2, %1, %0|%0, %1, %2}\" : \"+\" R(x) : R(a), R(b))\n"
     "#define TDSL_MADD(V, R, x, a, b) { V tdsl_p; \\\n"
@@ -163,7 +164,7 @@ static const char pairs_text[] =
     "    __asm__(\"pmaddwd {%1, %0|%0, %1}\" : \"+x\"(tdsl_p) : \"x\"(b)); x += tdsl_p; }\n"
     "#else\n"
     "#define TDSL_PAIRS_vectors(V, x, a, b) \\\n"
-    "    { x += TDSL_LOW(a) * TDSL_LOW(b) + TDSL_HIGH(a) * TDSL_HIGH(b); }\n"
+    "    { x += TDSL_LOW_i16(a) * TDSL_LOW_i16(b) + TDSL_HIGH_i16(a) * TDSL_HIGH_i16(b); }\n"
     "#endif\n"
     "#define TDSL_PAIRS_neon TDSL_PAIRS_vectors\n"
     "#define TDSL_PAIRS_dotprod TDSL_PAIRS_vectors\n"

@@ -36,12 +36,7 @@ static uint32_t all_vectors(const Tiles *t, TileVector *v)
     return n;
 }
 
-#define MOST_VECTORS 16 /* element types by numbers of lanes: 2, 4, 8, 16 */
-
-static bool in_macro(const TileFold *f)
-{
-    return f->macro != NULL && !f->plain_apart;
-}
+#define MOST_VECTORS 24 /* element types by numbers of lanes: 2, 4, 8, 16 */
 
 void folds_macro(const Tiles *t, Text *out)
 {
@@ -60,7 +55,7 @@ void folds_macro(const Tiles *t, Text *out)
             }
             text_printf(&call, at == 0 ? ", V, L" : ", V%u, L%u", at + 1, at + 1);
         }
-        if (in_macro(x)) {
+        if (x->macro != NULL) {
             made++;
             line_put(&lines, str_format(t->arena, "%s(ISA%s)", x->macro, call.at));
         }
@@ -90,12 +85,7 @@ void folds_of(Tiles *t, const Isa *isa, Text *out)
     TileVector all[MOST_VECTORS];
     uint32_t n = all_vectors(t, all), made = 0;
     for (uint32_t f = 0; f < t->fold.n; f++) {
-        const TileFold *x = &t->fold.at[f];
-        made += in_macro(x) ? 1 : 0;
-        if (x->macro != NULL && x->plain_apart && isa->vector_bytes > 0) {
-            text_printf(out, "%s(%s%s)\n", x->macro, isa->name,
-                        vectors_text(t, isa, x->vector, x->n));
-        }
+        made += t->fold.at[f].macro != NULL ? 1 : 0;
     }
     if (made > 0) {
         text_printf(out, "TDSL_TILES(%s%s)\n", isa->name, vectors_text(t, isa, all, n));

@@ -59,15 +59,38 @@ const char *macro_use(Macros *m, const char *wish, const char *text)
     return name;
 }
 
-void micro_put(Printer *p, const char *format, ...)
+static void line_formatted(Printer *p, const char *before, const char *format, va_list args)
 {
     char line[400];
+    int n = vsnprintf(line, sizeof line, format, args);
+    CHECK(n >= 0 && (size_t)n < sizeof line);
+    line_put(p->out, str_format(p->tiles->arena, "%s%s", before, line));
+}
+
+void micro_put(Printer *p, const char *format, ...)
+{
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(line, sizeof line, format, args);
+    line_formatted(p, "", format, args);
     va_end(args);
-    CHECK(n >= 0 && (size_t)n < sizeof line);
-    line_put(p->out, line);
+}
+
+void micro_open(Printer *p, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    line_formatted(p, "", format, args);
+    va_end(args);
+    p->out->indent++;
+}
+
+void run_put(Printer *p, uint32_t g, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    line_formatted(p, str_format(p->tiles->arena, "TDSL_EACH(v, %s, 1) ", run_name(p, "N", g)),
+                   format, args);
+    va_end(args);
 }
 
 void micro_close(Printer *p)
@@ -76,17 +99,12 @@ void micro_close(Printer *p)
     line_put(p->out, "}");
 }
 
-bool parts_are_equal(const Parts *x)
+const char *run_name(Printer *p, const char *name, uint32_t g)
 {
-    for (uint32_t v = 0; v < x->n; v++) {
-        if (x->lanes[v] == 1 || x->lanes[v] != x->lanes[0]) {
-            return false;
-        }
-    }
-    return true;
+    return g == 0 ? name : str_format(p->tiles->arena, "%s%u", name, g);
 }
 
-const char *micro_vector(Printer *p, const Parts *x, uint32_t v)
+const char *parameter(Printer *p, bool in_macro, const char *name, int64_t value)
 {
-    return parts_are_equal(x) ? "V" : str_format(p->tiles->arena, "V%u", v);
+    return in_macro ? name : str_format(p->tiles->arena, "%lld", (long long)value);
 }

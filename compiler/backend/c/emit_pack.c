@@ -9,17 +9,6 @@
 #include "backend/c/legalise.h"
 #include "op/affine.h"
 
-static const char pack_shuffles[] =
-    "\n#if defined(__GNUC__) && !(TDSL_ROWS & TDSL_ISA_plain)\n"
-    "#if defined(__clang__)\n"
-    "#define TDSL_SHUFFLE2(a, b, i, j, mask) __builtin_shufflevector(a, b, i, j)\n"
-    "#define TDSL_SHUFFLE4(a, b, i, j, k, l, mask) __builtin_shufflevector(a, b, i, j, k, l)\n"
-    "#else\n"
-    "#define TDSL_SHUFFLE2(a, b, i, j, mask) __builtin_shuffle(a, b, (mask){i, j})\n"
-    "#define TDSL_SHUFFLE4(a, b, i, j, k, l, mask) __builtin_shuffle(a, b, (mask){i, j, k, "
-    "l})\n"
-    "#endif\n#endif\n";
-
 /* $N: the element type in names; $T: in C; $W: lanes of vectors, as large (c128: half as large); $M: an integer as large as
  * these; $A: bytes that elements are aligned to; $L: elements in a vector; $V: in a line; $S: bytes of an element; $H: lines
  * of 64 elements that are 16 KiB, at most 64. */
@@ -37,17 +26,17 @@ static const char pack_block4[] =
     "    const tdsl_pack_$N_v b = *(const tdsl_pack_$N_at *)(const void *)(from + step);\n"
     "    const tdsl_pack_$N_v c = *(const tdsl_pack_$N_at *)(const void *)(from + 2 * step);\n"
     "    const tdsl_pack_$N_v d = *(const tdsl_pack_$N_at *)(const void *)(from + 3 * step);\n"
-    "    const tdsl_pack_$N_v p = TDSL_SHUFFLE4(a, b, 0, 4, 1, 5, tdsl_pack_$N_mask);\n"
-    "    const tdsl_pack_$N_v q = TDSL_SHUFFLE4(c, d, 0, 4, 1, 5, tdsl_pack_$N_mask);\n"
-    "    const tdsl_pack_$N_v r = TDSL_SHUFFLE4(a, b, 2, 6, 3, 7, tdsl_pack_$N_mask);\n"
-    "    const tdsl_pack_$N_v s = TDSL_SHUFFLE4(c, d, 2, 6, 3, 7, tdsl_pack_$N_mask);\n"
-    "    *(tdsl_pack_$N_at *)(void *)to = TDSL_SHUFFLE4(p, q, 0, 1, 4, 5, tdsl_pack_$N_mask);\n"
+    "    const tdsl_pack_$N_v p = TDSL_SHUFFLE(a, b, tdsl_pack_$N_mask, 0, 4, 1, 5);\n"
+    "    const tdsl_pack_$N_v q = TDSL_SHUFFLE(c, d, tdsl_pack_$N_mask, 0, 4, 1, 5);\n"
+    "    const tdsl_pack_$N_v r = TDSL_SHUFFLE(a, b, tdsl_pack_$N_mask, 2, 6, 3, 7);\n"
+    "    const tdsl_pack_$N_v s = TDSL_SHUFFLE(c, d, tdsl_pack_$N_mask, 2, 6, 3, 7);\n"
+    "    *(tdsl_pack_$N_at *)(void *)to = TDSL_SHUFFLE(p, q, tdsl_pack_$N_mask, 0, 1, 4, 5);\n"
     "    *(tdsl_pack_$N_at *)(void *)(to + line) =\n"
-    "        TDSL_SHUFFLE4(p, q, 2, 3, 6, 7, tdsl_pack_$N_mask);\n"
+    "        TDSL_SHUFFLE(p, q, tdsl_pack_$N_mask, 2, 3, 6, 7);\n"
     "    *(tdsl_pack_$N_at *)(void *)(to + 2 * line) =\n"
-    "        TDSL_SHUFFLE4(r, s, 0, 1, 4, 5, tdsl_pack_$N_mask);\n"
+    "        TDSL_SHUFFLE(r, s, tdsl_pack_$N_mask, 0, 1, 4, 5);\n"
     "    *(tdsl_pack_$N_at *)(void *)(to + 3 * line) =\n"
-    "        TDSL_SHUFFLE4(r, s, 2, 3, 6, 7, tdsl_pack_$N_mask);\n"
+    "        TDSL_SHUFFLE(r, s, tdsl_pack_$N_mask, 2, 3, 6, 7);\n"
     "}\n#endif\n";
 
 static const char pack_block2[] =
@@ -56,9 +45,9 @@ static const char pack_block2[] =
     "{\n"
     "    const tdsl_pack_$N_v a = *(const tdsl_pack_$N_at *)(const void *)from;\n"
     "    const tdsl_pack_$N_v b = *(const tdsl_pack_$N_at *)(const void *)(from + step);\n"
-    "    *(tdsl_pack_$N_at *)(void *)to = TDSL_SHUFFLE2(a, b, 0, 2, tdsl_pack_$N_mask);\n"
+    "    *(tdsl_pack_$N_at *)(void *)to = TDSL_SHUFFLE(a, b, tdsl_pack_$N_mask, 0, 2);\n"
     "    *(tdsl_pack_$N_at *)(void *)(to + line) =\n"
-    "        TDSL_SHUFFLE2(a, b, 1, 3, tdsl_pack_$N_mask);\n"
+    "        TDSL_SHUFFLE(a, b, tdsl_pack_$N_mask, 1, 3);\n"
     "}\n#endif\n";
 
 static const char pack_block1[] =
@@ -220,8 +209,8 @@ void template_put(Emitter *e, const char *text, DType t)
 void turn_put(Emitter *e, DType t)
 {
     if (helper_new(e->w.help, str_format(e->w.arena, "tdsl_turn_%s", dtype_name(t)))) {
-        if (dtype_bytes(t) < 16 && helper_new(e->w.help, "TDSL_SHUFFLE2")) {
-            helper_put(e->w.help, pack_shuffles);
+        if (dtype_bytes(t) < 16) {
+            shuffle_put(e->w.help);
         }
         template_put(e, pack_types, t);
         int64_t size = dtype_bytes(t);

@@ -3,8 +3,6 @@
  * range, with buffers of its own in the workspace, and what it needs from outside is handed to it. How many pieces there
  * are is found at the call: as many as it has threads and workspace for, each worth a thread. An iteration computes the
  * same in every piece, so bits do not depend on their number. A parallel loop inside of another is a plain one. */
-#include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backend/c/interface/interface.h"
@@ -43,114 +41,10 @@ bool any_split(const Kernel *k, Stmt *const *body, uint32_t n, bool with_buffers
 
 /* ---- what a part needs from outside ---- */
 
-/* A variable of the kernel that a part may need. */
-typedef struct Known {
-    enum { KNOWN_NOT, KNOWN_DIM, KNOWN_VAR, KNOWN_BUF, KNOWN_ISA, KNOWN_FOLDS } kind;
-    uint32_t number; /* of the dim, loop variable or buffer */
-    bool shares;     /* a buffer: its place has another name */
-    uint32_t part;   /* the last one that declares it itself or was handed it */
-} Known;
-
-static Known *known(const Emitter *e, const char *name)
-{
-    uint32_t number = 0;
-    return names_find(&e->w.names, name, strlen(name), &number) ? &e->known[number] : NULL;
-}
-
-static void known_set(const Emitter *e, const char *name, Known value)
-{
-    Known *x = name != NULL ? known(e, name) : NULL;
-    if (x != NULL) {
-        *x = value;
-    }
-}
-
-/* Once per kernel: by number of the name. Names that are taken later are of statements. */
-static void known_init(Emitter *e)
-{
-    const Kernel *k = e->w.k;
-    bool *shares = ARENA_ARRAY(e->w.arena, (size_t)k->bufs.n + 1, bool);
-    StmtWalk w;
-    for (const Stmt *s = stmt_first(&w, k->body, k->n_body); s != NULL; s = stmt_next(&w)) {
-        if (s->kind == STMT_ALLOC && s->over != 0) {
-            shares[s->buf] = shares[s->over - 1] = true;
-        }
-    }
-    e->n_known = e->w.names.list.n;
-    e->known = ARENA_ARRAY(e->w.arena, (size_t)e->n_known + 1, Known);
-    for (uint32_t d = 0; d < k->dims.list.n; d++) {
-        known_set(e, e->w.dim[d], (Known){KNOWN_DIM, d, false, 0});
-    }
-    for (uint32_t v = 0; v < k->vars.n; v++) {
-        known_set(e, e->w.var[v], (Known){KNOWN_VAR, v, false, 0});
-    }
-    for (uint32_t b = 0; b < k->bufs.n; b++) {
-        known_set(e, e->w.buf[b], (Known){KNOWN_BUF, b, shares[b], 0});
-    }
-    known_set(e, e->own.folds, (Known){KNOWN_FOLDS, 0, false, 0});
-    known_set(e, e->own.isa, (Known){KNOWN_ISA, 0, false, 0}); /* both, where they are one */
-}
-
-/* Marks what the part declares itself as handed over. */
-static void mark_own(Emitter *e, const Stmt *s)
-{
-    StmtWalk w;
-    known(e, e->w.var[s->var])->part = e->n_parts;
-    for (const Stmt *x = stmt_first(&w, s->body, s->n_body); x != NULL; x = stmt_next(&w)) {
-        if (x->kind == STMT_ALLOC) {
-            known(e, e->w.buf[x->buf])->part = e->n_parts;
-        }
-        if (x->kind == STMT_FOR) {
-            known(e, e->w.var[x->var])->part = e->n_parts;
-        }
-        for (uint32_t i = 0; x->kind == STMT_TILE && i < x->n_index; i++) {
-            known(e, e->w.var[x->index[i].var])->part = e->n_parts;
-        }
-    }
-}
-
-/* The next word of C text from `at` on that is neither in a comment nor a member of a structure: its length, 0 at the end. */
-static size_t next_word(const char **at)
-{
-    const char *from = *at, *end = NULL;
-    for (; *from != '\0'; from++) {
-        if (from[0] == '/' && from[1] == '*' && (end = strstr(from + 2, "*/")) != NULL) {
-            from = end + 1;
-        } else if (isalnum((unsigned char)*from) || *from == '_') {
-            size_t length = 1;
-            while (isalnum((unsigned char)from[length]) || from[length] == '_') {
-                length++;
-            }
-            if (from - *at < 2 || from[-1] != '>' || from[-2] != '-') {
-                *at = from;
-                return length;
-            }
-            from += length - 1;
-        }
-    }
-    return 0;
-}
-
-static const char *known_type(const Emitter *e, const Known *x)
-{
-    if (x->kind == KNOWN_ISA || x->kind == KNOWN_FOLDS) {
-        return x->kind == KNOWN_ISA ? "const tdsl_isa *" : "const tdsl_folds *";
-    }
-    if (x->kind != KNOWN_BUF) {
-        return "int64_t ";
-    }
-    const Kernel *k = e->w.k;
-    const Buffer *buf = &k->bufs.at[x->number];
-    bool reads = buf->space == SPACE_ARGUMENT && k->args.at[buf->param].role == ARG_IN;
-    return str_format(e->w.arena, "%s%s %s", reads ? "const " : "",
-                      buf->space == SPACE_ACC ? c_compute(buf->dtype) : c_type(buf->dtype),
-                      e->w.scalar[x->number] ? "" : "*");
-}
-
 static void hand_over(Emitter *e, uint32_t number)
 {
     const Known *x = &e->known[number];
-    const char *type = known_type(e, x), *name = e->w.names.list.at[number];
+    const char *name = e->w.names.list.at[number];
     if (x->kind == KNOWN_DIM || x->kind == KNOWN_VAR) { /* together */
         text_printf(&e->part.numbers, e->part.numbers.n > 0 ? ", %s" : "%s", name);
         text_printf(&e->part.number_locals,
@@ -159,38 +53,18 @@ static void hand_over(Emitter *e, uint32_t number)
         return;
     }
     bool only = x->kind == KNOWN_BUF && !e->w.scalar[x->number] && !x->shares;
+    const char *type = captured_type(e, x);
     text_printf(&e->part.members, "    %s%s;\n", type, name);
     text_printf(&e->part.values, ", %s", name);
     text_printf(&e->part.locals, "    %s%sconst %s = %s->%s;\n", type,
                 only ? "TDSL_RESTRICT " : "", name, e->own.common, name);
 }
 
-static int by_number(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Hands over all that the body of the part names and does not declare itself, in the order of names. */
+/* Hands over all that the body of the part names and does not declare itself. */
 static void hand_over_all(Emitter *e, const Stmt *s)
 {
-    VEC(uint32_t) used = {0};
-    size_t n = 0;
-    if (e->known == NULL) {
-        known_init(e);
-    }
-    mark_own(e, s);
-    for (const char *at = e->part.body.at; (n = next_word(&at)) > 0; at += n) {
-        uint32_t number = 0;
-        if (names_find(&e->w.names, at, n, &number) && number < e->n_known &&
-            e->known[number].kind != KNOWN_NOT && e->known[number].part != e->n_parts) {
-            e->known[number].part = e->n_parts;
-            vec_push(e->w.arena, &used, number);
-        }
-    }
-    if (used.n > 1) {
-        qsort(used.at, used.n, sizeof *used.at, by_number);
-    }
+    Stmt *const loop[1] = {(Stmt *)(uintptr_t)s};
+    Captured used = captured_find(e, loop, 1, e->part.body.at);
     for (uint32_t i = 0; i < used.n; i++) {
         hand_over(e, used.at[i]);
     }

@@ -167,7 +167,7 @@ void statement_put(Emitter *e, const Stmt *s)
         begins_emit(e, s);
         return;
     }
-    if (e->in_tile && !e->plain && is_unrolled(s)) {
+    if (e->in_tile && is_unrolled(s)) {
         unrolled_emit(e, s);
         return;
     }

@@ -27,30 +27,26 @@ const char *shape_name(const Tiles *t, const TileShape *s)
                                     (s->how & TILE_ADDS) == 0 ? "_first" : "");
 }
 
-/* Lines that put an element, or a vector, of the tile where it belongs; `add`: to what is there. */
-static void join_lines(Tiles *t, JoinKind kind, const char *v, Text *out)
+static const Op join_fold[JOIN_KINDS] = {OP_SUM, OP_SUM, OP_MIN, OP_MAX};
+
+/* A line that joins a vector of the tile to what is there. */
+static const char *joined_vector(Tiles *t, JoinKind kind, const char *v)
 {
-    bool most = kind == JOIN_MAX;
-    if (kind == JOIN_SUM || kind == JOIN_BY) {
-        text_printf(out, "                TDSL_TO(%s, d + j) += TDSL_AT(%s, x + j);\n", v, v);
-        return;
-    }
-    t->help->least |= !most;
-    t->help->most |= most;
-    text_printf(out,
-                "                %s y = TDSL_AT(%s, d + j);\n"
-                "                TDSL_%s(%s, y, TDSL_AT(%s, x + j));\n"
-                "                TDSL_TO(%s, d + j) = y;\n",
-                v, v, most ? "MOST" : "LEAST", v, v, v);
+    Arena *a = t->arena;
+    const char *at = vector_at(a, v, "d + j"), *to = vector_to(a, v, "d + j");
+    const char *x = vector_at(a, v, "x + j");
+    return join_fold[kind] == OP_SUM
+               ? vector_fold(a, t->help, OP_SUM, v, to, x)
+               : str_format(a, "%s y = %s; %s %s = y;", v, at,
+                            vector_fold(a, t->help, join_fold[kind], v, "y", x), to);
 }
 
 static const char *joined_element(Tiles *t, DType part, JoinKind kind)
 {
-    if (kind == JOIN_SUM || kind == JOIN_BY) {
-        return "d[j * cs_c] + x[j]";
-    }
-    return str_format(t->arena, "%s(x[j], d[j * cs_c])",
-                      help_op(t->help, kind == JOIN_MAX ? OP_MAX : OP_MIN, part, part));
+    return join_fold[kind] == OP_SUM
+               ? "d[j * cs_c] + x[j]"
+               : str_format(t->arena, "%s(x[j], d[j * cs_c])",
+                            help_op(t->help, join_fold[kind], part, part));
 }
 
 void join_emit(Tiles *t, DType type, JoinKind kind, Text *out)
@@ -99,12 +95,11 @@ void join_emit(Tiles *t, DType type, JoinKind kind, Text *out)
                 "        for (int64_t j = 0; j < whole; j += %lld) {\n"
                 "            if (add) {\n",
                 pairs ? 2 : 1, lanes, lanes);
-    join_lines(t, kind, v, out);
-    text_printf(
-        out,
-        "            } else {\n                TDSL_TO(%s, d + j) = TDSL_AT(%s, x + j);\n"
-        "            }\n        }\n#endif\n",
-        v, v);
+    text_printf(out,
+                "                %s\n            } else {\n                %s = %s;\n"
+                "            }\n        }\n#endif\n",
+                joined_vector(t, kind, v), vector_to(t->arena, v, "d + j"),
+                vector_at(t->arena, v, "x + j"));
     text_put(out, "        for (int64_t j = whole; j < n; ++j) {\n");
     if (whole) {
         text_printf(

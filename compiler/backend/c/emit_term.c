@@ -75,74 +75,61 @@ const char *term_start(Printer *p, Op fold)
     return number_text(&none, op_neutral(fold, p->part));
 }
 
-/* A text of C, and whether it is a vector. */
-typedef struct TermText {
-    const char *at;
-    bool vector;
-} TermText;
-
 typedef struct TermLines {
     Printer *p;
+    CWriter w;
     const char *type; /* of vectors, null: elements */
     const char *row, *column;
-    const TileTerm *term;
     uint32_t at, n_temps;
     Text *out;
 } TermLines;
 
-static void note_folds(Printer *p, Op op)
-{
-    p->tiles->help->least |= op == OP_MIN || op == OP_RMIN;
-    p->tiles->help->most |= op == OP_MAX || op == OP_RMAX;
-}
-
 /* An element as a vector: a difference, since a sum would lose the sign of -0. */
-static const char *as_vector(TermLines *l, TermText x)
+static const char *as_vector(TermLines *l, VectorText x)
 {
-    return x.vector ? x.at : str_format(l->p->tiles->arena, "(%s - (%s){0})", x.at, l->type);
+    return x.vector ? x.text.at
+                    : str_format(l->w.arena, "%s - (%s){0}", in_parens(&l->w, x.text, BIND_SUM),
+                                 l->type);
 }
 
-static TermText operation(TermLines *l, Op op, TermText x, TermText y)
+static VectorText atom(const char *text, bool vector)
 {
-    Arena *a = l->p->tiles->arena;
+    return (VectorText){{text, BIND_ATOM}, vector};
+}
+
+static VectorText operation(TermLines *l, Op op, VectorText x, VectorText y)
+{
+    Arena *a = l->w.arena;
     bool vector = x.vector || y.vector;
-    const char *sign = op_info(op)->symbol;
-    switch ((int)op) {
-    case OP_NEG:
-        return (TermText){str_format(a, "(-%s)", x.at), vector};
-    case OP_ABS:
-        if (vector) {
-            l->p->tiles->help->magnitude = true;
-            return (TermText){
-                str_format(a, "TDSL_ABS_%s(%s, %s)", dtype_name(l->p->part), l->type, x.at),
-                true};
-        }
-        return (TermText){str_format(a, "%s(%s)", term_function(l->p, op), x.at), false};
-    case OP_MIN:
-    case OP_MAX: {
-        if (!vector) {
-            return (TermText){str_format(a, "%s(%s, %s)", term_function(l->p, op), x.at, y.at),
-                              false};
-        }
-        const char *temp = str_format(a, "t%u", l->n_temps++);
-        note_folds(l->p, op);
-        text_printf(l->out, "%s %s = %s; TDSL_%s(%s, %s, %s); ", l->type, temp, as_vector(l, y),
-                    op == OP_MIN ? "LEAST" : "MOST", l->type, temp, as_vector(l, x));
-        return (TermText){temp, true};
+    if (op != OP_ABS && op != OP_MIN && op != OP_MAX) {
+        return vector_arithmetic(&l->w, op, x, y);
     }
-    default:
-        return (TermText){str_format(a, "(%s %s %s)", x.at, sign, y.at), vector};
+    if (!vector) {
+        const char *f = term_function(l->p, op);
+        return atom(op == OP_ABS ? str_format(a, "%s(%s)", f, x.text.at)
+                                 : str_format(a, "%s(%s, %s)", f, x.text.at, y.text.at),
+                    false);
     }
+    if (op == OP_ABS) {
+        l->w.help->magnitude = true;
+        return atom(
+            str_format(a, "TDSL_ABS_%s(%s, %s)", dtype_name(l->p->part), l->type, x.text.at),
+            true);
+    }
+    const char *temp = str_format(a, "t%u", l->n_temps++);
+    text_printf(l->out, "%s %s = %s; %s ", l->type, temp, as_vector(l, y),
+                vector_fold(a, l->w.help, op, l->type, temp, as_vector(l, x)));
+    return atom(temp, true);
 }
 
-static TermText term_text(TermLines *l)
+static VectorText term_text(TermLines *l)
 {
-    int32_t step = l->term->step[l->at++];
+    int32_t step = l->p->s->term.step[l->at++];
     if (step < 0) {
         bool row = step == TERM_ROW;
-        return (TermText){row ? l->row : l->column, !row && l->type != NULL};
+        return atom(row ? l->row : l->column, !row && l->type != NULL);
     }
-    TermText x = term_text(l), y = {"", false};
+    VectorText x = term_text(l), y = x;
     if (op_info((Op)step)->arity == 2) {
         y = term_text(l);
     }
@@ -153,15 +140,10 @@ const char *term_fold(Printer *p, const char *type, const char *into, const char
 {
     Arena *a = p->tiles->arena;
     Op fold = p->s->term.fold;
-    if (fold == OP_SUM) {
-        return str_format(a, "%s += %s;", into, value);
-    }
-    note_folds(p, fold);
-    return type == NULL
-               ? str_format(a, "%s = %s(%s, %s);", into,
-                            term_function(p, fold == OP_RMIN ? OP_MIN : OP_MAX), value, into)
-               : str_format(a, "TDSL_%s(%s, %s, %s);", fold == OP_RMIN ? "LEAST" : "MOST", type,
-                            into, value);
+    return type != NULL || fold == OP_SUM
+               ? vector_fold(a, p->tiles->help, fold, type, into, value)
+               : str_format(a, "%s = %s(%s, %s);", into,
+                            term_function(p, fold == OP_RMIN ? OP_MIN : OP_MAX), value, into);
 }
 
 const char *term_step(Printer *p, const char *type, const char *row, const char *column,
@@ -169,10 +151,12 @@ const char *term_step(Printer *p, const char *type, const char *row, const char 
 {
     Text lines;
     text_init(&lines, p->tiles->arena);
-    TermLines l = {p, type, row, column, &p->s->term, 0, 0, &lines};
-    TermText value = term_text(&l);
+    CWriter w = {.arena = p->tiles->arena, .help = p->tiles->help};
+    TermLines l = {p, w, type, row, column, 0, 0, &lines};
+    VectorText value = term_text(&l);
     CHECK(l.at == p->s->term.n);
-    const char *fold = term_fold(p, type, into, type == NULL ? value.at : as_vector(&l, value));
+    const char *fold =
+        term_fold(p, type, into, type == NULL ? value.text.at : as_vector(&l, value));
     return l.n_temps == 0 ? str_format(p->tiles->arena, "%s%s", lines.at, fold)
                           : str_format(p->tiles->arena, "{ %s%s }", lines.at, fold);
 }

@@ -8,11 +8,10 @@
 /* ---- vectors and their parts ---- */
 
 /* In plain C the vectors of a tile's function are single numbers. */
-static const char plain_vectors[] =
-    "#else\n"
-    "#define TDSL_AT(T, p) (*(const T *)(const void *)(p))\n"
-    "#define TDSL_TO(T, p) (*(T *)(void *)(p))\n"
-    "#define TDSL_LANE(x, l) (x)\n"
+static const char plain_vectors[] = "#else\n"
+                                    "#define TDSL_AT(T, p) (*(const T *)(const void *)(p))\n"
+                                    "#define TDSL_TO(T, p) (*(T *)(void *)(p))\n";
+static const char plain_folds[] =
     "#define TDSL_FOLD(T, old, new, sign) \\\n"
     "    do { \\\n"
     "        const T new_ = (new); \\\n"
@@ -20,6 +19,18 @@ static const char plain_vectors[] =
     "    } while (0)\n"
     "#define TDSL_LEAST(T, old, new) TDSL_FOLD(T, old, new, <)\n"
     "#define TDSL_MOST(T, old, new) TDSL_FOLD(T, old, new, >)\n";
+static const char plain_magnitude[] = "#define TDSL_ABS_f32(T, x) ((x) <= 0 ? 0 - (x) : (x))\n"
+                                      "#define TDSL_ABS_f64 TDSL_ABS_f32\n";
+
+static const char about_prefetch[] =
+    "#if TDSL_ROWS & TDSL_ISA_plain\n#define TDSL_PREFETCH(...) (void)0\n"
+    "#else\n#define TDSL_PREFETCH __builtin_prefetch\n#endif\n";
+static const char about_hold[] =
+    "/* Loaded once, into a register: compilers would read it again for each product. */\n"
+    "#if defined(TDSL_HOLD)\n#elif TDSL_ROWS & TDSL_ISA_plain\n#define TDSL_HOLD(x) (void)(x)\n"
+    "#elif defined(__x86_64__)\n#define TDSL_HOLD(x) __asm__(\"\" : \"+v\"(x))\n"
+    "#elif defined(__aarch64__)\n#define TDSL_HOLD(x) __asm__(\"\" : \"+w\"(x))\n"
+    "#else\n#define TDSL_HOLD(x) (void)(x)\n#endif\n";
 
 /* Loops whose counts are numbers: compilers are told to unroll them, so that arrays that they index become registers. */
 static const char about_each[] =
@@ -29,7 +40,7 @@ static const char about_each[] =
     "#else\n#define TDSL_UNROLL\n#endif\n"
     "#define TDSL_EACH(i, n, step) TDSL_UNROLL for (int64_t i = 0; i < n; i += step)\n";
 
-static void vector_types_emit(const Helpers *h, Text *out, bool folds)
+static void vector_types_emit(const Helpers *h, Text *out, bool single)
 {
     static const DType types[4] = {DTYPE_F32, DTYPE_F64, DTYPE_I32, DTYPE_I64};
     text_put(out,
@@ -50,16 +61,12 @@ static void vector_types_emit(const Helpers *h, Text *out, bool folds)
     }
     text_put(out, "#define TDSL_AT(T, p) (*(const T##_at *)(const void *)(p))\n"
                   "#define TDSL_TO(T, p) (*(T##_at *)(void *)(p))\n");
-    text_put(
-        out,
-        "/* Loaded once, into a register: compilers would read it again for each product. */\n"
-        "#if defined(TDSL_HOLD)\n#elif defined(__x86_64__)\n#define TDSL_HOLD(x) __asm__(\"\" "
-        ": \"+v\"(x))\n"
-        "#elif defined(__aarch64__)\n#define TDSL_HOLD(x) __asm__(\"\" : \"+w\"(x))\n"
-        "#else\n#define TDSL_HOLD(x) (void)(x)\n#endif\n");
-    text_put(out, folds ? "#define TDSL_LANE(x, l) (x)[l]\n" : "");
+    text_put(out, single ? "#define TDSL_LANE(x, l) (x)[l]\n" : "");
     folds_emit(h, out);
-    text_put(out, folds ? plain_vectors : "");
+    text_put(out, plain_vectors);
+    text_put(out, single ? "#define TDSL_LANE(x, l) (x)\n" : "");
+    text_put(out, h->least || h->most ? plain_folds : "");
+    text_put(out, h->magnitude ? plain_magnitude : "");
     text_put(out, "#endif\n");
 }
 
@@ -189,7 +196,8 @@ void isa_names_emit(const Tiles *t, Text *out, const char *functions)
         text_put(out, about_tiles);
     }
     text_put(out, strstr(functions, "TDSL_EACH(") != NULL ? about_each : "");
-    bool apart = t->fold.n > 0 && t->fold.at[0].macro == NULL; /* functions, no macros */
-    vector_types_emit(t->help, out, apart || strstr(functions, "TDSL_V") != NULL);
+    vector_types_emit(t->help, out, strstr(functions, "TDSL_LANE(") != NULL);
+    text_put(out, strstr(functions, "TDSL_HOLD(") != NULL ? about_hold : "");
+    text_put(out, strstr(functions, "TDSL_PREFETCH(") != NULL ? about_prefetch : "");
     pairs_emit(t, out);
 }

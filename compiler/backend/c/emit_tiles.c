@@ -18,39 +18,45 @@ void tiles_init(Tiles *t, Arena *a, Helpers *help)
 
 /* ---- a function ---- */
 
-static int64_t sums_of(const Printer *p)
+/* Are vectors of plain C those of the macro? Not where they are words, or numbers that change places. */
+static bool is_plain_vector(const Printer *p)
 {
-    return p->w ? 2 : 1; /* of a row */
+    return p->isa->vector_bytes == 0 && p->whole && p->s->dot.group == 0;
 }
 
-/* The next group of columns from `from` on, of at most `most` parts. */
-static Parts next_parts(const Printer *p, int64_t from, int64_t most)
+/* The next group of columns from `from` on, of at most `most` vectors and elements. */
+static Columns next_columns(const Printer *p, int64_t from, int64_t most)
 {
-    Parts x = {.from = from};
-    while (from + x.width < p->width && x.n < most) {
+    Columns x = {.from = from};
+    for (int64_t n = 0; from + x.width < p->width && n < most; n++) {
         int64_t lanes = vector_part(p->isa->vector_bytes, p->part, p->width - from - x.width);
-        if (p->s->parts[1] && lanes == 1 && x.width % 2 == 0 && x.n + 1 == most) {
+        if (p->s->parts[1] && lanes == 1 && x.width % 2 == 0 && n + 1 == most) {
             break; /* both parts of a number are in one group */
         }
-        x.lanes[x.n] = lanes;
-        x.width += x.lanes[x.n++];
+        if (x.n == 0 || x.run[x.n - 1].lanes != lanes) {
+            x.run[x.n++] = (Run){.lanes = lanes, .vectors = lanes > 1 || is_plain_vector(p)};
+        }
+        x.run[x.n - 1].n++;
+        x.width += lanes;
     }
     return x;
 }
 
-static bool same_parts(const Parts *x, const Parts *y)
+static int64_t count_vectors(const Columns *x)
 {
-    return x->n == y->n && memcmp(x->lanes, y->lanes, x->n * sizeof x->lanes[0]) == 0;
+    int64_t n = 0;
+    for (uint32_t g = 0; g < x->n; g++) {
+        n += x->run[g].n;
+    }
+    return n;
 }
 
-/* Where groups like the first one end. */
-static int64_t groups_end(const Printer *p, const Parts *first, int64_t most)
+/* Where groups like the first one end: they are as wide, so they are of the same vectors. */
+static int64_t groups_end(const Printer *p, const Columns *first, int64_t most)
 {
-    Parts y = *first;
     int64_t to = first->from;
-    while (to < p->width && same_parts(first, &y)) {
-        to += y.width;
-        y = next_parts(p, to, most);
+    while (to < p->width && next_columns(p, to, most).width == first->width) {
+        to += first->width;
     }
     return to;
 }
@@ -60,39 +66,33 @@ static int64_t passes_of(const Printer *p, const IsaCover *cover)
 {
     int64_t passes = 0;
     for (int64_t from = 0; from < p->width; passes++) {
-        from += next_parts(p, from, cover->vectors).width;
+        from += next_columns(p, from, cover->vectors).width;
     }
     return passes * ((p->s->rows + cover->rows - 1) / cover->rows);
 }
 
-/* The parameter's name, or what it is. */
-static const char *word(Printer *p, bool in_macro, const char *name, int64_t value)
-{
-    return in_macro ? name : str_format(p->tiles->arena, "%lld", (long long)value);
-}
-
-/* Parts of equal height, then what is left. */
-static void rows_emit(Printer *p, int64_t height, const Parts *x, bool in_macro)
+/* Blocks of equal height, then what is left. */
+static void rows_emit(Printer *p, int64_t height, const Columns *x, bool in_macro)
 {
     Arena *a = p->tiles->arena;
     int64_t rows = p->s->rows, whole = rows / height * height;
     Text more;
     text_init(&more, a);
     if (p->s->sum == 0) {
-        text_printf(&more, ", %s", word(p, in_macro, "COLUMNS", p->width));
+        text_printf(&more, ", %s", parameter(p, in_macro, "COLUMNS", p->width));
     }
     if (p->s->ahead) {
-        text_printf(&more, ", %s", word(p, in_macro, "P", p->passes));
+        text_printf(&more, ", %s", parameter(p, in_macro, "P", p->passes));
     }
     const char *arguments = block_arguments(p, x, in_macro);
     const char *until = whole == rows ? "ROWS" : "ROWS / R * R";
     micro_put(p, "%s(0, %s, %s, %s%s)", block_macro(p, height, x),
-              word(p, in_macro, until, whole), word(p, in_macro, "R", height), arguments,
-              more.at);
+              parameter(p, in_macro, until, whole), parameter(p, in_macro, "R", height),
+              arguments, more.at);
     if (whole < rows) {
         micro_put(p, "%s(%s, %s, %s, %s%s)", block_macro(p, rows - whole, x),
-                  word(p, in_macro, until, whole), word(p, in_macro, "ROWS", rows),
-                  word(p, in_macro, "S", rows - whole), arguments, more.at);
+                  parameter(p, in_macro, until, whole), parameter(p, in_macro, "ROWS", rows),
+                  parameter(p, in_macro, "S", rows - whole), arguments, more.at);
     }
 }
 
@@ -102,12 +102,6 @@ static void locals_emit(Printer *p)
     const TileShape *s = p->s;
     if (!p->whole) {
         pairs_signs(p);
-    }
-    if (p->isa->vector_bytes == 0) {
-        if (s->ahead) {
-            micro_put(p, "(void)ahead; (void)each; (void)turn;");
-        }
-        return;
     }
     if (s->side) {
         micro_put(p, "(void)rs_a;");
@@ -121,55 +115,6 @@ static void locals_emit(Printer *p)
     if (s->ahead) {
         micro_put(p, "int64_t asked = 0;");
     }
-}
-
-static void plain_emit(Printer *p)
-{
-    bool is_int = dtype_is_int(p->part);
-    const char *u = is_int ? "U" : "T", *cast = is_int ? "(U)" : "";
-    const char *x = !p->s->by ? "x[j]" : is_int ? "(U)by * x[j]" : "by * x[j]";
-    const char *add = !p->s->streams ? "add" : "(add & 1) != 0";
-    micro_put(p, "for (int64_t i = 0; i < ROWS; ++i) {");
-    p->out->indent++;
-    if (p->s->term.fold == OP_SUM) {
-        micro_put(p, "%s x[COLUMNS] = {0};", u);
-    } else {
-        micro_put(p, "%s x[COLUMNS];", u);
-        micro_put(p, "for (int64_t j = 0; j < COLUMNS; ++j) {");
-        p->out->indent++;
-        micro_put(p, "x[j] = %s;", term_start(p, p->s->term.fold));
-        micro_close(p);
-    }
-    micro_put(p, "for (int64_t k = 0; k < n; ++k) {");
-    p->out->indent++;
-    bool words = p->s->dot.group != 0;
-    micro_put(p,
-              words ? "const %s z = tdsl_word(&%sa[k * cs_a + i * rs_a]);"
-                    : "const %s z = %sa[k * cs_a + i * rs_a];",
-              u, words ? "" : cast);
-    micro_put(p, "for (int64_t j = 0; j < COLUMNS; ++j) {");
-    p->out->indent++;
-    if (words) {
-        micro_put(p, "%s", dot_step(p, NULL, "z", "tdsl_word(&b[k * rs_b + j])", "x[j]"));
-    } else if (p->s->term.n == 0) {
-        micro_put(p, "x[j] += z * %sb[k * rs_b + j];", cast);
-    } else {
-        micro_put(p, "const %s y = %sb[k * rs_b + j];", u, cast);
-        micro_put(p, "%s", term_step(p, NULL, "z", "y", "x[j]"));
-    }
-    micro_close(p);
-    micro_close(p);
-    micro_put(p, "for (int64_t j = 0; j < COLUMNS; ++j) {");
-    p->out->indent++;
-    if (p->s->term.fold == OP_SUM) {
-        micro_put(p, "const %s y = %s ? %sc[i * rs_c + j] + %s : %s;", u, add, cast, x, x);
-    } else {
-        micro_put(p, "%s y = %s ? c[i * rs_c + j] : x[j];", u, add);
-        micro_put(p, "%s", term_fold(p, NULL, "y", "x[j]"));
-    }
-    micro_put(p, is_int ? "c[i * rs_c + j] = (T)y;" : "c[i * rs_c + j] = y;");
-    micro_close(p);
-    micro_close(p);
 }
 
 /* The macro of its parameters. */
@@ -193,12 +138,12 @@ static void head_emit(Printer *p)
     const TileShape *s = p->s;
     micro_put(p, "TDSL_TILE TDSL_FOR_##ISA static void tdsl_##NAME##_##ISA(TDSL_%s_OF(T)%s)",
               parameters_of(s), s->by ? ", T by" : "");
-    line_put(p->out, "{");
-    p->out->indent++;
+    micro_open(p, "{");
     line_put(p->out, "TDSL_CONTRACT");
     if (s->sum > 0) {
-        micro_put(p, "const int64_t n = N, cs_a = CS_A, rs_a = RS_A, rs_b = RS_B, rs_c = RS_C, "
-                     "add = HOW;");
+        micro_put(p,
+                  "const int64_t n = SUM, cs_a = CS_A, rs_a = RS_A, rs_b = RS_B, rs_c = RS_C, "
+                  "add = HOW;");
     }
     locals_emit(p);
 }
@@ -206,8 +151,8 @@ static void head_emit(Printer *p)
 /* How the columns are cut. */
 typedef struct Cut {
     IsaCover cover;
-    Parts first;
-    bool equal; /* all groups are as the first one, of vectors of one type */
+    Columns first;
+    bool equal; /* all groups are as the first one */
 } Cut;
 
 /* Registers that dot products need beside sums: a constant and two vectors of rows' sums; else halves of columns and of a row's word, and
@@ -220,11 +165,13 @@ static int64_t held_of(const Printer *p, int64_t parts)
 
 static Cut cut_of(Printer *p)
 {
-    Parts all = next_parts(p, 0, 16);
-    int64_t parts = all.width < p->width ? 16 : all.n;
-    Cut c = {.cover = isa_cover(p->isa, p->s->rows, parts, sums_of(p), held_of(p, parts))};
-    c.first = next_parts(p, 0, c.cover.vectors);
-    c.equal = parts_are_equal(&c.first) && groups_end(p, &c.first, c.cover.vectors) == p->width;
+    Columns all = next_columns(p, 0, INT64_MAX);
+    int64_t n = count_vectors(&all);
+    Cut c = {.cover = p->isa->vector_bytes == 0
+                          ? (IsaCover){1, n}
+                          : isa_cover(p->isa, p->s->rows, n, p->w ? 2 : 1, held_of(p, n))};
+    c.first = next_columns(p, 0, c.cover.vectors);
+    c.equal = groups_end(p, &c.first, c.cover.vectors) == p->width;
     p->passes = passes_of(p, &c.cover);
     return c;
 }
@@ -232,15 +179,14 @@ static Cut cut_of(Printer *p)
 static void vectors_emit(Printer *p, const Cut *c)
 {
     for (int64_t from = 0; from < p->width;) {
-        Parts x = next_parts(p, from, c->cover.vectors);
+        Columns x = next_columns(p, from, c->cover.vectors);
         int64_t to = groups_end(p, &x, c->cover.vectors);
         if (c->equal) {
-            micro_put(p, "for (int64_t j = 0; j < COLUMNS; j += %u * L) {", x.n);
+            micro_open(p, "for (int64_t j = 0; j < COLUMNS; j += %s) {", columns_width(p, &x));
         } else {
-            micro_put(p, "for (int64_t j = %lld; j < %lld; j += %lld) {", (long long)from,
-                      (long long)to, (long long)x.width);
+            micro_open(p, "for (int64_t j = %lld; j < %lld; j += %lld) {", (long long)from,
+                       (long long)to, (long long)x.width);
         }
-        p->out->indent++;
         if (c->equal && p->s->rows % c->cover.rows == 0) {
             block_lines(p, c->cover.rows, &x, "0", "ROWS", "COLUMNS");
         } else {
@@ -255,34 +201,30 @@ static void vectors_emit(Printer *p, const Cut *c)
 static const char *function_arguments(Printer *p, const Cut *c, bool in_macro)
 {
     Arena *a = p->tiles->arena;
+    int64_t height = c->cover.rows;
     Text t;
     text_init(&t, a);
-    int64_t height = c == NULL ? 1 : c->cover.rows;
-    const char *type = in_macro ? "T" : c_type(p->part);
     text_printf(&t, in_macro ? "ISA, NAME, " : "%s, %s, ", p->isa->name,
                 shape_name(p->tiles, p->s));
-    if (c != NULL && c->equal) {
-        text_printf(&t, "%s, %s, %s, %s", word(p, in_macro, "ROWS", p->s->rows),
-                    word(p, in_macro, "COLUMNS", p->width), word(p, in_macro, "R", height),
+    if (c->equal) {
+        text_printf(&t, "%s, %s, %s, %s", parameter(p, in_macro, "ROWS", p->s->rows),
+                    parameter(p, in_macro, "COLUMNS", p->width),
+                    parameter(p, in_macro, "R", height),
                     block_arguments(p, &c->first, in_macro));
         if (p->s->rows % height != 0) {
-            text_printf(&t, ", %s", word(p, in_macro, "S", p->s->rows % height));
+            text_printf(&t, ", %s", parameter(p, in_macro, "S", p->s->rows % height));
         }
         if (p->s->ahead) {
-            text_printf(&t, ", %s", word(p, in_macro, "P", p->passes));
+            text_printf(&t, ", %s", parameter(p, in_macro, "P", p->passes));
         }
     } else {
-        if (c == NULL) {
-            text_printf(&t, "%s, %s, ", word(p, in_macro, "ROWS", p->s->rows),
-                        word(p, in_macro, "COLUMNS", p->width));
-        }
-        text_put(&t, type);
+        text_put(&t, in_macro ? "T" : c_type(p->part));
         if (dtype_is_int(p->part)) {
             text_printf(&t, ", %s", in_macro ? "U" : element_type(p->part));
         }
     }
     if (p->s->sum > 0) {
-        text_put(&t, in_macro ? ", N, CS_A, RS_A, RS_B, RS_C, HOW" : numbers_of(p));
+        text_put(&t, in_macro ? ", SUM, CS_A, RS_A, RS_B, RS_C, HOW" : numbers_of(p));
     }
     return t.at;
 }
@@ -291,30 +233,19 @@ static const char *function_arguments(Printer *p, const Cut *c, bool in_macro)
 static void function_emit(Printer *p)
 {
     Arena *a = p->tiles->arena;
-    bool plain = p->isa->vector_bytes == 0;
-    Cut cut = {.equal = false};
-    if (!plain) {
-        cut = cut_of(p);
-    }
-    const Cut *c = plain ? NULL : &cut;
+    Cut cut = cut_of(p);
     Text lines, all, *out = p->out;
     lines_init(&lines, a, 1);
     text_init(&all, a);
     p->out = &lines;
     head_emit(p);
-    if (!plain) {
-        vectors_emit(p, c);
-    } else if (p->whole) {
-        plain_emit(p);
-    } else {
-        pairs_plain(p);
-    }
+    vectors_emit(p, &cut);
     micro_close(p);
     p->out = out;
-    macro_put(&all, str_format(a, "@(%s)", function_arguments(p, c, true)), lines.at);
-    const char *wish = plain ? "TDSL_PLAIN" : str_format(a, "TDSL_TILE_%u", cut.first.n);
+    macro_put(&all, str_format(a, "@(%s)", function_arguments(p, &cut, true)), lines.at);
+    const char *wish = str_format(a, "TDSL_TILE_%u", cut.first.n);
     line_put(out, str_format(a, "%s(%s)", macro_use(p->macros, wish, all.at),
-                             function_arguments(p, c, false)));
+                             function_arguments(p, &cut, false)));
 }
 
 static const char tile_parameters[] =

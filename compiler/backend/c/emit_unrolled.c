@@ -34,7 +34,7 @@ typedef struct Row {
 static Row row_vectors(Emitter *e, DType t, int64_t elements)
 {
     Arena *a = e->tiles->arena;
-    TileVector v = {dtype_part(t), widest_lanes(t, elements)};
+    TileVector v = {t, widest_lanes(t, elements)};
     uint32_t i = 0;
     if (v.most == 1) {
         return (Row){NULL, NULL, v};
@@ -112,6 +112,17 @@ static const char *loaded(Emitter *e, const char *type, const char *text)
     return name;
 }
 
+/* The macros of complex numbers are used for these vectors, of each instruction set. */
+static void pairs_use(Emitter *e, const Row *row)
+{
+    for (uint32_t r = 0; r < ISA_COUNT; r++) {
+        if (isa_table[r].vector_bytes > 0) {
+            pairs_note(e->tiles, dtype_part(row->vector.t),
+                       isa_lanes(&isa_table[r], row->vector));
+        }
+    }
+}
+
 /* An element of a named accumulator, or the vector that it stands in. */
 static const char *acc_text(Emitter *e, BufRef buf, const Affine *at, bool vector)
 {
@@ -137,39 +148,32 @@ static const char *acc_text(Emitter *e, BufRef buf, const Affine *at, bool vecto
     if (!dtype_is_complex(b->dtype)) {
         return str_format(e->w.arena, "TDSL_LANE(%s, %s)", t.at, lane);
     }
-    const char *make =
-        help_fixed(e->w.help, b->dtype == DTYPE_C64 ? "tdsl_make_c64" : "tdsl_make_c128");
-    return str_format(e->w.arena, "%s(TDSL_LANE(%s, %s), TDSL_LANE(%s, %s + 1))", make, t.at,
-                      lane, t.at, lane);
+    pairs_use(e, &row);
+    return str_format(e->w.arena, "TDSL_NUMBER(%s, %s, %s)", help_make(e->w.help, b->dtype),
+                      t.at, lane);
 }
 
-/* The value of a part: text, and whether it is a vector. */
-typedef struct PartText {
-    CText text;
-    bool vector;
-} PartText;
-
-static PartText part_load(Emitter *e, const Unrolled *u, const Expr *x)
+static VectorText part_load(Emitter *e, const Unrolled *u, const Expr *x)
 {
     const Affine *at = unrolled_at(e, u, x->buf, x->at);
     bool vector = uses_vector(e, u, x->buf, x->at);
     if (is_named(e, x->buf)) {
-        return (PartText){{acc_text(e, x->buf, at, vector), BIND_ATOM}, vector};
+        return (VectorText){{acc_text(e, x->buf, at, vector), BIND_ATOM}, vector};
     }
     const char *type = vector ? u->row.type : element_type(x->dtype);
     const char *text = element_text(&e->w, x->buf, at);
     bool cast = !vector && dtype_is_int(x->dtype);
     if (vector) {
-        text = str_format(e->w.arena, "TDSL_AT(%s, &%s)", type, text);
+        text = vector_at(e->w.arena, type, str_format(e->w.arena, "&%s", text));
     } else if (cast) {
         text = str_format(e->w.arena, "(%s)%s", type, text);
     }
     bool name = u->named && (vector || cast || !e->w.scalar[x->buf]);
-    return (PartText){
+    return (VectorText){
         {name ? loaded(e, type, text) : text, cast && !name ? BIND_UNARY : BIND_ATOM}, vector};
 }
 
-static PartText part_expr(Emitter *e, const Unrolled *u, const Expr *x);
+static VectorText part_expr(Emitter *e, const Unrolled *u, const Expr *x);
 
 /* ---- vectors of complex numbers: real and imaginary parts by turns ---- */
 
@@ -177,16 +181,6 @@ static PartText part_expr(Emitter *e, const Unrolled *u, const Expr *x);
 static const char *named_text(Emitter *e, const char *type, const char *text)
 {
     return strpbrk(text, " ([") == NULL ? text : loaded(e, type, text);
-}
-
-/* The macros of complex numbers are used for these vectors, of each instruction set. */
-static void pairs_use(Emitter *e, const Row *row)
-{
-    for (uint32_t r = 0; r < ISA_COUNT; r++) {
-        if (isa_table[r].vector_bytes > 0) {
-            pairs_note(e->tiles, row->vector.t, isa_lanes(&isa_table[r], row->vector));
-        }
-    }
 }
 
 /* A vector in which all elements are `x`. */
@@ -200,7 +194,7 @@ static const char *complex_spread(Emitter *e, const Unrolled *u, const char *x)
 }
 
 /* re(a) b + im(a) i b, where at least b is a vector. */
-static const char *complex_product(Emitter *e, const Unrolled *u, PartText a, const char *b)
+static const char *complex_product(Emitter *e, const Unrolled *u, VectorText a, const char *b)
 {
     const char *type = u->row.type, *part[2];
     const char *of = named_text(e, a.vector ? type : c_type(u->t), a.text.at);
@@ -215,70 +209,57 @@ static const char *complex_product(Emitter *e, const Unrolled *u, PartText a, co
                       type, b);
 }
 
-static PartText complex_op(Emitter *e, const Unrolled *u, const Expr *x)
+static VectorText complex_op(Emitter *e, const Unrolled *u, const Expr *x)
 {
     DType t = x->dtype;
-    PartText a = part_expr(e, u, x->arg[0]);
-    PartText b = x->n_args > 1 ? part_expr(e, u, x->arg[1]) : a;
+    VectorText a = part_expr(e, u, x->arg[0]);
+    VectorText b = x->n_args > 1 ? part_expr(e, u, x->arg[1]) : a;
     if (!a.vector && !b.vector) {
         const char *f = help_op(e->w.help, x->op, t, t);
-        return (PartText){{x->n_args > 1
-                               ? str_format(e->w.arena, "%s(%s, %s)", f, a.text.at, b.text.at)
-                               : str_format(e->w.arena, "%s(%s)", f, a.text.at),
-                           BIND_ATOM},
-                          false};
+        return (VectorText){{x->n_args > 1
+                                 ? str_format(e->w.arena, "%s(%s, %s)", f, a.text.at, b.text.at)
+                                 : str_format(e->w.arena, "%s(%s)", f, a.text.at),
+                             BIND_ATOM},
+                            false};
     }
     const char *va = a.vector ? in_parens(&e->w, a.text, BIND_ATOM) : NULL;
     const char *vb = b.vector ? in_parens(&e->w, b.text, BIND_ATOM) : NULL;
     switch ((int)x->op) {
     case OP_NEG:
-        return (PartText){{str_format(e->w.arena, "-%s", va), BIND_UNARY}, true};
+        return (VectorText){{str_format(e->w.arena, "-%s", va), BIND_UNARY}, true};
     case OP_CONJ:
         pairs_use(e, &u->row);
-        return (PartText){
+        return (VectorText){
             {str_format(e->w.arena, "TDSL_CONJ(%s, %s)", u->row.type, a.text.at), BIND_ATOM},
             true};
     case OP_MUL:
-        return (PartText){
+        return (VectorText){
             {vb != NULL ? complex_product(e, u, a, vb) : complex_product(e, u, b, va),
              BIND_SUM},
             true};
     default: /* a sum or a difference */
         CHECK(x->op == OP_ADD || x->op == OP_SUB);
-        return (PartText){{str_format(e->w.arena, "%s %s %s",
-                                      va != NULL ? va : complex_spread(e, u, a.text.at),
-                                      x->op == OP_ADD ? "+" : "-",
-                                      vb != NULL ? vb : complex_spread(e, u, b.text.at)),
-                           BIND_SUM},
-                          true};
+        return (VectorText){{str_format(e->w.arena, "%s %s %s",
+                                        va != NULL ? va : complex_spread(e, u, a.text.at),
+                                        x->op == OP_ADD ? "+" : "-",
+                                        vb != NULL ? vb : complex_spread(e, u, b.text.at)),
+                             BIND_SUM},
+                            true};
     }
 }
 
-static PartText part_op(Emitter *e, const Unrolled *u, const Expr *x)
+static VectorText part_op(Emitter *e, const Unrolled *u, const Expr *x)
 {
     if (dtype_is_complex(x->dtype)) {
         return complex_op(e, u, x);
     }
-    PartText a = part_expr(e, u, x->arg[0]);
-    if (x->op == OP_NEG) {
-        return (PartText){
-            {str_format(e->w.arena, "-%s", in_parens(&e->w, a.text, BIND_ATOM)), BIND_UNARY},
-            a.vector};
-    }
-    PartText b = part_expr(e, u, x->arg[1]);
-    bool product = x->op == OP_MUL || x->op == OP_DIV;
-    const char *sign = x->op == OP_ADD   ? "+"
-                       : x->op == OP_SUB ? "-"
-                       : x->op == OP_MUL ? "*"
-                                         : "/";
-    const char *text = str_format(
-        e->w.arena, "%s %s %s", in_parens(&e->w, a.text, product ? BIND_PRODUCT : BIND_SUM),
-        sign, in_parens(&e->w, b.text, product ? BIND_UNARY : BIND_PRODUCT));
-    return (PartText){{text, product ? BIND_PRODUCT : BIND_SUM}, a.vector || b.vector};
+    VectorText a = part_expr(e, u, x->arg[0]);
+    VectorText b = x->n_args > 1 ? part_expr(e, u, x->arg[1]) : a;
+    return vector_arithmetic(&e->w, x->op, a, b);
 }
 
 /* As deep as expressions may be; verify has seen that there is nothing else in them. */
-static PartText part_expr(Emitter *e, const Unrolled *u, const Expr *x)
+static VectorText part_expr(Emitter *e, const Unrolled *u, const Expr *x)
 {
     switch (x->kind) {
     case EXPR_CONST: {
@@ -286,11 +267,11 @@ static PartText part_expr(Emitter *e, const Unrolled *u, const Expr *x)
         if (dtype_is_int(x->dtype)) {
             text = str_format(e->w.arena, "(%s)%s", element_type(x->dtype), text);
         }
-        return (PartText){{text, text[0] == '-' || text[0] == '(' ? BIND_UNARY : BIND_ATOM},
-                          false};
+        return (VectorText){{text, text[0] == '-' || text[0] == '(' ? BIND_UNARY : BIND_ATOM},
+                            false};
     }
     case EXPR_EXTENT:
-        return (PartText){
+        return (VectorText){
             {str_format(e->w.arena, "(%s)%s", element_type(x->dtype), e->w.dim[x->dim]),
              BIND_UNARY},
             false};
@@ -315,19 +296,18 @@ static const char *part_target(Emitter *e, const Unrolled *u)
     const char *element = element_text(&e->w, s->dst, at);
     return u->row.type == NULL
                ? element
-               : str_format(e->w.arena, "TDSL_TO(%s, &%s)", u->row.type, element);
+               : vector_to(e->w.arena, u->row.type, str_format(e->w.arena, "&%s", element));
 }
 
 /* A value that is no vector, as one. */
 static const char *spread_text(Emitter *e, const Unrolled *u, CText value)
 {
     const Expr *x = u->s->value;
-    if (x->kind == EXPR_CONST && number_is_zero(x->value)) {
-        return str_format(e->w.arena, "(%s){0}", u->row.type);
-    }
-    return dtype_is_complex(u->t) ? complex_spread(e, u, value.at)
-                                  : str_format(e->w.arena, "(%s){0} + %s", u->row.type,
-                                               in_parens(&e->w, value, BIND_PRODUCT));
+    bool zero = x->kind == EXPR_CONST && number_is_zero(x->value);
+    return !zero && dtype_is_complex(u->t)
+               ? complex_spread(e, u, value.at)
+               : vector_spread(e->w.arena, u->row.type,
+                               zero ? NULL : in_parens(&e->w, value, BIND_PRODUCT));
 }
 
 /* A signed element among unsigned arithmetic. */
@@ -347,8 +327,8 @@ static const char *assign_text(Emitter *e, const Unrolled *u)
 {
     const Stmt *s = u->s;
     Arena *a = e->w.arena;
-    bool vector = u->row.type != NULL, least = s->fold == OP_RMIN, most = s->fold == OP_RMAX;
-    PartText value = part_expr(e, u, s->value);
+    bool vector = u->row.type != NULL;
+    VectorText value = part_expr(e, u, s->value);
     const char *text = vector && !value.vector ? spread_text(e, u, value.text) : value.text.at;
     const char *target = part_target(e, u);
     if (dtype_is_complex(u->t) && !vector && s->fold == OP_SUM) {
@@ -358,18 +338,11 @@ static const char *assign_text(Emitter *e, const Unrolled *u)
     if (!vector && dtype_is_int(u->t) && !is_named(e, s->dst)) {
         return narrow_text(e, u, target, value.text);
     }
-    if (vector && (least || most)) {
-        e->w.help->least |= least;
-        e->w.help->most |= most;
-        return str_format(a, "TDSL_%s(%s, %s, %s);", least ? "LEAST" : "MOST", u->row.type,
-                          target, text);
-    }
-    if (least || most) {
+    if (!vector && (s->fold == OP_RMIN || s->fold == OP_RMAX)) {
         CText folded = fold_text(&e->w, s->fold, u->t, (CText){target, BIND_ATOM}, value.text);
         return str_format(a, "%s = %s;", target, folded.at);
     }
-    const char *sign = s->fold == OP_COPY ? "" : s->fold == OP_SUM ? "+" : "*";
-    return str_format(a, "%s %s= %s;", target, sign, text);
+    return vector_fold(a, e->w.help, s->fold, u->row.type, target, text);
 }
 
 static bool loads_many(const Emitter *e, const Stmt *s)
@@ -439,17 +412,11 @@ bool is_unrolled(const Stmt *s)
 void acc_declare(Emitter *e, BufRef buf)
 {
     const Buffer *b = &e->w.k->bufs.at[buf];
-    int64_t extent = b->extent[b->rank - 1].n, elements = extent;
+    int64_t extent = b->extent[b->rank - 1].n;
     Text t;
     text_init(&t, e->w.arena);
     for (uint32_t d = 0; d + 1 < b->rank; d++) {
         text_printf(&t, "[%lld]", (long long)b->extent[d].n);
-        elements *= b->extent[d].n;
-    }
-    if (e->plain) {
-        line_printf(&e->w, "%s %s[%lld];", c_type(b->dtype), e->w.buf[buf],
-                    (long long)elements);
-        return;
     }
     Row row = row_vectors(e, b->dtype, extent);
     if (row.type == NULL) {

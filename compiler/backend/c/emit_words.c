@@ -6,11 +6,6 @@
 
 static const char words_vectors[] =
     "\n#if defined(__GNUC__) && !(TDSL_ROWS & TDSL_ISA_plain)\n"
-    "#if defined(__clang__)\n"
-    "#define TDSL_MIX(a, b, mask, ...) __builtin_shufflevector(a, b, __VA_ARGS__)\n"
-    "#else\n"
-    "#define TDSL_MIX(a, b, mask, ...) __builtin_shuffle(a, b, (mask){__VA_ARGS__})\n"
-    "#endif\n"
     "typedef int8_t tdsl_words_1 __attribute__((vector_size(16)));\n"
     "typedef int16_t tdsl_words_2 __attribute__((vector_size(16)));\n"
     "typedef int32_t tdsl_words_4 __attribute__((vector_size(16)));\n"
@@ -25,16 +20,20 @@ static const char words_vectors[] =
     "    const tdsl_words_1 b = (tdsl_words_1)tdsl_words_half(from + step);\n"
     "    const tdsl_words_1 c = (tdsl_words_1)tdsl_words_half(from + 2 * step);\n"
     "    const tdsl_words_1 d = (tdsl_words_1)tdsl_words_half(from + 3 * step);\n"
-    "    const tdsl_words_2 p = (tdsl_words_2)TDSL_MIX(a, b, tdsl_words_1, 0, 16, 1, 17, 2, "
+    "    const tdsl_words_2 p = (tdsl_words_2)TDSL_SHUFFLE(a, b, tdsl_words_1, 0, 16, 1, 17, "
+    "2, "
     "18, 3, "
     "19,\n        4, 20, 5, 21, 6, 22, 7, 23);\n"
-    "    const tdsl_words_2 q = (tdsl_words_2)TDSL_MIX(c, d, tdsl_words_1, 0, 16, 1, 17, 2, "
+    "    const tdsl_words_2 q = (tdsl_words_2)TDSL_SHUFFLE(c, d, tdsl_words_1, 0, 16, 1, 17, "
+    "2, "
     "18, 3, "
     "19,\n        4, 20, 5, 21, 6, 22, 7, 23);\n"
-    "    ((tdsl_words_at *)to)[0] = (tdsl_words_4)TDSL_MIX(p, q, tdsl_words_2, 0, 8, 1, 9, 2, "
+    "    ((tdsl_words_at *)to)[0] = (tdsl_words_4)TDSL_SHUFFLE(p, q, tdsl_words_2, 0, 8, 1, 9, "
+    "2, "
     "10, "
     "3, 11);\n"
-    "    ((tdsl_words_at *)to)[1] = (tdsl_words_4)TDSL_MIX(p, q, tdsl_words_2, 4, 12, 5, 13, "
+    "    ((tdsl_words_at *)to)[1] = (tdsl_words_4)TDSL_SHUFFLE(p, q, tdsl_words_2, 4, 12, 5, "
+    "13, "
     "6, "
     "14, 7, 15);\n"
     "}\n"
@@ -42,7 +41,8 @@ static const char words_vectors[] =
     "{\n"
     "    const tdsl_words_2 a = (tdsl_words_2)tdsl_words_half(from);\n"
     "    const tdsl_words_2 b = (tdsl_words_2)tdsl_words_half(from + step);\n"
-    "    *(tdsl_words_at *)to = (tdsl_words_4)TDSL_MIX(a, b, tdsl_words_2, 0, 8, 1, 9, 2, 10, "
+    "    *(tdsl_words_at *)to = (tdsl_words_4)TDSL_SHUFFLE(a, b, tdsl_words_2, 0, 8, 1, 9, 2, "
+    "10, "
     "3, "
     "11);\n"
     "}\n"
@@ -54,15 +54,16 @@ static const char words_vectors[] =
     "    const tdsl_words_4 b = *(const tdsl_words_at *)(const void *)(from + step);\n"
     "    const tdsl_words_4 c = *(const tdsl_words_at *)(const void *)(from + 2 * step);\n"
     "    const tdsl_words_4 d = *(const tdsl_words_at *)(const void *)(from + 3 * step);\n"
-    "    const tdsl_words_4 p = TDSL_MIX(a, b, tdsl_words_4, 0, 4, 1, 5);\n"
-    "    const tdsl_words_4 q = TDSL_MIX(c, d, tdsl_words_4, 0, 4, 1, 5);\n"
-    "    const tdsl_words_4 r = TDSL_MIX(a, b, tdsl_words_4, 2, 6, 3, 7);\n"
-    "    const tdsl_words_4 s = TDSL_MIX(c, d, tdsl_words_4, 2, 6, 3, 7);\n"
-    "    *(tdsl_words_at *)(void *)to = TDSL_MIX(p, q, tdsl_words_4, 0, 1, 4, 5);\n"
-    "    *(tdsl_words_at *)(void *)(to + line) = TDSL_MIX(p, q, tdsl_words_4, 2, 3, 6, 7);\n"
-    "    *(tdsl_words_at *)(void *)(to + 2 * line) = TDSL_MIX(r, s, tdsl_words_4, 0, 1, 4, "
+    "    const tdsl_words_4 p = TDSL_SHUFFLE(a, b, tdsl_words_4, 0, 4, 1, 5);\n"
+    "    const tdsl_words_4 q = TDSL_SHUFFLE(c, d, tdsl_words_4, 0, 4, 1, 5);\n"
+    "    const tdsl_words_4 r = TDSL_SHUFFLE(a, b, tdsl_words_4, 2, 6, 3, 7);\n"
+    "    const tdsl_words_4 s = TDSL_SHUFFLE(c, d, tdsl_words_4, 2, 6, 3, 7);\n"
+    "    *(tdsl_words_at *)(void *)to = TDSL_SHUFFLE(p, q, tdsl_words_4, 0, 1, 4, 5);\n"
+    "    *(tdsl_words_at *)(void *)(to + line) = TDSL_SHUFFLE(p, q, tdsl_words_4, 2, 3, 6, "
+    "7);\n"
+    "    *(tdsl_words_at *)(void *)(to + 2 * line) = TDSL_SHUFFLE(r, s, tdsl_words_4, 0, 1, 4, "
     "5);\n"
-    "    *(tdsl_words_at *)(void *)(to + 3 * line) = TDSL_MIX(r, s, tdsl_words_4, 2, 3, 6, "
+    "    *(tdsl_words_at *)(void *)(to + 3 * line) = TDSL_SHUFFLE(r, s, tdsl_words_4, 2, 3, 6, "
     "7);\n"
     "}\n#endif\n";
 
@@ -171,6 +172,7 @@ const char *words_function(Emitter *e, DType t, DType from)
     if (helper_new(e->w.help, name)) {
         copy_put(e->w.help);
         if (t == from && helper_new(e->w.help, "tdsl_words_turn")) {
+            shuffle_put(e->w.help);
             helper_put(e->w.help, words_vectors);
         }
         Text all;

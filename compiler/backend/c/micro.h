@@ -6,12 +6,19 @@
 #include "backend/c/emit.h"
 #include "backend/c/isa.h"
 
-/* Vectors and single elements side by side: those of one group of columns. */
-typedef struct Parts {
+/* Vectors of one type side by side, or single elements; in plain C both are numbers. */
+typedef struct Run {
+    int64_t lanes, n;
+    bool vectors;
+} Run;
+
+/* A group of columns: vectors, the widest first, and what is left of them. */
+#define MOST_RUNS 5 /* of 64, 32 and 16 bytes, or fewer, and elements */
+typedef struct Columns {
     int64_t from, width; /* elements */
     uint32_t n;
-    int64_t lanes[16];
-} Parts;
+    Run run[MOST_RUNS];
+} Columns;
 
 /* Macros that are printed: each text once, whoever needs it. */
 typedef struct Macro {
@@ -44,22 +51,26 @@ typedef struct Printer {
 /* ---- emit_micro.c: the part of a tile that fits registers ---- */
 
 /* The macro for so many rows of these columns. */
-const char *block_macro(Printer *p, int64_t rows, const Parts *x);
+const char *block_macro(Printer *p, int64_t rows, const Columns *x);
 /* Its lines, for these rows of a tile of so many columns. */
-void block_lines(Printer *p, int64_t rows, const Parts *x, const char *from, const char *to,
+void block_lines(Printer *p, int64_t rows, const Columns *x, const char *from, const char *to,
                  const char *columns);
 /* What it gets beside its rows; in a macro that has the same parameters, or as they are. */
-const char *block_arguments(Printer *p, const Parts *x, bool in_macro);
+const char *block_arguments(Printer *p, const Columns *x, bool in_macro);
+/* How many elements a line of them has. */
+const char *columns_width(Printer *p, const Columns *x);
 
 /* ---- emit_macro.c ---- */
 
-/* Are all its parts vectors of one type? */
-bool parts_are_equal(const Parts *x);
-/* A line of the macro. */
+/* A line of the macro; one that begins a block, and what ends it; one for all vectors of run g. */
 void micro_put(Printer *p, const char *format, ...) PRINTF_LIKE(2, 3);
+void micro_open(Printer *p, const char *format, ...) PRINTF_LIKE(2, 3);
 void micro_close(Printer *p);
-/* "V1": the name of part v's type in the macro. */
-const char *micro_vector(Printer *p, const Parts *x, uint32_t v);
+void run_put(Printer *p, uint32_t g, const char *format, ...) PRINTF_LIKE(3, 4);
+/* "V", "V1": a name of run g. */
+const char *run_name(Printer *p, const char *name, uint32_t g);
+/* The name of a macro's parameter, or what it is. */
+const char *parameter(Printer *p, bool in_macro, const char *name, int64_t value);
 /* The macro of this text, which is printed unless there is one. '@' in it stands for its name: `wish`, or one like it. */
 const char *macro_use(Macros *m, const char *wish, const char *text);
 /* "#define HEAD" and the lines, which go on behind each other's ends. */
@@ -69,11 +80,9 @@ void macro_put(Text *out, const char *head, const char *lines);
 /* The signs that conjugated operands have, as variables. */
 void pairs_signs(Printer *p);
 /* Variables that the next ones need. */
-void pairs_factors(Printer *p, const Parts *x);
+void pairs_factors(Printer *p, const Columns *x);
 /* A line for each: the sums of row r become what is stored. */
-void pairs_finish(Printer *p, const Parts *x);
-/* The body of a function without vectors. */
-void pairs_plain(Printer *p);
+void pairs_finish(Printer *p, const Columns *x);
 
 /* ---- emit_term.c: what tiles fold that is no product ---- */
 TileTerm term_of(const Kernel *k, const Product *p);

@@ -112,6 +112,8 @@ void helper_type_put(Helpers *h, const char *text);
 const char *help_op(Helpers *h, Op op, DType in, DType out);
 /* Of C: crealf, cimagf, creal, cimag. */
 const char *help_part(Helpers *h, DType complex, bool imaginary);
+/* And of both parts the number. */
+const char *help_make(Helpers *h, DType complex);
 /* The form of a function for operands near 0, without branches: f(x, &far) sets far where the result is wrong. Null: there is no
  * such form of the operation, and the whole function has no branches. */
 const char *help_near(Helpers *h, Op op, DType in);

@@ -133,7 +133,6 @@ static bool float_body(Helpers *h, Text *out, Op op, DType t)
 static bool complex_body(Helpers *h, Text *out, Op op, DType t)
 {
     const char *s = t == DTYPE_C64 ? "f" : "";
-    const char *name = t == DTYPE_C64 ? "tdsl_make_c64" : "tdsl_make_c128";
     DType part = t == DTYPE_C64 ? DTYPE_F32 : DTYPE_F64;
     h->complex = true;
     switch ((int)op) {
@@ -141,12 +140,11 @@ static bool complex_body(Helpers *h, Text *out, Op op, DType t)
         text_printf(out, "cabs%s(x)", s);
         return true;
     case OP_MUL: /* without the recovery of infinities that C's own product has */
-        (void)help_fixed(h, name);
         text_printf(
             out,
             "%s(creal%s(x) * creal%s(y) - cimag%s(x) * cimag%s(y),\n"
             "                         creal%s(x) * cimag%s(y) + cimag%s(x) * creal%s(y))",
-            name, s, s, s, s, s, s, s, s);
+            help_make(h, t), s, s, s, s, s, s, s, s);
         return true;
     case OP_EQ:
     case OP_NE: {
@@ -192,6 +190,11 @@ const char *help_part(Helpers *h, DType complex, bool imaginary)
     h->complex = true;
     return complex == DTYPE_C64 ? (imaginary ? "cimagf" : "crealf")
                                 : (imaginary ? "cimag" : "creal");
+}
+
+const char *help_make(Helpers *h, DType complex)
+{
+    return help_fixed(h, complex == DTYPE_C64 ? "tdsl_make_c64" : "tdsl_make_c128");
 }
 
 const char *help_op(Helpers *h, Op op, DType in, DType out)
@@ -287,7 +290,7 @@ static const char *cast_from_complex(Helpers *h, DType from, DType to)
     const char *name = str_format(h->arena, "tdsl_%s_of_%s", dtype_name(to), dtype_name(from));
     h->complex = true;
     if (dtype_is_complex(to)) {
-        const char *make = help_fixed(h, to == DTYPE_C64 ? "tdsl_make_c64" : "tdsl_make_c128");
+        const char *make = help_make(h, to);
         const char *part = to == DTYPE_C64 ? "float" : "double";
         return narrow_helper(
             h, name, c_type(to), c_type(from),
@@ -356,7 +359,7 @@ const char *help_cast(Helpers *h, DType from, DType to)
     }
     if (dtype_is_complex(to)) {
         bool single = to == DTYPE_C64;
-        const char *make = help_fixed(h, single ? "tdsl_make_c64" : "tdsl_make_c128");
+        const char *make = help_make(h, to);
         return narrow_helper(
             h, name, c_type(to), c_compute(from),
             str_format(h->arena, single ? "%s((float)x, 0.0f)" : "%s((double)x, 0.0)", make));

@@ -52,7 +52,7 @@ const char *number_text(CWriter *e, Number n)
     if (dtype_is_float(n.dtype)) {
         return real_text(e, n.re, single);
     }
-    const char *make = help_fixed(e->help, single ? "tdsl_make_c64" : "tdsl_make_c128");
+    const char *make = help_make(e->help, n.dtype);
     return str_format(e->arena, "%s(%s, %s)", make, real_text(e, n.re, single),
                       real_text(e, n.im, single));
 }
