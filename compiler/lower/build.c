@@ -51,9 +51,7 @@ static const Schedule *build_schedule(Builder *b, NodeRef node, const Stmt *s,
 static bool is_weighted(const Builder *b, NodeRef node, uint32_t scope)
 {
     for (uint32_t at = scope; at != NEST_NONE; at = b->nest->items[at].parent) {
-        const NestItem *item = &b->nest->items[at];
-        int32_t l = nest_axis_label(&b->nest->axes[item->axis], node);
-        if (item->from != 0 && l >= 0 && node_reduces(graph_node(b->g, node), l)) {
+        if (b->nest->items[at].from != 0 && nest_folds_over(b->nest, at, node)) {
             return true;
         }
     }

@@ -143,8 +143,7 @@ bool build_goes_on(const Builder *b, NodeRef node)
     bool over = false;
     for (uint32_t p = b->nest->items[v->item].parent; p != NEST_NONE && v->fold != NEST_NONE;
          p = b->nest->items[p].parent) {
-        int32_t l = nest_axis_label(&b->nest->axes[b->nest->items[p].axis], node);
-        over |= l >= 0 && node_reduces(graph_node(b->g, node), l) &&
+        over |= nest_folds_over(b->nest, p, node) &&
                 !(p == v->fold && b->nest->items[p].parallel) &&
                 !(b->open != NULL && p == b->open->inner);
     }

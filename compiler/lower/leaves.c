@@ -46,13 +46,11 @@ static bool has_window(Builder *b, uint32_t k)
 static bool folds_alike(const Builder *b, uint32_t outer, uint32_t inner)
 {
     const Nest *nest = b->nest;
-    const NestAxis *axis = &nest->axes[nest->items[inner].axis];
     double elements = 0.0, iterations = 1.0;
     bool alike = true;
     for (uint32_t i = inner + 1; i < nest->items[inner].end; i++) {
         const NestItem *item = &nest->items[i];
-        int32_t l = nest_is_loop(item) ? -1 : nest_axis_label(axis, item->node);
-        bool folded = l >= 0 && node_reduces(graph_node(b->g, item->node), l);
+        bool folded = !nest_is_loop(item) && nest_folds_over(nest, inner, item->node);
         alike = alike && !item->mirror &&
                 (nest_is_loop(item) || folded == is_folded_over(b, outer, i));
         double own = folded ? 1.0 : 0.0;

@@ -256,7 +256,7 @@ static bool asks_ahead(const NestFacts *f, const Schedule *b, ScheduleRole own, 
 static double loop_trips(const Nest *nest, uint32_t loop)
 {
     const NestItem *item = &nest->items[loop];
-    double extent = (double)nest_typical(nest->graph, nest->axes[item->axis].extent);
+    double extent = (double)nest_loop_extent(nest, loop);
     for (uint32_t at = item->parent; at != NEST_NONE; at = nest->items[at].parent) {
         double tile = (double)nest->items[at].tile; /* a tile of a tile */
         extent = nest->items[at].axis == item->axis && tile < extent ? tile : extent;
@@ -272,11 +272,11 @@ double contraction_runs(const NestFacts *f, const Nest *nest, uint32_t item, con
     uint32_t made = nest->values[operand->node].item;
     for (uint32_t at = nest->items[item].parent; at != NEST_NONE; at = nest->items[at].parent) {
         const NestItem *loop = &nest->items[at];
-        const NestAxis *axis = &nest->axes[loop->axis];
-        int32_t label = nest_axis_label(axis, nest->items[item].node);
-        bool inside = made != NEST_NONE && made > at && made < loop->end;
-        bool shared = loop->parent == NEST_NONE && !nest_axis_is_folded(f->g, axis);
-        if (label < 0 || access_has_label(&operand->access, label) || inside || shared) {
+        int32_t label = nest_loop_label(nest, at, nest->items[item].node);
+        bool shared =
+            loop->parent == NEST_NONE && !nest_axis_is_folded(f->g, &nest->axes[loop->axis]);
+        if (label < 0 || access_has_label(&operand->access, label) || shared ||
+            nest_is_in(nest, made, at)) {
             break;
         }
         runs *= loop_trips(nest, at);

@@ -26,10 +26,7 @@ static uint32_t outermost_fold(const Nest *nest, uint32_t leaf)
     NodeRef n = nest->items[leaf].node;
     uint32_t found = NEST_NONE;
     for (uint32_t at = nest->items[leaf].parent; at != NEST_NONE; at = nest->items[at].parent) {
-        int32_t l = nest_axis_label(&nest->axes[nest->items[at].axis], n);
-        if (l >= 0 && node_reduces(graph_node(nest->graph, n), l)) {
-            found = at;
-        }
+        found = nest_folds_over(nest, at, n) ? at : found;
     }
     return found;
 }

@@ -459,8 +459,7 @@ static bool is_in_shared_loop(const Product *p)
     for (uint32_t k = p->nest->items[p->item].parent; k != NEST_NONE;
          k = p->nest->items[k].parent) {
         const NestItem *loop = &p->nest->items[k];
-        int64_t extent = nest_typical(p->f->g, p->nest->axes[loop->axis].extent);
-        if (extent / loop->tile >= p->machine->threads / 2 &&
+        if (nest_loop_extent(p->nest, k) / loop->tile >= p->machine->threads / 2 &&
             nest_may_share(p->machine, p->nest, k)) {
             return true;
         }
@@ -524,9 +523,7 @@ static bool packs_together(const Product *p, const LabelExtent group[ROLE_BATCH]
     bool alone = true;
     for (uint32_t k = p->nest->items[p->item].parent; k != NEST_NONE;
          k = p->nest->items[k].parent) {
-        int32_t label = nest_axis_label(&p->nest->axes[p->nest->items[k].axis],
-                                        p->nest->items[p->item].node);
-        alone = alone && label >= 0 && node_reduces(p->node, label);
+        alone = alone && nest_folds_over(p->nest, k, p->nest->items[p->item].node);
     }
     return alone && !x->gathers && group[ROLE_M].typical >= ROWS_MANY * x->rows;
 }

@@ -70,7 +70,7 @@ static bool is_free(const Nest *nest, const NestValue *v, uint32_t item, const L
     const NestItem *leaf = &nest->items[item];
     bool free = v->residence != RESIDE_INTO && v->fold == NEST_NONE && !leaf->mirror;
     for (uint32_t p = leaf->parent; p != NEST_NONE; p = nest->items[p].parent) {
-        int32_t l = nest_axis_label(&nest->axes[nest->items[p].axis], leaf->node);
+        int32_t l = nest_loop_label(nest, p, leaf->node);
         free &= l < 0 || (!shape->whole && !leaf_is_alone(shape, l));
     }
     return free;

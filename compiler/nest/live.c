@@ -75,7 +75,7 @@ void nest_places(Arena *arena, const Nest *nest, NestPlaces *out)
 /* Is `loop` (NEST_NONE: the kernel) at or around the loop `at`? */
 static bool is_inside(const Nest *nest, uint32_t loop, uint32_t at)
 {
-    return loop == NEST_NONE || (at != NEST_NONE && loop <= at && at < nest->items[loop].end);
+    return loop == NEST_NONE || nest_is_in(nest, at, loop);
 }
 
 double nest_peak(Arena *scratch, const Nest *nest, const NestPlaces *places, uint32_t loop)

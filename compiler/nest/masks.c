@@ -196,7 +196,7 @@ static double at_share(const Nest *nest, Affine x, double share)
 /* Positions of a loop that its window has, with loops around at that part of theirs. */
 static double reached(const Nest *nest, uint32_t k, const MaskWindow *w, double share)
 {
-    double extent = (double)nest_typical(nest->graph, nest->axes[nest->items[k].axis].extent);
+    double extent = (double)nest_loop_extent(nest, k);
     double tile = (double)nest->items[k].tile;
     double lo = w->has_lo ? at_share(nest, w->lo, share) : 0.0,
            hi = w->has_hi ? at_share(nest, w->hi, share) : extent;
@@ -211,7 +211,7 @@ double nest_mask_fraction(Arena *scratch, const Nest *nest, uint32_t k)
 {
     ArenaMark mark = arena_mark(scratch);
     MaskWindow w = nest_mask_window(scratch, nest, k);
-    double extent = (double)nest_typical(nest->graph, nest->axes[nest->items[k].axis].extent);
+    double extent = (double)nest_loop_extent(nest, k);
     double all = reached(nest, k, &w, 0.5);
     if (all <= (double)nest->items[k].tile) { /* none in the middle: others have some */
         double sum = 0.0;

@@ -26,6 +26,22 @@ int32_t nest_axis_label(const NestAxis *axis, NodeRef n)
     return lo < axis->n && axis->node[lo] == n ? axis->label[lo] : -1;
 }
 
+int32_t nest_loop_label(const Nest *nest, uint32_t loop, NodeRef n)
+{
+    return nest_axis_label(&nest->axes[nest->items[loop].axis], n);
+}
+
+bool nest_folds_over(const Nest *nest, uint32_t loop, NodeRef n)
+{
+    int32_t l = nest_loop_label(nest, loop, n);
+    return l >= 0 && node_reduces(graph_node(nest->graph, n), l);
+}
+
+int64_t nest_loop_extent(const Nest *nest, uint32_t loop)
+{
+    return nest_typical(nest->graph, nest->axes[nest->items[loop].axis].extent);
+}
+
 NestHalo nest_halo(const Nest *nest, uint32_t loop, NodeRef n)
 {
     const NestAxis *axis = &nest->axes[nest->items[loop].axis];
@@ -46,11 +62,10 @@ int64_t nest_loop_span(const Nest *nest, uint32_t loop, NodeRef n)
 uint32_t nest_loop_of(const Nest *nest, uint32_t at, NodeRef n, int32_t l)
 {
     while (at != NEST_NONE) {
-        const NestItem *item = &nest->items[at];
-        if (nest_is_loop(item) && nest_axis_label(&nest->axes[item->axis], n) == l) {
+        if (nest_is_loop(&nest->items[at]) && nest_loop_label(nest, at, n) == l) {
             return at;
         }
-        at = item->parent;
+        at = nest->items[at].parent;
     }
     return NEST_NONE;
 }

@@ -219,10 +219,21 @@ static inline bool nest_is_loop(const NestItem *item)
     return item->axis != NEST_NONE;
 }
 
+/* Is item `at` the loop or in it? */
+static inline bool nest_is_in(const Nest *nest, uint32_t at, uint32_t loop)
+{
+    return at != NEST_NONE && loop <= at && at < nest->items[loop].end;
+}
+
 /* ---- nest.c ---- */
 
 /* The node's label on the axis, or -1. */
 int32_t nest_axis_label(const NestAxis *axis, NodeRef n);
+/* The same of a loop; and does the node fold over it? */
+int32_t nest_loop_label(const Nest *nest, uint32_t loop, NodeRef n);
+bool nest_folds_over(const Nest *nest, uint32_t loop, NodeRef n);
+/* Positions of the loop's axis, for typical extents: at least 1. */
+int64_t nest_loop_extent(const Nest *nest, uint32_t loop);
 /* Does one of its nodes fold over the axis? */
 bool nest_axis_is_folded(const Graph *g, const NestAxis *axis);
 /* Is the axis one of a sliced contraction, whose loops all its trees have, to have little in memory at once? */

@@ -3,14 +3,6 @@
  * it by the rules of the graph (graph.h, Online). Of what the moves propose, which is legal. */
 #include "nest/place.h"
 
-/* Does the leaf fold over the loop around it? */
-static bool folds_over(const Nest *nest, uint32_t leaf, uint32_t loop)
-{
-    NodeRef n = nest->items[leaf].node;
-    int32_t l = nest_axis_label(&nest->axes[nest->items[loop].axis], n);
-    return l >= 0 && node_reduces(graph_node(nest->graph, n), l);
-}
-
 /* What reads the fold so far, or what was made of it, in the body of the loop: it follows by a
  * rule, or it is a block of the body, made anew in each iteration. */
 static bool may_follow(const NestFacts *f, const Nest *nest, uint32_t loop, NodeRef y,
@@ -23,15 +15,14 @@ static bool may_follow(const NestFacts *f, const Nest *nest, uint32_t loop, Node
     if (item->recompute || !apart) {
         return false;
     }
-    if (folds_over(nest, leaf, loop)) {
+    if (nest_folds_over(nest, loop, item->node)) {
         const Online *rule = graph_online(f->g, item->node, y);
-        const NestAxis *axis = &nest->axes[nest->items[loop].axis];
-        return v->fold == loop && rule != NULL && nest_axis_label(axis, item->node) == rule->t;
+        return v->fold == loop && rule != NULL &&
+               nest_loop_label(nest, loop, item->node) == rule->t;
     }
     provisional[item->node] = true;
-    bool inside = v->alloc_loop != NEST_NONE && v->alloc_loop >= loop &&
-                  v->alloc_loop < nest->items[loop].end;
-    return f->result_of[item->node] < 0 && v->residence == RESIDE_TILE && inside;
+    return f->result_of[item->node] < 0 && v->residence == RESIDE_TILE &&
+           nest_is_in(nest, v->alloc_loop, loop);
 }
 
 /* May all that depends on value `y`, which is folded over the loop, stand in it? */
@@ -67,7 +58,8 @@ bool nest_online_is_legal(Arena *scratch, const NestFacts *f, const Nest *nest)
         for (uint32_t i = k + 1; nest->items[k].online && legal && i < nest->items[k].end;
              i++) {
             ArenaMark mark = arena_mark(scratch);
-            legal = nest_is_loop(&nest->items[i]) || !folds_over(nest, i, k) ||
+            legal = nest_is_loop(&nest->items[i]) ||
+                    !nest_folds_over(nest, k, nest->items[i].node) ||
                     may_run(scratch, f, nest, k, nest->items[i].node);
             arena_reset(scratch, mark);
         }

@@ -35,13 +35,10 @@ static bool has_parts(const Graph *g, const Node *n, double iterations)
 NodeRef nest_fold_without_leaves(const Nest *nest, uint32_t k)
 {
     const Graph *g = nest->graph;
-    const NestAxis *axis = &nest->axes[nest->items[k].axis];
-    double iterations =
-        ceil((double)nest_typical(g, axis->extent) / (double)nest->items[k].tile);
+    double iterations = ceil((double)nest_loop_extent(nest, k) / (double)nest->items[k].tile);
     for (uint32_t i = k + 1; i < nest->items[k].end; i++) {
         const NestItem *item = &nest->items[i];
-        int32_t l = nest_is_loop(item) ? -1 : nest_axis_label(axis, item->node);
-        if (l < 0 || !node_reduces(graph_node(g, item->node), l)) {
+        if (nest_is_loop(item) || !nest_folds_over(nest, k, item->node)) {
             continue;
         }
         const NestValue *v = &nest->values[item->node];

@@ -254,8 +254,7 @@ static bool is_block_inside(const Nest *nest, NodeRef n, uint32_t loop)
 {
     const NestValue *v = &nest->values[n];
     return loop != NEST_NONE && v->item != NEST_NONE && v->residence == RESIDE_TILE &&
-           v->alloc_loop != NEST_NONE && loop <= v->alloc_loop &&
-           v->alloc_loop < nest->items[loop].end;
+           nest_is_in(nest, v->alloc_loop, loop);
 }
 
 /* Adds what the leaf touches in one iteration of its outermost `p` loops, each value once, no

@@ -7,9 +7,8 @@ static int64_t repetitions(const LeafPrice *l)
 {
     int64_t count = 1;
     for (uint32_t p = 0; p < l->depth; p++) {
-        const NestAxis *axis = &l->nest->axes[l->nest->items[l->loop[p]].axis];
-        count =
-            nest_axis_label(axis, l->node) < 0 ? sat_mul(count, (int64_t)l->trips[p]) : count;
+        bool has = nest_loop_label(l->nest, l->loop[p], l->node) >= 0;
+        count = has ? count : sat_mul(count, (int64_t)l->trips[p]);
     }
     return count;
 }

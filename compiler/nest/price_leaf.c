@@ -46,7 +46,7 @@ double price_positions(const LeafPrice *l, int32_t label, uint32_t p)
     double extent = price_typical(g, graph_node(g, l->node)->extent[label]);
     while (p > 0) {
         const NestItem *item = &l->nest->items[l->loop[--p]];
-        if (nest_axis_label(&l->nest->axes[item->axis], l->node) == label) {
+        if (nest_loop_label(l->nest, l->loop[p], l->node) == label) {
             double span = (double)nest_loop_span(l->nest, l->loop[p], l->node);
             extent = price_pair_extent(l->nest, item, extent);
             return span < extent ? span : extent;
@@ -140,8 +140,7 @@ static void add_touch(LeafPrice *l, NodeRef of, const Access *a, bool written)
     for (uint32_t p = 0; p <= l->depth; p++) {
         find_bytes(l, a, p, t);
         if (p > 0) {
-            const NestItem *item = &l->nest->items[l->loop[p - 1]];
-            int32_t label = nest_axis_label(&l->nest->axes[item->axis], l->node);
+            int32_t label = nest_loop_label(l->nest, l->loop[p - 1], l->node);
             t->moves[p] = label < 0 || access_has_label(a, label);
         }
     }

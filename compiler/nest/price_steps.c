@@ -7,7 +7,7 @@
 static double batch_iterations(const Machine *machine, const Recurrence *r)
 {
     const NestItem *loop = &r->nest->items[0];
-    int64_t extent = nest_typical(r->body, r->nest->axes[loop->axis].extent);
+    int64_t extent = nest_loop_extent(r->nest, 0);
     int64_t n = (extent + loop->tile - 1) / loop->tile;
     return (double)(n < machine->threads ? n : machine->threads > 0 ? machine->threads : 1);
 }

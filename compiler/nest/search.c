@@ -83,7 +83,7 @@ static bool has_idle_loop(const Nest *nest)
     for (uint32_t k = 0; k < nest->n_items; k++) {
         const NestItem *item = &nest->items[k];
         if (nest_is_loop(item) && item->from == 0 && item->end == k + 2 &&
-            item->tile >= nest_typical(nest->graph, nest->axes[item->axis].extent)) {
+            item->tile >= nest_loop_extent(nest, k)) {
             return true;
         }
     }

@@ -144,8 +144,7 @@ static double iterations(const Machine *m, const Nest *nest, uint32_t k, const d
 {
     const NestItem *item = &nest->items[k];
     uint32_t inner = flat_inner(nest, k);
-    double all =
-        (double)nest_typical(nest->graph, nest->axes[item->axis].extent) / (double)item->tile;
+    double all = (double)nest_loop_extent(nest, k) / (double)item->tile;
     if (inner != NEST_NONE) {
         return floor(trips[k] * trips[inner]);
     }

@@ -44,8 +44,8 @@ static bool is_pointwise(const Node *n)
 static bool sums_pairs(const Nest *nest, NodeRef n, uint32_t outer, uint32_t inner)
 {
     const Node *node = graph_node(nest->graph, n);
-    int32_t a = nest_axis_label(&nest->axes[nest->items[outer].axis], n);
-    int32_t b = nest_axis_label(&nest->axes[nest->items[inner].axis], n);
+    int32_t a = nest_loop_label(nest, outer, n);
+    int32_t b = nest_loop_label(nest, inner, n);
     for (uint32_t k = 0; k < node->n_exchanges && a >= 0 && b >= 0; k++) {
         if (node->exchange[k].to[a] == (uint32_t)b) {
             return node->op == OP_SUM || is_pointwise(node);
@@ -68,16 +68,11 @@ static const Generator *nest_mirror(const Node *n, int32_t a, int32_t b)
     return NULL;
 }
 
-static bool is_inside(const Nest *nest, uint32_t at, uint32_t loop)
-{
-    return at != NEST_NONE && loop <= at && at < nest->items[loop].end;
-}
-
 /* Does the value come out of the loop's body? */
 static bool leaves(const Nest *nest, NodeRef n, uint32_t loop)
 {
     const NestValue *v = &nest->values[n];
-    return !is_inside(nest, v->alloc_loop, loop) || v->residence != RESIDE_TILE;
+    return !nest_is_in(nest, v->alloc_loop, loop) || v->residence != RESIDE_TILE;
 }
 
 /* Is the value read in the outer loop, but not in the inner one? */
@@ -86,7 +81,7 @@ static bool is_read_between(const NestFacts *f, const Nest *nest, NodeRef n, uin
 {
     for (uint32_t k = outer; k < nest->items[outer].end; k++) {
         const NestItem *item = &nest->items[k];
-        bool between = !nest_is_loop(item) && !is_inside(nest, k, inner);
+        bool between = !nest_is_loop(item) && !nest_is_in(nest, k, inner);
         for (uint32_t i = 0; between && i < f->uses[item->node].list.n; i++) {
             if (f->uses[item->node].list.at[i].node == n) {
                 return true;
@@ -102,7 +97,7 @@ static bool is_cut_across(const Nest *nest, NodeRef n, const Generator *mirror, 
 {
     const Node *node = graph_node(nest->graph, n);
     for (uint32_t p = nest->items[inner].parent; p != NEST_NONE; p = nest->items[p].parent) {
-        int32_t l = nest_axis_label(&nest->axes[nest->items[p].axis], n);
+        int32_t l = nest_loop_label(nest, p, n);
         for (uint32_t d = 0; p != outer && d < node->rank; d++) {
             if (node->out[d] == l && mirror->to[d] != d) {
                 return true;
@@ -118,11 +113,11 @@ static bool may_mirror(const NestFacts *f, const Nest *nest, NodeRef n, uint32_t
                        uint32_t inner)
 {
     const NestValue *v = &nest->values[n];
-    int32_t a = nest_axis_label(&nest->axes[nest->items[outer].axis], n);
-    int32_t b = nest_axis_label(&nest->axes[nest->items[inner].axis], n);
+    int32_t a = nest_loop_label(nest, outer, n);
+    int32_t b = nest_loop_label(nest, inner, n);
     bool update = v->result >= 0 && nest->graph->results.at[v->result].param >= 0;
     bool taken = v->in_place != NODE_NONE ||
-                 (v->fold != NEST_NONE && !is_inside(nest, v->fold, inner)) ||
+                 (v->fold != NEST_NONE && !nest_is_in(nest, v->fold, inner)) ||
                  is_read_between(f, nest, n, outer, inner);
     for (uint32_t k = 0; k < nest->n_items; k++) {
         NodeRef other = nest->items[k].node;

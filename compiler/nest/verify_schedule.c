@@ -7,8 +7,7 @@ static bool is_position(const Nest *nest, uint32_t item, uint32_t label)
 {
     NodeRef n = nest->items[item].node;
     for (uint32_t p = nest->items[item].parent; p != NEST_NONE; p = nest->items[p].parent) {
-        int32_t l = nest_axis_label(&nest->axes[nest->items[p].axis], n);
-        if (l == (int32_t)label && nest_loop_span(nest, p, n) == 1) {
+        if (nest_loop_label(nest, p, n) == (int32_t)label && nest_loop_span(nest, p, n) == 1) {
             return true;
         }
     }

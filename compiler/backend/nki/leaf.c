@@ -375,14 +375,13 @@ static double fresh(const Leaf *l, const Use *u)
     bool fits = (double)bytes <= SHARE * (double)l->chip->machine.systolic.packed;
     for (uint32_t at = nest->items[l->is->item].parent; at != NEST_NONE;
          at = nest->items[at].parent) {
-        const NestAxis *axis = &nest->axes[nest->items[at].axis];
-        int32_t label = nest_axis_label(axis, l->ref);
-        bool inside = made != NEST_NONE && made > at && made < nest->items[at].end;
+        int32_t label = nest_loop_label(nest, at, l->ref);
+        bool inside = nest_is_in(nest, made, at);
         bool moves = label >= 0 && access_has_label(&u->access, label);
         if (inside || label < 0 || (moves && (!fits || is_batch(l, label)))) {
             break;
         }
-        double extent = (double)nest_typical(l->g, axis->extent);
+        double extent = (double)nest_loop_extent(nest, at);
         runs *= moves ? 1.0 : most(1.0, extent / (double)nest->items[at].tile);
     }
     return 1.0 / runs;

@@ -234,13 +234,9 @@ static void collect_pairs(ReportKernel *r)
     for (uint32_t i = 0; i < nest->n_items; i++) {
         const NestItem *loop = &nest->items[i];
         for (uint32_t x = i + 1; loop->from != 0 && x < loop->end; x++) {
-            NodeRef n = nest->items[x].node;
-            int32_t l = nest_is_loop(&nest->items[x])
-                            ? -1
-                            : nest_axis_label(&nest->axes[loop->axis], n);
-            if (nest->items[x].mirror ||
-                (l >= 0 && node_reduces(graph_node(nest->graph, n), l))) {
-                vec_push(r->c->arena, &r->pairs, n);
+            const NestItem *leaf = &nest->items[x];
+            if (leaf->mirror || (!nest_is_loop(leaf) && nest_folds_over(nest, i, leaf->node))) {
+                vec_push(r->c->arena, &r->pairs, leaf->node);
             }
         }
     }

@@ -93,16 +93,10 @@ static bool share_loop(const Nest *nest, NodeRef writer, NodeRef reader)
     const NestValue *v = &nest->values[writer];
     uint32_t from =
         v->fold == NEST_NONE ? nest->items[v->item].parent : nest->items[v->fold].parent;
-    for (; from != NEST_NONE; from = nest->items[from].parent) {
-        uint32_t at = nest->items[nest->values[reader].item].parent;
-        while (at != NEST_NONE && at != from) {
-            at = nest->items[at].parent;
-        }
-        if (at == from) {
-            return true;
-        }
+    while (from != NEST_NONE && !nest_is_in(nest, nest->values[reader].item, from)) {
+        from = nest->items[from].parent;
     }
-    return false;
+    return from != NEST_NONE;
 }
 
 static const Use *use_of(const NestFacts *f, NodeRef reader, NodeRef n, uint32_t skip)
@@ -271,10 +265,7 @@ static void put_split(Words *w, uint32_t n, const NodeRef *readers, NestBarrier 
 
 static bool in_slices(const Nest *nest, NodeRef n)
 {
-    uint32_t top = nest->values[n].item;
-    while (nest->items[top].parent != NEST_NONE) {
-        top = nest->items[top].parent;
-    }
+    uint32_t top = nest_item_in(nest, NEST_NONE, nest->values[n].item);
     for (uint32_t k = top; k < nest->items[top].end; k++) {
         if (!nest_is_loop(&nest->items[k]) &&
             graph_slices(nest->graph, nest->items[k].node).n > 0) {
