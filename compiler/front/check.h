@@ -187,7 +187,6 @@ typedef struct CheckedKernel {
     VEC(CheckedStatement) statements;
     VEC(CheckedSteps) steps;
     bool places; /* something is read or assigned at positions that are more than indices */
-    bool splits; /* some value counts as one of more dimensions there */
     const CheckedGradient
         *gradient; /* null; else it has no statements, and the parameters of that kernel */
 } CheckedKernel;

@@ -47,17 +47,6 @@ static bool refuse(Kern *k, Span at, const char *what)
 
 static bool evaluate(Kern *k, AstId id, Extent *out);
 
-static Dim dim_of(Kern *k, const Extent *e, Span at)
-{
-    Arena *a = k->c->arena;
-    DimTerm *term = ARENA_ARRAY(a, e->x.n, DimTerm);
-    for (uint32_t i = 0; i < e->x.n; i++) {
-        term[i] = (DimTerm){dim_open(affine_sym(e->x.term[i].var)), e->x.term[i].coef};
-    }
-    return dims_sum(a, a, &k->c->ctx->syms, &k->k->dims, at, e->x.base, e->x.n, term,
-                    e->divisor);
-}
-
 static bool multiply(Kern *k, Span at, Extent *x, const Extent *y)
 {
     Arena *a = k->c->arena;
@@ -73,7 +62,8 @@ static bool multiply(Kern *k, Span at, Extent *x, const Extent *y)
         x->x = product;
         return true;
     }
-    Dim factor[2] = {dim_of(k, x, at), dim_of(k, y, at)};
+    Dim factor[2] = {extent_of_sum(k, at, x->x, x->divisor),
+                     extent_of_sum(k, at, y->x, y->divisor)};
     Dim product = dims_product(a, a, &k->c->ctx->syms, &k->k->dims, at, 2, factor);
     x->x = affine_extent(a, product);
     return true;
@@ -200,7 +190,7 @@ Dim extent_of(Kern *k, AstId id, bool *ok)
     }
     Extent e;
     *ok = evaluate(k, id, &e);
-    Dim d = *ok ? dim_of(k, &e, at) : dim_fixed(1);
+    Dim d = *ok ? extent_of_sum(k, at, e.x, e.divisor) : dim_fixed(1);
     if (*ok && d.sym < 0) {
         *ok = extent_check(k->c, d.n, at);
     }

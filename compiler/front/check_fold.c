@@ -24,14 +24,9 @@ static bool give_extent(Kern *k, const AstNode *item, int32_t label)
     bool ok = true;
     Dim d = extent_of(k, item->child[1], &ok);
     if (ok && item->op == OP_LE) {
-        AstId one = item->child[1];
-        if (d.sym < 0) {
-            d = dim_fixed(d.n + 1);
-        } else {
-            DimTerm term = {d, 1};
-            d = dims_sum(k->c->arena, k->c->arena, &k->c->ctx->syms, &k->k->dims,
-                         kern_node(k, one)->span, 1, 1, &term, 1);
-        }
+        Affine more = affine_extent(k->c->arena, d);
+        more.base++;
+        d = extent_of_sum(k, kern_node(k, item->child[1])->span, more, 1);
     }
     k->s.labels.at[label].extent = d;
     k->s.labels.at[label].given = true;

@@ -502,7 +502,6 @@ bool kernel_inline(Kern *k, const CheckedKernel *of, const Argument *argument,
     for (uint32_t r = 0; r < of->steps.n; r++) {
         copy_steps(&in, &of->steps.at[r], first);
     }
-    k->k->splits = k->k->splits || of->splits;
     k->k->places = k->k->places || of->places;
     for (uint32_t r = 0; r < of->n_results; r++) {
         result[r] = in.is[of->n_params + r].value;

@@ -37,6 +37,12 @@ bool extent_check(Check *c, int64_t n, Span at)
     return n >= 0 && n <= SIZE_LIMIT;
 }
 
+Dim extent_of_sum(Kern *k, Span at, Affine x, int64_t divisor)
+{
+    Arena *a = k->c->arena;
+    return affine_to_dim(a, a, &k->c->ctx->syms, &k->k->dims, at, x, divisor);
+}
+
 static bool find_define(Check *c, Sym name, bool planned, int64_t *value)
 {
     for (uint32_t d = c->options->n_defines; d-- > 0;) { /* the last one counts */

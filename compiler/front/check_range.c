@@ -51,15 +51,10 @@ static bool spread(Kern *k, Affine x, Affine *out)
 
 static bool extent_of_room(Kern *k, Affine room, Span at, Dim *out)
 {
-    Arena *a = k->c->arena;
     if (!spread(k, room, &room)) {
         return false;
     }
-    DimTerm *term = ARENA_ARRAY(a, room.n, DimTerm);
-    for (uint32_t i = 0; i < room.n; i++) {
-        term[i] = (DimTerm){dim_open(affine_sym(room.term[i].var)), room.term[i].coef};
-    }
-    *out = dims_sum(a, a, &k->c->ctx->syms, &k->k->dims, at, room.base, room.n, term, 1);
+    *out = extent_of_sum(k, at, room, 1);
     return out->sym >= 0 || (out->n >= 0 && out->n <= SIZE_LIMIT);
 }
 
@@ -115,22 +110,6 @@ static bool infer(Kern *k, const LateRead *r, VarRef label, Dim *out)
            extent_of_room(k, room, r->span, out);
 }
 
-/* The range with which the index stays inside wherever it stands; false where that is not known. */
-static bool infer_label(Kern *k, VarRef v, Dim *out)
-{
-    bool any = false, fine = true;
-    for (uint32_t i = 0; i < k->s.late.n && fine; i++) {
-        Dim d;
-        if (!affine_uses(k->s.late.at[i].at, v) || !infer(k, &k->s.late.at[i], v, &d)) {
-            continue;
-        }
-        fine = !any || extent_at_most(k, *out, d) || extent_at_most(k, d, *out);
-        *out = !any || !extent_at_most(k, *out, d) ? d : *out;
-        any = true;
-    }
-    return any && fine;
-}
-
 /* The terms of a position by their steps, the smallest first; their number, 0 where they are no numbers of which each is a multiple
  * of those before. *before: how many of the largest step are added to it. */
 static uint32_t sort_steps(Kern *k, Affine x, AffineTerm *term, Affine *before)
@@ -156,7 +135,7 @@ static bool range_in_rows(Kern *k, const LateRead *r, VarRef label, Dim *out)
     Arena *a = k->c->arena;
     AffineTerm *term = ARENA_ARRAY(a, (size_t)r->at.n + 1, AffineTerm);
     Affine before, room;
-    uint32_t n = affine_uses(r->at, label) ? sort_steps(k, r->at, term, &before) : 0;
+    uint32_t n = sort_steps(k, r->at, term, &before);
     if (n == 0 || !slower_reach_end(k, r) ||
         !dims_divide(a, a, &k->c->ctx->syms, &k->k->dims, r->span, r->extent,
                      dim_fixed(term[n - 1].coef), out) ||
@@ -182,41 +161,41 @@ static bool range_in_rows(Kern *k, const LateRead *r, VarRef label, Dim *out)
     return true;
 }
 
-static bool rows_infer(Kern *k)
+typedef bool RangeRule(Kern *k, const LateRead *r, VarRef label, Dim *out);
+
+/* The range with which the index stays inside wherever the rule says one; false where it says none, or they cannot be compared. */
+static bool infer_label(Kern *k, VarRef v, RangeRule *rule, Dim *out)
 {
-    for (VarRef v = 0; v < k->s.labels.n; v++) {
-        Label *l = &k->s.labels.at[v];
-        bool any = false, fine = !extent_is_known(k, v);
-        Dim least = l->extent;
-        for (uint32_t i = 0; i < k->s.late.n && fine; i++) {
-            Dim d;
-            if (range_in_rows(k, &k->s.late.at[i], v, &d)) {
-                fine = !any || extent_at_most(k, least, d) || extent_at_most(k, d, least);
-                least = !any || !extent_at_most(k, least, d) ? d : least;
-                any = true;
-            }
+    bool any = false, fine = true;
+    for (uint32_t i = 0; i < k->s.late.n && fine; i++) {
+        Dim d;
+        if (!affine_uses(k->s.late.at[i].at, v) || !rule(k, &k->s.late.at[i], v, &d)) {
+            continue;
         }
-        if (any && fine) {
-            l->extent = least;
-            l->given = true;
-            return true;
+        fine = !any || extent_at_most(k, *out, d) || extent_at_most(k, d, *out);
+        *out = !any || !extent_at_most(k, *out, d) ? d : *out;
+        any = true;
+    }
+    return any && fine;
+}
+
+/* True when some index, `one` at most, became known. */
+static bool infer_labels(Kern *k, RangeRule *rule, bool one)
+{
+    bool any = false;
+    for (VarRef v = 0; v < k->s.labels.n && !(one && any); v++) {
+        Dim d;
+        if (!extent_is_known(k, v) && infer_label(k, v, rule, &d)) {
+            k->s.labels.at[v].extent = d;
+            k->s.labels.at[v].given = any = true;
         }
     }
-    return false;
+    return any;
 }
 
 void positions_infer(Kern *k)
 {
-    for (bool more = true; more;) {
-        more = false;
-        for (VarRef v = 0; v < k->s.labels.n; v++) {
-            Dim d;
-            if (!extent_is_known(k, v) && infer_label(k, v, &d)) {
-                k->s.labels.at[v].extent = d;
-                k->s.labels.at[v].given = more = true;
-            }
-        }
-        more = more || rows_infer(k);
+    while (infer_labels(k, infer, false) || infer_labels(k, range_in_rows, true)) {
     }
 }
 
@@ -288,15 +267,13 @@ static bool checked_at_call(Kern *k, const LateRead *r, int problem)
         return false;
     }
     bool ever = room.base >= 0;
-    DimTerm *term = ARENA_ARRAY(a, room.n, DimTerm);
     for (uint32_t i = 0; i < room.n; i++) {
         ever = ever || room.term[i].coef > 0;
-        term[i] = (DimTerm){dim_open(affine_sym(room.term[i].var)), room.term[i].coef};
     }
     if (room.n == 0 || !ever) {
         return false;
     }
-    (void)dims_sum(a, a, &k->c->ctx->syms, &k->k->dims, r->span, room.base, room.n, term, 1);
+    (void)extent_of_sum(k, r->span, room, 1);
     return true;
 }
 

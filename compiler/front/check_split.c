@@ -30,17 +30,12 @@ static bool has_index(Affine x)
 /* Open dims as a number times one of them. */
 static Dim one_dim(Kern *k, Span at, Affine x, int64_t *coef)
 {
-    Arena *a = k->c->arena;
     *coef = 1;
     if (x.n == 1 && x.base == 0) {
         *coef = x.term[0].coef;
         return dim_open(affine_sym(x.term[0].var));
     }
-    DimTerm *term = ARENA_ARRAY(a, x.n, DimTerm);
-    for (uint32_t i = 0; i < x.n; i++) {
-        term[i] = (DimTerm){dim_open(affine_sym(x.term[i].var)), x.term[i].coef};
-    }
-    return dims_sum(a, a, &k->c->ctx->syms, &k->k->dims, at, x.base, x.n, term, 1);
+    return extent_of_sum(k, at, x, 1);
 }
 
 static Affine times_dim(Kern *k, Span at, VarRef v, Dim by)
@@ -156,11 +151,10 @@ static int64_t common_number(Affine x)
 static bool row_of(Kern *k, Affine x, Dim extent, Span at, Dim *step, int64_t *number,
                    Dim *rows)
 {
-    Arena *a = k->c->arena;
-    DimTerm term = {*step, common_number(x)};
-    *number = term.coef;
-    if (term.coef > 1) {
-        Dim longer = dims_sum(a, a, &k->c->ctx->syms, &k->k->dims, at, 0, 1, &term, 1);
+    *number = common_number(x);
+    if (*number > 1) {
+        const AffineTerm term = {affine_dim(step->sym), *number};
+        Dim longer = extent_of_sum(k, at, (Affine){0, 1, &term}, 1);
         if (divides(k, at, extent, longer, rows)) {
             *step = longer;
             return true;
@@ -319,6 +313,5 @@ bool positions_split(Kern *k, uint32_t value, const Span *span, uint32_t *rank,
     *split = shape;
     *at = position;
     *rank = n;
-    k->k->splits = true;
     return ok;
 }

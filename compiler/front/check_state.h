@@ -290,6 +290,8 @@ void note_shape(Kern *k, Diagnostic *d, uint32_t value);
 bool define_find(Check *c, Sym name, int64_t *value);
 /* What -D says to plan an open dim for. */
 int64_t define_typical(Check *c, Sym name, int64_t otherwise);
+/* What x, of open dims, is as an extent of the kernel. */
+Dim extent_of_sum(Kern *k, Span at, Affine x, int64_t divisor);
 /* Is an extent within its bounds? */
 bool extent_check(Check *c, int64_t n, Span at);
 /* Offers a call of `function` around what stands there. */

@@ -166,11 +166,24 @@ AstId parse_include(Parse *p, Span span, Span text, bool library)
     return id;
 }
 
+static AstId op_node(Parse *p, AstKind kind, Span span, Sym name, Span at, Op op,
+                     const AstId *child, uint32_t n)
+{
+    AstId id = ast_new(p->ctx, p->ast, kind, span, name, at, child, n);
+    node_at(p, id)->op = op;
+    return id;
+}
+
+static void append_all(Parse *p, AstId to, AstId list)
+{
+    for (uint32_t k = 0; k < node_at(p, list)->n; k++) {
+        ast_append(p->ctx, p->ast, to, node_at(p, list)->child[k]);
+    }
+}
+
 AstId parse_dim(Parse *p, Span span, Sym name, Span at, Op how, AstId expr)
 {
-    AstId id = ast_new(p->ctx, p->ast, AST_DIM, span, name, at, &expr, 1);
-    node_at(p, id)->op = how;
-    return id;
+    return op_node(p, AST_DIM, span, name, at, how, &expr, 1);
 }
 
 AstId parse_const(Parse *p, Span span, Sym name, Span at, AstId type, AstId expr)
@@ -193,9 +206,7 @@ AstId parse_param(Parse *p, Span span, Sym name, Span at, bool is_inout, AstId t
 {
     AstId id = ast_new(p->ctx, p->ast, AST_PARAM, span, name, at, &type, 1);
     node_at(p, id)->flag = is_inout;
-    for (uint32_t k = 0; k < node_at(p, attrs)->n; k++) {
-        ast_append(p->ctx, p->ast, id, node_at(p, attrs)->child[k]);
-    }
+    append_all(p, id, attrs);
     return id;
 }
 
@@ -207,9 +218,7 @@ AstId parse_list(Parse *p, AstKind kind, Span span)
 AstId parse_add(Parse *p, AstId list, AstId item, Span span)
 {
     if (node_at(p, item)->kind == AST_LIST) { /* `dim a, b;` is two items */
-        for (uint32_t k = 0; k < node_at(p, item)->n; k++) {
-            ast_append(p->ctx, p->ast, list, node_at(p, item)->child[k]);
-        }
+        append_all(p, list, item);
     } else {
         ast_append(p->ctx, p->ast, list, item);
     }
@@ -241,9 +250,7 @@ AstId parse_named(Parse *p, AstKind kind, Span span, Sym name, Span at, AstId li
 
 AstId parse_assign(Parse *p, Span span, Op op, Span at, AstId left, AstId right)
 {
-    AstId id = ast_new(p->ctx, p->ast, AST_ASSIGN, span, NULL, at, (AstId[]){left, right}, 2);
-    node_at(p, id)->op = op;
-    return id;
+    return op_node(p, AST_ASSIGN, span, NULL, at, op, (AstId[]){left, right}, 2);
 }
 
 /* `first`, then all of `list`. */
@@ -251,11 +258,8 @@ static AstId with_first(Parse *p, AstKind kind, Span span, Sym name, Span at, As
                         AstId list)
 {
     AstId id = ast_new(p->ctx, p->ast, kind, span, name, at, &first, 1);
-    if (node_at(p, id)->kind == AST_BROKEN) {
-        return id;
-    }
-    for (uint32_t k = 0; k < node_at(p, list)->n; k++) {
-        ast_append(p->ctx, p->ast, id, node_at(p, list)->child[k]);
+    if (node_at(p, id)->kind != AST_BROKEN) {
+        append_all(p, id, list);
     }
     return id;
 }
@@ -269,10 +273,7 @@ AstId parse_declare(Parse *p, Span span, Sym name, Span name_at, AstId type, Spa
         left = with_first(p, AST_INDEXED, span_join(name_at, node_at(p, type)->span), name,
                           name_at, left, type);
     }
-    AstId id =
-        ast_new(p->ctx, p->ast, AST_ASSIGN, span, NULL, at, (AstId[]){left, right, type}, 3);
-    node_at(p, id)->op = OP_COPY;
-    return id;
+    return op_node(p, AST_ASSIGN, span, NULL, at, OP_COPY, (AstId[]){left, right, type}, 3);
 }
 
 AstId parse_indexed(Parse *p, Span span, AstId base, AstId indices)
@@ -297,16 +298,12 @@ AstId parse_call_statement(Parse *p, Span span, AstId call)
 
 AstId parse_unary(Parse *p, Span span, Op op, Span at, AstId x)
 {
-    AstId id = ast_new(p->ctx, p->ast, AST_UNARY, span, NULL, at, &x, 1);
-    node_at(p, id)->op = op;
-    return id;
+    return op_node(p, AST_UNARY, span, NULL, at, op, &x, 1);
 }
 
 AstId parse_compare(Parse *p, Span span, Op op, Span at, AstId x, AstId y)
 {
-    AstId id = ast_new(p->ctx, p->ast, AST_COMPARE, span, NULL, at, (AstId[]){x, y}, 2);
-    node_at(p, id)->op = op;
-    return id;
+    return op_node(p, AST_COMPARE, span, NULL, at, op, (AstId[]){x, y}, 2);
 }
 
 /* + and -, * and /, &&, ||: chains of one kind grow, others nest. */

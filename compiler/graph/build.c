@@ -520,34 +520,25 @@ static void build_params(Build *b)
     }
 }
 
-static void build_results(Build *b)
+/* Results, then (`changed`) parameters that the kernel changes. */
+static void build_results(Build *b, bool changed)
 {
     for (uint32_t v = 0; v < b->k->n_params + b->k->n_results; v++) {
         const Value *value = &b->k->values.at[v];
-        if (value->kind == VALUE_RESULT) {
-            Result r = {.name = value->name,
-                        .node = b->current[v],
-                        .param = -1,
-                        .span = value->span,
-                        .symmetry = value->symmetry};
-            const TensorType *type = &b->written->values.at[v].type;
-            if (value->type.rank > type->rank) {
-                r.rank = type->rank;
-                r.shape = type->dims;
-            }
-            vec_push(b->g->arena, &b->g->results, r);
+        const TensorType *type = &b->written->values.at[v].type;
+        if (changed ? !value->is_inout || !value->updated : value->kind != VALUE_RESULT) {
+            continue;
         }
-    }
-    for (uint32_t v = 0; v < b->k->n_params + b->k->n_results; v++) {
-        const Value *value = &b->k->values.at[v];
-        if (value->is_inout && value->updated) {
-            Result r = {.name = value->name,
-                        .node = b->current[v],
-                        .param = (int32_t)value->number,
-                        .span = value->span,
-                        .symmetry = value->symmetry};
-            vec_push(b->g->arena, &b->g->results, r);
+        Result r = {.name = value->name,
+                    .node = b->current[v],
+                    .param = changed ? (int32_t)value->number : -1,
+                    .span = value->span,
+                    .symmetry = value->symmetry};
+        if (!changed && value->type.rank > type->rank) {
+            r.rank = type->rank;
+            r.shape = type->dims;
         }
+        vec_push(b->g->arena, &b->g->results, r);
     }
 }
 
@@ -607,7 +598,8 @@ static Graph *build_kernel(Ctx *ctx, Arena *arena, const CheckedKernel *written)
         }
     }
     g->params.n = n_params; /* without what steps read of others */
-    build_results(&b);
+    build_results(&b, false);
+    build_results(&b, true);
     return graph_prune(arena, g);
 }
 

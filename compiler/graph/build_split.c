@@ -440,5 +440,5 @@ static const CheckedKernel *split(Ctx *ctx, Arena *arena, const CheckedKernel *k
 const CheckedKernel *kernel_split(Ctx *ctx, Arena *arena, const CheckedKernel *k)
 {
     const CheckedKernel *to = k->places ? split(ctx, arena, k, true) : k;
-    return to != NULL ? to : k->splits ? split(ctx, arena, k, false) : k;
+    return to != NULL ? to : split(ctx, arena, k, false);
 }

@@ -68,12 +68,7 @@ static NodeRef moved_back(Grad *d, const Node *node, NodeRef G)
 static Dim dim_plus(Grad *d, Dim x, Affine more)
 {
     Affine sum = affine_add(d->arena, affine_extent(d->arena, x), 1, more);
-    DimTerm *term = ARENA_ARRAY(d->arena, sum.n, DimTerm);
-    for (uint32_t i = 0; i < sum.n; i++) {
-        term[i] = (DimTerm){dim_open(affine_sym(sum.term[i].var)), sum.term[i].coef};
-    }
-    return dims_sum(d->arena, d->arena, &d->ctx->syms, &d->g->dims, d->span, sum.base, sum.n,
-                    term, 1);
+    return affine_to_dim(d->arena, d->arena, &d->ctx->syms, &d->g->dims, d->span, sum, 1);
 }
 
 /* A view in windows, x[.., a + b, ..]: of w' with zeros around it, at p - b, summed over b. Position a of each dimension is the label
@@ -152,42 +147,24 @@ static NodeRef windows_back(Grad *d, const Node *node, NodeRef G)
             continue;
         }
         uint32_t l = (uint32_t)moves[a];
-        Affine before =
-            affine_const(0); /* zeros before w' along l: the most that is added to it */
-        for (uint32_t i = 0; i < node->at[a].n; i++) {
-            AffineTerm t = node->at[a].term[i];
-            if (affine_is_dim(t.var) || t.var != l) {
-                Affine most = affine_is_dim(t.var)
-                                  ? affine_var(d->arena, t.var)
-                                  : affine_extent(d->arena, node->extent[t.var]);
-                most.base -= affine_is_dim(t.var) ? 0 : 1;
-                before = affine_add(d->arena, before, t.coef, most);
-            }
-        }
-        before.base += node->at[a].base;
-        padded[l] = affine_add(d->arena, padded[l], 1, before);
-        /* p - (what is added to l) + before, where p runs over the operand's dimension */
-        Affine x = affine_add(d->arena, at[l], 1, before);
+        Affine fixed = affine_const(node->at[a].base); /* p = l + fixed + others */
+        Affine others = affine_const(0), most = affine_const(0);
         for (uint32_t i = 0; i < node->at[a].n; i++) {
             AffineTerm t = node->at[a].term[i];
             if (affine_is_dim(t.var)) {
-                x = affine_add(d->arena, x, -t.coef, affine_var(d->arena, t.var));
+                fixed = affine_add(d->arena, fixed, 1, (Affine){0, 1, &t});
             } else if (t.var != l) {
-                x = affine_add(d->arena, x, -t.coef,
-                               affine_var(d->arena, (VarRef)place[t.var]));
+                Affine last = affine_extent(d->arena, node->extent[t.var]);
+                last.base--;
+                most = affine_add(d->arena, most, t.coef, last);
+                others = affine_add(d->arena, others, t.coef,
+                                    affine_var(d->arena, (VarRef)place[t.var]));
             }
         }
-        x.base -= node->at[a].base;
-        at[l] = x;
-        Affine end = before; /* the last position of the operand, with nothing added */
-        end = affine_add(d->arena, end, 1, affine_const(-node->at[a].base));
-        for (uint32_t i = 0; i < node->at[a].n; i++) {
-            AffineTerm t = node->at[a].term[i];
-            if (affine_is_dim(t.var)) {
-                end = affine_add(d->arena, end, -t.coef, affine_var(d->arena, t.var));
-            }
-        }
-        room[l] = dim_plus(d, of[a], end);
+        /* zeros before w' along l: the most that is added to it; it is read at p - others - fixed behind them */
+        padded[l] = affine_add(d->arena, affine_add(d->arena, padded[l], 1, fixed), 1, most);
+        at[l] = affine_add(d->arena, affine_add(d->arena, at[l], 1, most), -1, others);
+        room[l] = dim_plus(d, of[a], most);
     }
     for (uint32_t l = 0; l < node->rank; l++) { /* what cannot be proven is not built */
         if (room[l].sym < 0 && room[l].n < 0) {

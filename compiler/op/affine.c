@@ -143,6 +143,16 @@ uint32_t affine_steps(Affine x, AffineTerm *term)
     return n;
 }
 
+Dim affine_to_dim(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span span,
+                  Affine x, int64_t divisor)
+{
+    DimTerm *term = ARENA_ARRAY(arena, x.n, DimTerm);
+    for (uint32_t i = 0; i < x.n; i++) {
+        term[i] = (DimTerm){dim_open(affine_sym(x.term[i].var)), x.term[i].coef};
+    }
+    return dims_sum(scratch, arena, syms, t, span, x.base, x.n, term, divisor);
+}
+
 bool affine_is_canonical(Affine x, uint32_t n_vars, uint32_t n_dims)
 {
     bool fine = true;

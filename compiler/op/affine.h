@@ -74,6 +74,10 @@ static inline int32_t affine_index(Affine x)
     return affine_is_var(x) && !affine_is_dim(x.term[0].var) ? (int32_t)x.term[0].var : -1;
 }
 
+/* The dim that x, of open dims alone, divided by a number and rounded down is (dims_sum). */
+Dim affine_to_dim(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span span,
+                  Affine x, int64_t divisor);
+
 /* For readers and verifiers: what they are given may be anything. */
 /* Ascending variables, below n_vars or of one of n_dims open dims, and no coefficient 0? */
 bool affine_is_canonical(Affine x, uint32_t n_vars, uint32_t n_dims);
