@@ -134,12 +134,6 @@ static void emitter_init(Emitter *e, File *f, const Kernel *k, ExportedName name
         *late[i].name = names_take(&e->w.names, late[i].wish);
     }
     text_init(&e->parts, e->w.arena);
-    text_init(&e->part.body, e->w.arena);
-    text_init(&e->part.numbers, e->w.arena);
-    text_init(&e->part.number_locals, e->w.arena);
-    text_init(&e->part.members, e->w.arena);
-    text_init(&e->part.values, e->w.arena);
-    text_init(&e->part.locals, e->w.arena);
 }
 
 static bool uses_complex(const Kernel *k)

@@ -14,14 +14,15 @@
  *   emit_part.c    parallel loops: a function of a range of iterations, which threads run
  *   emit_product.c products: calls of functions that all kernels of the file share
  *   emit_tiles.c   these functions, for each instruction set
- *   emit_micro.c   the macros that they are made of, of named vectors
+ *   emit_micro.c   the macros that they are made of: rows of vectors
+ *   emit_vector.c  vectors, as the text of all tiles loads, stores and computes with them
  *   emit_dot.c     tiles of dot products of integers
  *   emit_words.c   copies into panels in groups of lines, that such tiles read
  *   emit_term.c    tiles that fold other terms than products
  *   emit_tables.c  joins of incomplete tiles; tables of functions by instruction set
  *   emit_pairs.c   what is special in them where numbers are complex
  *   emit_prefetch.c  prefetches of products
- *   emit_tile.c    instruction sets and vectors, as the text of all tiles names them
+ *   emit_tile.c    instruction sets, and the macros of vectors
  *   emit_variants.c  other register tiles: functions of a statement each, which are macros with the instruction set as parameter
  *   emit_unrolled.c  unrolled statements in them
  *   emit_pack.c    copies into panels: calls of functions that all kernels share
@@ -63,7 +64,7 @@ typedef struct TileShape {
     bool ahead;    /* it asks for what comes next, meanwhile: emit_prefetch.c */
     bool streams;  /* some calls store past the caches; says nothing of which tile it is */
     /* Of a short sum of known extent, for which a call with all of these would take longer than the sum; else 0. */
-    int64_t sum, cs_a, rs_a, rs_b, rs_c;
+    ProductNumbers n;
     TileTerm term;
     TileDot dot;
     int how; /* of such a one: TILE_ADDS and the others */
@@ -158,13 +159,10 @@ typedef struct Emitter {
     } own;                                    /* variables of the entry functions */
     Text parts;                               /* functions of parallel loops, */
     uint32_t n_parts;                         /* how many */
-    struct {
-        Text body, numbers, number_locals, members, values, locals;
-    } part;                        /* the one being printed, and what it gets from outside */
-    Known *known;                  /* by number of the name, of the first n_known */
-    uint32_t n_known, n_functions; /* see emit_captured.c */
-    bool in_part;                  /* one is being printed */
-    const Stmt *cut;               /* the loop that it is a part of */
+    Known *known;                             /* by number of the name, of the first n_known */
+    uint32_t n_known, n_functions;            /* see emit_captured.c */
+    bool in_part;                             /* one is being printed */
+    const Stmt *cut;                          /* the loop that it is a part of */
     const Stmt
         *flat; /* the inner one of the two loops that it shares, until it is met; or null */
     /* Are there stores past the caches in the entry, in the part? */
@@ -296,7 +294,8 @@ void tiles_init(Tiles *t, Arena *a, Helpers *help);
 bool tiles_have_dots(const Tiles *t);
 /* The name that the function has in the table of an instruction set; it is printed later. */
 const char *tile_use(Tiles *t, TileShape s);
-/* Those that put a tile where not all of it is. */
+/* Those that put a tile where not all of it is; "join_by_f32". */
+const char *join_name(Arena *a, JoinKind kind, DType t);
 void joins_emit(Tiles *t, Text *out);
 /* All functions of register tiles and the tables of them: once every kernel has been printed. */
 void tiles_emit(Tiles *t, Text *out);

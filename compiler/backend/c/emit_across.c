@@ -52,12 +52,6 @@ static uint32_t version_number(const char *version)
     return (uint32_t)hash_bytes(1, version, strlen(version)) & 0x7fffffff;
 }
 
-static const char *join_name(Arena *a, JoinKind kind, DType t)
-{
-    static const char *const names[JOIN_KINDS] = {"", "_by", "_min", "_max"};
-    return str_format(a, "join%s_%s", names[kind], dtype_name(t));
-}
-
 /* Of each tile and join a line with its name, and 2 where it stores past the caches, else 1. */
 static void named_put(const Tiles *t, const char *before, const char *after, Text *out)
 {

@@ -37,7 +37,7 @@ static bool is_signed(DType t)
 /* "TDSL_DOT_avx2_i8_u8"; of single words a function "tdsl_dot_i8_u8". */
 static const char *dot_name(Printer *p, bool vector, bool row, bool column)
 {
-    Arena *a = p->tiles->arena;
+    Arena *a = p->w.arena;
     const char *types = p->s->dot.group == 2
                             ? "i16"
                             : str_format(a, "%s_%s", sign_name(row), sign_name(column));
@@ -53,9 +53,8 @@ const char *dot_step(Printer *p, const char *type, const char *row, const char *
     const char *name =
         dot_name(p, type != NULL, is_signed(d->row), is_signed(d->column) != other);
     return type != NULL
-               ? str_format(p->tiles->arena, "%s(%s, %s, %s, %s);", name, type, into, row,
-                            column)
-               : str_format(p->tiles->arena, "%s += %s(%s, %s);", into, name, row, column);
+               ? str_format(p->w.arena, "%s(%s, %s, %s, %s);", name, type, into, row, column)
+               : str_format(p->w.arena, "%s += %s(%s, %s);", into, name, row, column);
 }
 
 /* ---- sums of rows, where the columns' bytes are flipped ---- */
@@ -70,7 +69,7 @@ static int64_t rows_vector(const Printer *p, int64_t rows, int64_t k, int64_t *l
 /* Vectors of rows have four words at least: of few rows each has one of its own. */
 static const char *rows_type(Printer *p, int64_t lanes)
 {
-    return vector_type(p->tiles->help, DTYPE_I32, lanes < 4 ? 4 : lanes);
+    return vector_type(p->w.help, DTYPE_I32, lanes < 4 ? 4 : lanes);
 }
 
 void dot_sums_begin(Printer *p, int64_t rows)
@@ -78,7 +77,7 @@ void dot_sums_begin(Printer *p, int64_t rows)
     int64_t lanes = 1;
     (void)rows_vector(p, rows, 0, &lanes);
     for (int64_t k = 0; k * lanes < rows; k++) {
-        micro_put(p, "%s s%lld = {0};", rows_type(p, lanes), (long long)k);
+        line_printf(&p->w, "%s s%lld = {0};", rows_type(p, lanes), (long long)k);
     }
 }
 
@@ -90,13 +89,13 @@ void dot_sums_step(Printer *p, int64_t rows)
     const char *name = dot_name(p, true, constant, row), *type = rows_type(p, lanes);
     for (int64_t k = 0; k * lanes < rows; k++) {
         long long from = (long long)rows_vector(p, rows, k, &lanes);
-        const char *place = str_format(p->tiles->arena, "p0 + %lld", from);
-        const char *words =
-            lanes == 1 ? vector_spread(p->tiles->arena, type,
-                                       str_format(p->tiles->arena, "tdsl_word(%s)", place))
-                       : vector_at(p->tiles->arena, type, place);
-        micro_put(p, "{ const %s w = %s; %s(%s, s%lld, " TOP_BITS ", w); }", type, words, name,
-                  type, (long long)k);
+        const char *place = str_format(p->w.arena, "p0 + %lld", from);
+        const char *words = lanes == 1
+                                ? vector_spread(p->w.arena, type,
+                                                str_format(p->w.arena, "tdsl_word(%s)", place))
+                                : vector_at(p->w.arena, type, place);
+        line_printf(&p->w, "{ const %s w = %s; %s(%s, s%lld, " TOP_BITS ", w); }", type, words,
+                    name, type, (long long)k);
     }
 }
 
@@ -104,13 +103,14 @@ void dot_sums_end(Printer *p, int64_t rows)
 {
     int64_t lanes = 1;
     (void)rows_vector(p, rows, 0, &lanes);
-    micro_put(p, "U s[%lld];", (long long)rows);
+    line_printf(&p->w, "U s[%lld];", (long long)rows);
     for (int64_t k = 0; k * lanes < rows; k++) {
         long long from = (long long)rows_vector(p, rows, k, &lanes), number = (long long)k;
         if (lanes == 1) {
-            micro_put(p, "s[%lld] = s%lld[0];", from, number);
+            line_printf(&p->w, "s[%lld] = s%lld[0];", from, number);
         } else {
-            micro_put(p, "TDSL_TO(%s, s + %lld) = s%lld;", rows_type(p, lanes), from, number);
+            line_printf(&p->w, "TDSL_TO(%s, s + %lld) = s%lld;", rows_type(p, lanes), from,
+                        number);
         }
     }
 }

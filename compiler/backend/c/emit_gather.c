@@ -119,27 +119,19 @@ bool gather_emit(Emitter *e, const Stmt *s)
     if (!find_rows(&r)) {
         return false;
     }
-    for (uint32_t i = 0; i < r.depth; i++) {
-        loop_begin(w, s->index[i].var, s->index[i].range, 1, FOR_ALL);
-    }
-    line_put(w->out, "{");
-    scope_begin(w);
+    loops_begin(w, s->index, r.depth);
+    scope_printf(w, "{");
     name_positions(&r);
     Text inside;
     text_init(&inside, w->arena);
     for (uint32_t i = 0; i < r.inside.n; i++) {
         text_printf(&inside, i == 0 ? "%s" : " && %s", r.inside.at[i]);
     }
-    line_printf(w, "if (%s) {", r.inside.n == 0 ? "1" : inside.at);
-    scope_begin(w);
+    scope_printf(w, "if (%s) {", r.inside.n == 0 ? "1" : inside.at);
     loops_put(&r, with_loads(&r, s->value));
-    w->out->indent--;
-    line_put(w->out, "} else {");
-    w->out->indent++;
+    scope_else(w);
     loops_put(&r, s->value);
     scope_end(w);
-    for (uint32_t i = 0; i < r.depth + 1; i++) {
-        scope_end(w);
-    }
+    scopes_end(w, r.depth + 1);
     return true;
 }

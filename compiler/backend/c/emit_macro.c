@@ -59,52 +59,36 @@ const char *macro_use(Macros *m, const char *wish, const char *text)
     return name;
 }
 
-static void line_formatted(Printer *p, const char *before, const char *format, va_list args)
-{
-    char line[400];
-    int n = vsnprintf(line, sizeof line, format, args);
-    CHECK(n >= 0 && (size_t)n < sizeof line);
-    line_put(p->out, str_format(p->tiles->arena, "%s%s", before, line));
-}
-
-void micro_put(Printer *p, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    line_formatted(p, "", format, args);
-    va_end(args);
-}
-
-void micro_open(Printer *p, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    line_formatted(p, "", format, args);
-    va_end(args);
-    p->out->indent++;
-}
-
 void run_put(Printer *p, uint32_t g, const char *format, ...)
 {
+    char line[400];
     va_list args;
     va_start(args, format);
-    line_formatted(p, str_format(p->tiles->arena, "TDSL_EACH(v, %s, 1) ", run_name(p, "N", g)),
-                   format, args);
+    int n = vsnprintf(line, sizeof line, format, args);
     va_end(args);
-}
-
-void micro_close(Printer *p)
-{
-    p->out->indent--;
-    line_put(p->out, "}");
+    CHECK(n >= 0 && (size_t)n < sizeof line);
+    line_printf(&p->w, "TDSL_EACH(v, %s, 1) %s", run_name(p, "N", g), line);
 }
 
 const char *run_name(Printer *p, const char *name, uint32_t g)
 {
-    return g == 0 ? name : str_format(p->tiles->arena, "%s%u", name, g);
+    return g == 0 ? name : str_format(p->w.arena, "%s%u", name, g);
 }
 
-const char *parameter(Printer *p, bool in_macro, const char *name, int64_t value)
+void arguments_init(Arguments *x, Arena *a)
 {
-    return in_macro ? name : str_format(p->tiles->arena, "%lld", (long long)value);
+    text_init(&x->names, a);
+    text_init(&x->values, a);
+}
+
+void argument_put(Arguments *x, const char *name, const char *value)
+{
+    bool more = x->names.n > 0;
+    text_printf(&x->names, more ? ", %s" : "%s", name);
+    text_printf(&x->values, more ? ", %s" : "%s", value);
+}
+
+void argument_number(Arguments *x, const char *name, int64_t value)
+{
+    argument_put(x, name, str_format(x->names.arena, "%lld", (long long)value));
 }

@@ -27,7 +27,7 @@ static const char *number_type(const Printer *p)
 /* An element as it is computed with. */
 static const char *as_number(Printer *p, const char *element)
 {
-    return str_format(p->tiles->arena,
+    return str_format(p->w.arena,
                       p->s->dot.group != 0 ? "tdsl_word(&%s)"
                       : is_int(p)          ? "(U)%s"
                                            : "%s",
@@ -45,7 +45,7 @@ static const char *type_of_run(Printer *p, const Columns *x, uint32_t g)
 static const char *runs_width(Printer *p, const Columns *x, uint32_t g)
 {
     Text t;
-    text_init(&t, p->tiles->arena);
+    text_init(&t, p->w.arena);
     text_put(&t, g > 1 ? "(" : "");
     for (uint32_t i = 0; i < g; i++) {
         text_printf(&t, i > 0 ? " + %s" : "%s", run_name(p, "N", i));
@@ -65,7 +65,7 @@ const char *columns_width(Printer *p, const Columns *x)
 /* "N * L + v * L1": where vector v of run g starts in a line. */
 static const char *place_in_line(Printer *p, const Columns *x, uint32_t g)
 {
-    Arena *a = p->tiles->arena;
+    Arena *a = p->w.arena;
     const char *v = x->run[g].vectors ? str_format(a, "v * %s", run_name(p, "L", g)) : "v";
     return g == 0 ? v : str_format(a, "%s + %s", runs_width(p, x, g), v);
 }
@@ -73,7 +73,7 @@ static const char *place_in_line(Printer *p, const Columns *x, uint32_t g)
 static const char *part_text(Printer *p, const Columns *x, uint32_t g, const char *pointer,
                              const char *place, bool written)
 {
-    Arena *a = p->tiles->arena;
+    Arena *a = p->w.arena;
     if (!x->run[g].vectors) {
         return str_format(a, "%s[%s]", pointer, place);
     }
@@ -81,28 +81,23 @@ static const char *part_text(Printer *p, const Columns *x, uint32_t g, const cha
     return (written ? vector_to : vector_at)(a, type_of_run(p, x, g), place);
 }
 
-const char *block_arguments(Printer *p, const Columns *x, bool in_macro)
+void block_arguments(Printer *p, const Columns *x, Arguments *out)
 {
-    Text t;
-    text_init(&t, p->tiles->arena);
-    text_put(&t, in_macro ? "T" : c_type(p->part));
+    argument_put(out, "T", c_type(p->part));
     if (is_int(p)) {
-        text_printf(&t, ", %s", in_macro ? "U" : element_type(p->part));
+        argument_put(out, "U", element_type(p->part));
     }
     for (uint32_t g = 0; g < x->n; g++) {
         const Run *run = &x->run[g];
         if (run->vectors) {
-            const char *type = lanes_type(p->tiles->help, p->part, run->lanes);
-            text_printf(&t, ", %s, %s", in_macro ? run_name(p, "V", g) : type,
-                        parameter(p, in_macro, run_name(p, "L", g), run->lanes));
+            argument_put(out, run_name(p, "V", g), lanes_type(p->w.help, p->part, run->lanes));
+            argument_number(out, run_name(p, "L", g), run->lanes);
         }
-        text_printf(&t, ", %s", parameter(p, in_macro, run_name(p, "N", g), run->n));
+        argument_number(out, run_name(p, "N", g), run->n);
     }
-    if (p->streams) {
-        int64_t bytes = x->run[0].lanes * dtype_bytes(p->part);
-        text_printf(&t, ", %s", parameter(p, in_macro, "B", bytes));
+    if (p->streams && x->n > 0) {
+        argument_number(out, "B", x->run[0].lanes * dtype_bytes(p->part));
     }
-    return t.at;
 }
 
 /* ---- for each row ---- */
@@ -111,7 +106,7 @@ const char *block_arguments(Printer *p, const Columns *x, bool in_macro)
 static const char *row_text(const Printer *p, bool imaginary)
 {
     if (p->s->side) {
-        return !p->w ? "p0[r]" : imaginary ? "p0[2 * r + 1]" : "p0[2 * r]";
+        return !p->both ? "p0[r]" : imaginary ? "p0[2 * r + 1]" : "p0[2 * r]";
     }
     return imaginary ? "p[r / 3][r % 3 * rs_a + 1]" : "p[r / 3][r % 3 * rs_a]";
 }
@@ -121,7 +116,7 @@ static const char *sum_start(Printer *p, const Columns *x, uint32_t g)
     bool sum = p->s->term.fold == OP_SUM;
     const char *start = sum ? "0" : term_start(p, p->s->term.fold);
     return x->run[g].vectors
-               ? vector_spread(p->tiles->arena, type_of_run(p, x, g), sum ? NULL : start)
+               ? vector_spread(p->w.arena, type_of_run(p, x, g), sum ? NULL : start)
                : start;
 }
 
@@ -131,21 +126,21 @@ static void sums_begin(Printer *p, const Columns *x)
     for (uint32_t g = 0; g < x->n; g++) {
         const char *n = run_name(p, "N", g), *sum = run_name(p, "x", g);
         const char *more =
-            p->w ? str_format(p->tiles->arena, ", %s[R][%s]", run_name(p, "w", g), n) : "";
-        micro_put(p, "%s %s[R][%s]%s;", type_of_run(p, x, g), sum, n, more);
+            p->both ? str_format(p->w.arena, ", %s[R][%s]", run_name(p, "w", g), n) : "";
+        line_printf(&p->w, "%s %s[R][%s]%s;", type_of_run(p, x, g), sum, n, more);
     }
-    for (uint32_t i = 0; i < (p->w ? 2 : 1); i++) {
+    for (uint32_t i = 0; i < (p->both ? 2 : 1); i++) {
         for (uint32_t g = 0; g < x->n; g++) {
-            micro_put(p, "TDSL_EACH(r, R, 1) TDSL_EACH(v, %s, 1) %s[r][v] = %s;",
-                      run_name(p, "N", g), run_name(p, i == 0 ? "x" : "w", g),
-                      sum_start(p, x, g));
+            line_printf(&p->w, "TDSL_EACH(r, R, 1) TDSL_EACH(v, %s, 1) %s[r][v] = %s;",
+                        run_name(p, "N", g), run_name(p, i == 0 ? "x" : "w", g),
+                        sum_start(p, x, g));
         }
     }
 }
 
 static const char *step_text(Printer *p, const Columns *x, uint32_t g)
 {
-    Arena *a = p->tiles->arena;
+    Arena *a = p->w.arena;
     const char *type = x->run[g].vectors ? type_of_run(p, x, g) : NULL;
     const char *y = str_format(a, "%s[v]", run_name(p, "y", g));
     const char *into = str_format(a, "%s[r][v]", run_name(p, "x", g));
@@ -155,16 +150,16 @@ static const char *step_text(Printer *p, const Columns *x, uint32_t g)
     if (p->s->term.n > 0) {
         return term_step(p, type, "z", y, into);
     }
-    return !p->w ? str_format(a, "%s += z * %s;", into, y)
-                 : str_format(a, "{ %s += z * %s; %s[r][v] += u * %s; }", into, y,
-                              run_name(p, "w", g), y);
+    return !p->both ? str_format(a, "%s += z * %s;", into, y)
+                    : str_format(a, "{ %s += z * %s; %s[r][v] += u * %s; }", into, y,
+                                 run_name(p, "w", g), y);
 }
 
 static void step_lines(Printer *p, const Columns *x)
 {
-    for (uint32_t i = 0; i < (p->w ? 2 : 1); i++) {
-        micro_put(p, "const %s %c = %s;", number_type(p), "zu"[i],
-                  as_number(p, row_text(p, i == 1)));
+    for (uint32_t i = 0; i < (p->both ? 2 : 1); i++) {
+        line_printf(&p->w, "const %s %c = %s;", number_type(p), "zu"[i],
+                    as_number(p, row_text(p, i == 1)));
     }
     for (uint32_t g = 0; g < x->n; g++) {
         run_put(p, g, "%s", step_text(p, x, g));
@@ -178,7 +173,7 @@ typedef enum Stores { STORE_ADDS, STORE_PLAIN, STORE_STREAMS } Stores;
 static const char *store_text(Printer *p, const Columns *x, uint32_t g, bool both,
                               bool imaginary, Stores how)
 {
-    Arena *a = p->tiles->arena;
+    Arena *a = p->w.arena;
     bool vectors = x->run[g].vectors;
     const char *place = place_in_line(p, x, g), *type = type_of_run(p, x, g);
     if (both) {
@@ -206,12 +201,12 @@ static const char *store_text(Printer *p, const Columns *x, uint32_t g, bool bot
 /* "for each row": the loop that compilers unroll. */
 static void rows_open(Printer *p)
 {
-    micro_open(p, "TDSL_EACH(r, R, 1) {");
+    scope_printf(&p->w, "TDSL_EACH(r, R, 1) {");
 }
 
 static void store_rows(Printer *p, const Columns *x, Stores how)
 {
-    bool both = p->w && !p->s->parts[1];
+    bool both = p->both && !p->s->parts[1];
     rows_open(p);
     for (uint32_t g = 0; g < x->n; g++) {
         const char *text = store_text(p, x, g, both, false, how);
@@ -221,8 +216,8 @@ static void store_rows(Printer *p, const Columns *x, Stores how)
             run_put(p, g, "%s", text);
         }
     }
-    line_put(p->out, "if (r + 1 < R) { d += rs_c; }");
-    micro_close(p);
+    line_put(p->w.out, "if (r + 1 < R) { d += rs_c; }");
+    scope_end(&p->w);
 }
 
 static void finish_rows(Printer *p, const Columns *x)
@@ -234,7 +229,7 @@ static void finish_rows(Printer *p, const Columns *x)
     if (!p->whole) {
         pairs_finish(p, x);
     }
-    micro_close(p);
+    scope_end(&p->w);
 }
 
 /* ---- the block ---- */
@@ -242,22 +237,23 @@ static void finish_rows(Printer *p, const Columns *x)
 /* Those of the tile of columns after this one are prefetched meanwhile. */
 static void far_emit(Printer *p, const Columns *x, const char *columns)
 {
-    micro_open(p, "if (far) {");
-    micro_put(p, "TDSL_EACH(l, %s * (int64_t)sizeof(T), %d)", columns_width(p, x), LINE_BYTES);
-    micro_put(p, "    TDSL_PREFETCH(q + %s + l / (int64_t)sizeof(T));", columns);
-    micro_close(p);
+    scope_printf(&p->w, "if (far) {");
+    line_printf(&p->w, "TDSL_EACH(l, %s * (int64_t)sizeof(T), %d)", columns_width(p, x),
+                LINE_BYTES);
+    line_printf(&p->w, "    TDSL_PREFETCH(q + %s + l / (int64_t)sizeof(T));", columns);
+    scope_end(&p->w);
 }
 
 /* One line of those that come next, for each step of the sum in the tile: where registers are few and it runs in P parts,
  * each of them asks for as many. */
 static void ahead_emit(Printer *p)
 {
-    micro_open(p, "if (k %% P == 0) {");
-    line_put(p->out, "TDSL_PREFETCH((const void *)ahead, 0, 2);");
-    micro_put(p,
-              "ahead += (uintptr_t)(++asked %% (%d / (int64_t)sizeof(T)) == 0 ? turn : each);",
-              LINE_BYTES);
-    micro_close(p);
+    scope_printf(&p->w, "if (k %% P == 0) {");
+    line_put(p->w.out, "TDSL_PREFETCH((const void *)ahead, 0, 2);");
+    line_printf(
+        &p->w, "ahead += (uintptr_t)(++asked %% (%d / (int64_t)sizeof(T)) == 0 ? turn : each);",
+        LINE_BYTES);
+    scope_end(&p->w);
 }
 
 static void columns_emit(Printer *p, int64_t rows, const Columns *x)
@@ -266,7 +262,7 @@ static void columns_emit(Printer *p, int64_t rows, const Columns *x)
     for (uint32_t g = 0; g < x->n; g++) {
         const char *y = run_name(p, "y", g);
         const char *part = part_text(p, x, g, "q", place_in_line(p, x, g), false);
-        micro_put(p, "%s %s[%s];", type_of_run(p, x, g), y, run_name(p, "N", g));
+        line_printf(&p->w, "%s %s[%s];", type_of_run(p, x, g), y, run_name(p, "N", g));
         bool vectors = x->run[g].vectors;
         if (vectors && (rows > 1 || x->run[g].lanes == 1)) { /* plain C holds nothing */
             run_put(p, g, "{ %s[v] = %s%s; TDSL_HOLD(%s[v]); }", y, part, flipped, y);
@@ -278,11 +274,11 @@ static void columns_emit(Printer *p, int64_t rows, const Columns *x)
 
 static void steps_emit(Printer *p, int64_t rows, const Columns *x, const char *columns)
 {
-    bool far = p->s->sum == 0 && p->tiles->far;
+    bool far = p->s->n.sum == 0 && p->tiles->far;
     if (far) {
-        micro_put(p, "const int far = rs_b >= %d / (int64_t)sizeof(T);", FAR_BYTES);
+        line_printf(&p->w, "const int far = rs_b >= %d / (int64_t)sizeof(T);", FAR_BYTES);
     }
-    micro_open(p, "for (int64_t k = 0; k < n; ++k) {");
+    scope_printf(&p->w, "for (int64_t k = 0; k < n; ++k) {");
     if (far) {
         far_emit(p, x, columns);
     }
@@ -295,60 +291,63 @@ static void steps_emit(Printer *p, int64_t rows, const Columns *x, const char *c
     }
     rows_open(p);
     step_lines(p, x);
-    micro_close(p);
-    line_put(p->out, p->s->side ? "p0 += cs_a;" : "TDSL_EACH(r, (R + 2) / 3, 1) p[r] += cs_a;");
-    line_put(p->out, "q += rs_b;");
-    micro_close(p);
+    scope_end(&p->w);
+    line_put(p->w.out,
+             p->s->side ? "p0 += cs_a;" : "TDSL_EACH(r, (R + 2) / 3, 1) p[r] += cs_a;");
+    line_put(p->w.out, "q += rs_b;");
+    scope_end(&p->w);
 }
 
 /* Prefetches the lines of the result while the sum runs: they are far from each other, so nothing else does. */
 static void prefetch_result(Printer *p, const Columns *x, const char *j)
 {
-    if (p->s->sum > 0) {
+    if (p->s->n.sum > 0) {
         return;
     }
-    const char *twice = p->w && !p->s->parts[1] ? "2 * " : "", *width = columns_width(p, x);
-    micro_open(p, "for (int64_t r = 0; %sr < R; ++r) {", p->streams ? "!streams && " : "");
-    micro_put(p, "TDSL_PREFETCH(c + (i + r) * rs_c + %s, 1);", j);
-    micro_open(p, "if (%s%s * sizeof(T) > 32) {", twice, width);
-    micro_put(p, "TDSL_PREFETCH(c + (i + r) * rs_c + %s + %s%s - 1, 1);", j, twice, width);
-    micro_close(p);
-    micro_close(p);
+    const char *twice = p->both && !p->s->parts[1] ? "2 * " : "", *width = columns_width(p, x);
+    scope_printf(&p->w, "for (int64_t r = 0; %sr < R; ++r) {",
+                 p->streams ? "!streams && " : "");
+    line_printf(&p->w, "TDSL_PREFETCH(c + (i + r) * rs_c + %s, 1);", j);
+    scope_printf(&p->w, "if (%s%s * sizeof(T) > 32) {", twice, width);
+    line_printf(&p->w, "TDSL_PREFETCH(c + (i + r) * rs_c + %s + %s%s - 1, 1);", j, twice,
+                width);
+    scope_end(&p->w);
+    scope_end(&p->w);
 }
 
 static void stores_emit(Printer *p, const Columns *x)
 {
     if (!p->tiles->adds && p->whole && !p->s->streams) {
-        line_put(p->out, "(void)add; /* none adds to what is there */");
+        line_put(p->w.out, "(void)add; /* none adds to what is there */");
         store_rows(p, x, STORE_PLAIN);
         return;
     }
-    micro_open(p, p->whole && !p->s->streams ? "if (add) {" : "if ((add & 1) != 0) {");
+    scope_printf(&p->w, p->whole && !p->s->streams ? "if (add) {" : "if ((add & 1) != 0) {");
     store_rows(p, x, STORE_ADDS);
-    p->out->indent--;
+    p->w.out->indent--;
     if (p->streams) {
-        micro_open(p, "} else if (streams) {");
+        scope_printf(&p->w, "} else if (streams) {");
         store_rows(p, x, STORE_STREAMS);
-        p->out->indent--;
+        p->w.out->indent--;
     }
-    micro_open(p, "} else {");
+    scope_printf(&p->w, "} else {");
     store_rows(p, x, STORE_PLAIN);
-    micro_close(p);
+    scope_end(&p->w);
 }
 
 void block_lines(Printer *p, int64_t rows, const Columns *x, const char *from, const char *to,
                  const char *columns)
 {
-    const char *j = p->w && !p->s->parts[1] ? "2 * j" : "j"; /* of the result */
-    micro_open(p, "for (int64_t i = %s; i < %s; i += R) {", from, to);
+    const char *j = p->both && !p->s->parts[1] ? "2 * j" : "j"; /* of the result */
+    scope_printf(&p->w, "for (int64_t i = %s; i < %s; i += R) {", from, to);
     prefetch_result(p, x, j);
     if (p->s->side) {
-        line_put(p->out, p->w ? "const T *p0 = a + i * 2;" : "const T *p0 = a + i;");
+        line_put(p->w.out, p->both ? "const T *p0 = a + i * 2;" : "const T *p0 = a + i;");
     } else {
-        line_put(p->out, "const T *p[(R + 2) / 3];");
-        line_put(p->out, "TDSL_EACH(r, (R + 2) / 3, 1) p[r] = a + (i + 3 * r) * rs_a;");
+        line_put(p->w.out, "const T *p[(R + 2) / 3];");
+        line_put(p->w.out, "TDSL_EACH(r, (R + 2) / 3, 1) p[r] = a + (i + 3 * r) * rs_a;");
     }
-    line_put(p->out, "const T *q = b + j;");
+    line_put(p->w.out, "const T *q = b + j;");
     sums_begin(p, x);
     if (dot_is_flipped(p)) {
         dot_sums_begin(p, rows);
@@ -363,24 +362,27 @@ void block_lines(Printer *p, int64_t rows, const Columns *x, const char *from, c
     if (!p->whole || dot_is_flipped(p)) {
         finish_rows(p, x);
     }
-    micro_put(p, "T *d = c + i * rs_c + %s;", j);
+    line_printf(&p->w, "T *d = c + i * rs_c + %s;", j);
     stores_emit(p, x);
-    micro_close(p);
+    scope_end(&p->w);
 }
 
 const char *block_macro(Printer *p, int64_t rows, const Columns *x)
 {
-    Arena *a = p->tiles->arena;
-    Text all, t, *out = p->out;
+    Arena *a = p->w.arena;
+    Text all, t, *out = p->w.out;
     text_init(&all, a);
     lines_init(&t, a, 1);
     text_printf(&all, "\n/* R rows%s of columns of %u %s. */\n",
                 p->s->side ? ", side by side in A," : "", x->n, x->n == 1 ? "width" : "widths");
-    p->out = &t;
+    p->w.out = &t;
     block_lines(p, rows, x, "FROM", "TO", "C");
-    p->out = out;
-    const char *head = str_format(a, "@(FROM, TO, R, %s%s%s)", block_arguments(p, x, true),
-                                  p->s->sum == 0 ? ", C" : "", p->s->ahead ? ", P" : "");
+    p->w.out = out;
+    Arguments own;
+    arguments_init(&own, a);
+    block_arguments(p, x, &own);
+    const char *head = str_format(a, "@(FROM, TO, R, %s%s%s)", own.names.at,
+                                  p->s->n.sum == 0 ? ", C" : "", p->s->ahead ? ", P" : "");
     macro_put(&all, head, t.at);
     return macro_use(p->macros, str_format(a, "TDSL_BLOCK_%u", x->n), all.at);
 }

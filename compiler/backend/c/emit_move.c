@@ -52,9 +52,7 @@ bool move_emit(Emitter *e, const Stmt *s)
         (void)vector_type(e->w.help, part, 16 / dtype_bytes(part));
         template_put(e, move_text, part);
     }
-    for (uint32_t i = 0; i < s->n_index - 1; i++) {
-        loop_begin(&e->w, s->index[i].var, s->index[i].range, 1, FOR_ALL);
-    }
+    loops_begin(&e->w, s->index, s->n_index - 1);
     const char *count = count_text(e, run.index[0].range);
     const char *pointer = part == t ? "" : str_format(e->w.arena, "%s *)", c_type(part));
     line_printf(&e->w,
@@ -64,9 +62,7 @@ bool move_emit(Emitter *e, const Stmt *s)
                 element_text(&e->w, s->dst, access_first(e, &run, s->dst, s->at)), pointer,
                 element_text(&e->w, load->buf, access_first(e, &run, load->buf, load->at)),
                 count, s->fold == OP_SUM);
-    for (uint32_t i = 0; i < s->n_index - 1; i++) {
-        scope_end(&e->w);
-    }
+    scopes_end(&e->w, s->n_index - 1);
     return true;
 }
 

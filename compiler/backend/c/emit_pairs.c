@@ -13,7 +13,7 @@ static void pair_use(Tiles *t, uint32_t *bits, DType part, int64_t lanes)
 /* Is the sign a number that is not 1? Of a short sum it is known. */
 static bool has_sign(const Printer *p, int how)
 {
-    return p->s->sum == 0 || (p->s->how & how) != 0;
+    return p->s->n.sum == 0 || (p->s->how & how) != 0;
 }
 
 /* Factors of vectors: s of x, t of w with its parts exchanged. */
@@ -21,17 +21,17 @@ void pairs_factors(Printer *p, const Columns *x)
 {
     for (uint32_t g = 0; g < x->n && p->s->parts[1]; g++) {
         const char *type = run_name(p, "V", g);
-        if (!x->run[g].vectors || !(p->w || has_sign(p, TILE_CONJ_COL))) {
+        if (!x->run[g].vectors || !(p->both || has_sign(p, TILE_CONJ_COL))) {
             continue;
         }
         pair_use(p->tiles, &p->tiles->pairs, p->part, x->run[g].lanes);
         if (has_sign(p, TILE_CONJ_COL)) {
-            micro_put(p, "const %s %s = TDSL_BY_TURNS(%s, 1, cb);", type, run_name(p, "s", g),
-                      type);
+            line_printf(&p->w, "const %s %s = TDSL_BY_TURNS(%s, 1, cb);", type,
+                        run_name(p, "s", g), type);
         }
-        if (p->w) {
-            micro_put(p, "const %s %s = TDSL_BY_TURNS(%s, -ca * cb, ca);", type,
-                      run_name(p, "t", g), type);
+        if (p->both) {
+            line_printf(&p->w, "const %s %s = TDSL_BY_TURNS(%s, -ca * cb, ca);", type,
+                        run_name(p, "t", g), type);
         }
     }
 }
@@ -43,7 +43,7 @@ static void finish_vectors(Printer *p, uint32_t g)
     if (has_sign(p, TILE_CONJ_COL)) {
         run_put(p, g, "%s[r][v] = %s[r][v] * %s + (T)0;", x, x, run_name(p, "s", g));
     }
-    if (p->w) {
+    if (p->both) {
         run_put(p, g, "%s[r][v] += TDSL_SWAP(%s, %s[r][v]) * %s;", x, run_name(p, "V", g), w,
                 run_name(p, "t", g));
     }
@@ -53,17 +53,17 @@ static void finish_vectors(Printer *p, uint32_t g)
 static void finish_elements(Printer *p, uint32_t g)
 {
     const char *x = run_name(p, "x", g), *w = run_name(p, "w", g);
-    micro_open(p, "TDSL_EACH(v, %s, 2) {", run_name(p, "N", g));
-    if (p->w) {
-        micro_put(p, "%s[r][v] -= ca * cb * %s[r][v + 1];", x, w);
+    scope_printf(&p->w, "TDSL_EACH(v, %s, 2) {", run_name(p, "N", g));
+    if (p->both) {
+        line_printf(&p->w, "%s[r][v] -= ca * cb * %s[r][v + 1];", x, w);
     }
     if (has_sign(p, TILE_CONJ_COL)) {
-        micro_put(p, "%s[r][v + 1] = %s[r][v + 1] * cb + (T)0;", x, x);
+        line_printf(&p->w, "%s[r][v + 1] = %s[r][v + 1] * cb + (T)0;", x, x);
     }
-    if (p->w) {
-        micro_put(p, "%s[r][v + 1] += ca * %s[r][v];", x, w);
+    if (p->both) {
+        line_printf(&p->w, "%s[r][v + 1] += ca * %s[r][v];", x, w);
     }
-    micro_close(p);
+    scope_end(&p->w);
 }
 
 /* The rows alone are complex: x and w become what is stored one after the other. */
@@ -76,8 +76,8 @@ static void finish_rows(Printer *p, const Columns *columns, uint32_t g)
     if (columns->run[g].vectors) {
         pair_use(p->tiles, &p->tiles->pairs, p->part, columns->run[g].lanes);
         run_put(p, g, "{ const %s e = TDSL_LOW(%s, %s[r][v], %s[r][v]);", type, type, x, w);
-        micro_put(p, "    %s[r][v] = TDSL_HIGH(%s, %s[r][v], %s[r][v]); %s[r][v] = e; }", w,
-                  type, x, w, x);
+        line_printf(&p->w, "    %s[r][v] = TDSL_HIGH(%s, %s[r][v], %s[r][v]); %s[r][v] = e; }",
+                    w, type, x, w, x);
     }
 }
 
@@ -104,8 +104,8 @@ void pairs_signs(Printer *p)
     for (uint32_t i = 0; i < 2; i++) {
         bool both = p->s->parts[0] && p->s->parts[1];
         if (p->s->parts[i] && (both || has_sign(p, side[i].how))) {
-            micro_put(p, "const T %s = (add & %d) != 0 ? -(T)1 : (T)1;", side[i].name,
-                      side[i].how);
+            line_printf(&p->w, "const T %s = (add & %d) != 0 ? -(T)1 : (T)1;", side[i].name,
+                        side[i].how);
         }
     }
 }

@@ -41,47 +41,51 @@ bool any_split(const Kernel *k, Stmt *const *body, uint32_t n, bool with_buffers
 
 /* ---- what a part needs from outside ---- */
 
-static void hand_over(Emitter *e, uint32_t number)
+/* The function of a part, and of what it needs: numbers, which stand together, and the others as members of a structure, as their values
+ * outside, as variables in the function. */
+typedef struct Part {
+    const char *name; /* "1_gemm" */
+    Text body, numbers, number_locals, members, values, locals;
+} Part;
+
+static void hand_over(const Emitter *e, Part *p, const Known *x, const char *name,
+                      const char *type)
 {
-    const Known *x = &e->known[number];
-    const char *name = e->w.names.list.at[number];
-    if (x->kind == KNOWN_DIM || x->kind == KNOWN_VAR) { /* together */
-        text_printf(&e->part.numbers, e->part.numbers.n > 0 ? ", %s" : "%s", name);
-        text_printf(&e->part.number_locals,
-                    e->part.number_locals.n > 0 ? ", %s = %s->%s" : "%s = %s->%s", name,
+    if (x->kind == KNOWN_DIM || x->kind == KNOWN_VAR) {
+        bool more = p->numbers.n > 0;
+        text_printf(&p->numbers, more ? ", %s" : "%s", name);
+        text_printf(&p->number_locals, more ? ", %s = %s->%s" : "%s = %s->%s", name,
                     e->own.common, name);
         return;
     }
     bool only = x->kind == KNOWN_BUF && !e->w.scalar[x->number] && !x->shares;
-    const char *type = captured_type(e, x);
-    text_printf(&e->part.members, "    %s%s;\n", type, name);
-    text_printf(&e->part.values, ", %s", name);
-    text_printf(&e->part.locals, "    %s%sconst %s = %s->%s;\n", type,
-                only ? "TDSL_RESTRICT " : "", name, e->own.common, name);
+    text_printf(&p->members, "    %s%s;\n", type, name);
+    text_printf(&p->values, ", %s", name);
+    text_printf(&p->locals, "    %s%sconst %s = %s->%s;\n", type, only ? "TDSL_RESTRICT " : "",
+                name, e->own.common, name);
 }
 
 /* Hands over all that the body of the part names and does not declare itself. */
-static void hand_over_all(Emitter *e, const Stmt *s)
+static void hand_over_all(Emitter *e, Part *p, const Stmt *s)
 {
     Stmt *const loop[1] = {(Stmt *)(uintptr_t)s};
-    Captured used = captured_find(e, loop, 1, e->part.body.at);
+    Captured used = captured_find(e, loop, 1, p->body.at);
     for (uint32_t i = 0; i < used.n; i++) {
-        hand_over(e, used.at[i]);
+        const Known *x = &e->known[used.at[i]];
+        hand_over(e, p, x, e->w.names.list.at[used.at[i]], captured_type(e, x));
     }
 }
 
 /* ---- the function, and where it is run ---- */
 
-static void part_begin(Emitter *e)
+static void part_begin(Emitter *e, Part *p)
 {
-    text_clear(&e->part.body);
-    text_clear(&e->part.numbers);
-    text_clear(&e->part.number_locals);
-    text_clear(&e->part.members);
-    text_clear(&e->part.values);
-    text_clear(&e->part.locals);
+    Text *const all[] = {&p->numbers, &p->number_locals, &p->members, &p->values, &p->locals};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        text_init(all[i], e->w.arena);
+    }
+    p->name = str_format(e->w.arena, "%u_%s", ++e->n_parts, e->symbol);
     e->part_streams = false;
-    e->n_parts++;
 }
 
 static const char *steps_text(Emitter *e, const Stmt *s, int64_t step)
@@ -113,7 +117,7 @@ static void cut_iterations_begin(Emitter *e, const Stmt *s)
                 help_fixed(e->w.help, "tdsl_even"), until, from, (long long)s->step, cut);
     line_printf(&e->w, "for (int64_t %s = %s; %s < %s; %s += %s) {", v, from, v, until, v,
                 step);
-    e->w.out->indent++;
+    scope_begin(&e->w);
     counts_bind_cut(e, s);
 }
 
@@ -196,22 +200,20 @@ static void window_skip(Emitter *e, const Stmt *s)
     const char *before = str_format(w->arena, "%s + %lld <= %s", v, (long long)s->step,
                                     affine_text(w, by->lo, BIND_SUM));
     const char *behind = str_format(w->arena, "%s >= %s", v, affine_text(w, by->hi, BIND_SUM));
-    line_printf(w, "if (%s%s%s) {", by->has_lo ? before : "",
-                by->has_lo && by->has_hi ? " || " : "", by->has_hi ? behind : "");
-    scope_begin(w);
+    scope_printf(w, "if (%s%s%s) {", by->has_lo ? before : "",
+                 by->has_lo && by->has_hi ? " || " : "", by->has_hi ? behind : "");
     line_put(w->out, "continue;");
     scope_end(w);
 }
 
-static void body_emit(Emitter *e, const Stmt *s)
+static void body_emit(Emitter *e, Part *p, const Stmt *s)
 {
     Text *outer = e->w.out;
     Counts counts = e->w.counts;
     Stmt *whole[1] = {arena_copy(e->w.arena, s, sizeof *s)};
     whole[0]->threads = NULL; /* in the function */
-    e->w.out = &e->part.body;
-    e->w.out->indent_width = 4;
-    e->w.out->indent = 1;
+    lines_init(&p->body, e->w.arena, 1);
+    e->w.out = &p->body;
     e->in_part = true;
     e->cut = s;
     e->w.counts = (Counts){0}; /* those around have no names in the function */
@@ -244,11 +246,11 @@ static const char *most_text(Emitter *e, const Stmt *s, const char *count, const
 }
 
 /* Function tdsl_part1_NAME, and the structure tdsl_captured1_NAME of what it reads from outside. */
-static void function_emit(Emitter *e, const Stmt *s, const char *name, bool buffers)
+static void function_emit(Emitter *e, const Part *p, const Stmt *s, bool buffers)
 {
     Text *out = &e->parts;
-    const char *common = e->own.common;
-    bool numbers = e->part.numbers.n > 0;
+    const char *common = e->own.common, *name = p->name;
+    bool numbers = p->numbers.n > 0;
     if (helper_new(e->w.help, "tdsl_cut")) {
         helper_type_put(e->w.help, cut_type);
     }
@@ -256,19 +258,19 @@ static void function_emit(Emitter *e, const Stmt *s, const char *name, bool buff
     out->indent_width = 4;
     out->indent = 1;
     if (numbers) {
-        line_put(out, str_format(e->w.arena, "int64_t %s;", e->part.numbers.at));
+        line_put(out, str_format(e->w.arena, "int64_t %s;", p->numbers.at));
     }
     out->indent = 0;
     text_printf(out, "%s};\n\nstatic void tdsl_part%s(void *%s, int32_t %s)\n{\n",
-                e->part.members.at, name, e->own.work, e->own.number);
+                p->members.at, name, e->own.work, e->own.number);
     text_printf(out, "    const struct tdsl_captured%s *const %s = %s;\n", name, common,
                 e->own.work);
     out->indent = 1;
     if (numbers) {
-        line_put(out, str_format(e->w.arena, "const int64_t %s;", e->part.number_locals.at));
+        line_put(out, str_format(e->w.arena, "const int64_t %s;", p->number_locals.at));
     }
     out->indent = 0;
-    text_put(out, e->part.locals.at);
+    text_put(out, p->locals.at);
     int64_t cut = cut_bytes(e->w.k, s, e->w.k->bufs.n);
     bool rest = needs_workspace(e->w.k, s->body, s->n_body);
     if (buffers) {
@@ -277,7 +279,7 @@ static void function_emit(Emitter *e, const Stmt *s, const char *name, bool buff
                     "%s->tdsl_cut.each;\n",
                     cut > 0 ? e->own.front : e->own.ws, common, e->own.number, common);
     }
-    if (cut > 0 && (rest || mentions(e->part.body.at, e->own.most))) {
+    if (cut > 0 && (rest || mentions(p->body.at, e->own.most))) {
         const char *count = str_format(e->w.arena, "%s->tdsl_cut.count", common);
         const char *pieces = str_format(e->w.arena, "%s->tdsl_cut.pieces", common);
         text_printf(out, "    const size_t %s = (size_t)%s;\n", e->own.most,
@@ -287,7 +289,7 @@ static void function_emit(Emitter *e, const Stmt *s, const char *name, bool buff
         text_printf(out, "    unsigned char *const %s = %s + %s * %lld;\n", e->own.ws,
                     e->own.front, e->own.most, (long long)cut);
     }
-    text_put(out, e->part.body.at);
+    text_put(out, p->body.at);
     text_put(out, e->part_streams ? "    TDSL_STREAMED;\n}\n" : "}\n");
 }
 
@@ -387,14 +389,13 @@ void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws)
     Arena *a = e->w.arena;
     Stmt *const whole[1] = {(Stmt *)(uintptr_t)s};
     bool buffers = needs_workspace(e->w.k, whole, 1);
-    part_begin(e);
-    const char *name = str_format(a, "%u_%s", e->n_parts, e->symbol);
-    body_emit(e, s);
-    hand_over_all(e, s);
-    function_emit(e, s, name, buffers);
+    Part p;
+    part_begin(e, &p);
+    body_emit(e, &p, s);
+    hand_over_all(e, &p, s);
+    function_emit(e, &p, s, buffers);
     const char *count = e->own.count, *each = "0";
-    line_put(e->w.out, "{");
-    e->w.out->indent++;
+    scope_printf(&e->w, "{");
     count_emit(e, s);
     const char *memory = !buffers ? "NULL"
                          : ws.offset == 0
@@ -407,11 +408,10 @@ void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws)
         each = piece_bytes_emit(e, s);
         pieces = fitting_text(e, s, pieces, &each, ws);
     }
-    line_printf(&e->w, "struct tdsl_captured%s %s = {{%s, %s, %s, %s}%s%s%s};", name,
-                e->own.common, count, pieces, memory, each, e->part.numbers.n > 0 ? ", " : "",
-                e->part.numbers.at, e->part.values.at);
+    line_printf(&e->w, "struct tdsl_captured%s %s = {{%s, %s, %s, %s}%s%s%s};", p.name,
+                e->own.common, count, pieces, memory, each, p.numbers.n > 0 ? ", " : "",
+                p.numbers.at, p.values.at);
     line_printf(&e->w, "%s(threads, tdsl_part%s, &%s, %s.tdsl_cut.pieces);",
-                help_fixed(e->w.help, "tdsl_run"), name, e->own.common, e->own.common);
-    e->w.out->indent--;
-    line_put(e->w.out, "}");
+                help_fixed(e->w.help, "tdsl_run"), p.name, e->own.common, e->own.common);
+    scope_end(&e->w);
 }

@@ -72,9 +72,8 @@ static void ahead_put(Emitter *e, const Stmt *s, const Scattered *p, const TileI
     }
     const char *ahead = names_take(&e->w.names, "ahead");
     line_printf(&e->w, "const int64_t %s = %s + %d;", ahead, own[loop->var], ROWS_AHEAD);
-    line_printf(&e->w, "if (%s < %s%s%s) {", ahead, range_hi(&e->w, loop->range),
-                open ? " && " : "", open ? larger_text(e, s->dst, ROWS_LARGER) : "");
-    scope_begin(&e->w);
+    scope_printf(&e->w, "if (%s < %s%s%s) {", ahead, range_hi(&e->w, loop->range),
+                 open ? " && " : "", open ? larger_text(e, s->dst, ROWS_LARGER) : "");
     e->w.var[loop->var] = ahead;
     for (uint32_t i = s->places - 1; i < s->n_index; i++) {
         if (p->key[i] != NULL) {
@@ -82,8 +81,7 @@ static void ahead_put(Emitter *e, const Stmt *s, const Scattered *p, const TileI
         }
     }
     const char *inside = places_put(e, s, p);
-    line_printf(&e->w, "if (%s) {", inside);
-    scope_begin(&e->w);
+    scope_printf(&e->w, "if (%s) {", inside);
     line_printf(&e->w, "%s(%s + %s, %s);", help_fixed(e->w.help, "tdsl_near"), e->w.buf[s->dst],
                 offset_text(&e->w, s->dst, at), bytes);
     scope_end(&e->w);
@@ -111,16 +109,13 @@ void places_emit(Emitter *e, const Stmt *s)
             rest[one.n_index++] = s->index[i];
         }
     }
-    line_put(e->w.out, "{");
-    scope_begin(&e->w);
+    scope_printf(&e->w, "{");
     if (one.n_index == 1 && stmt_has_lanes(&one)) {
         ahead_put(e, s, &p, &rest[0]);
     }
-    line_printf(&e->w, "if (%s) {", places_put(e, s, &p));
-    scope_begin(&e->w);
+    scope_printf(&e->w, "if (%s) {", places_put(e, s, &p));
     if (p.condition != NULL) {
-        line_printf(&e->w, "if (%s) {", expr_text(&e->w, p.condition).at);
-        scope_begin(&e->w);
+        scope_printf(&e->w, "if (%s) {", expr_text(&e->w, p.condition).at);
     }
     if (s->fold != OP_COPY && stmt_has_lanes(&one)) { /* a map, as other rows of vectors are */
         DType t = e->w.k->bufs.at[s->dst].dtype;
@@ -129,7 +124,5 @@ void places_emit(Emitter *e, const Stmt *s)
         one.value = expr_op(e->w.arena, op_joined_by(s->fold, t), t, 2, two);
     }
     statement_put(e, &one);
-    for (uint32_t i = 0; i < s->places + 1 + (p.condition != NULL ? 1 : 0); i++) {
-        scope_end(&e->w);
-    }
+    scopes_end(&e->w, s->places + 1 + (p.condition != NULL ? 1 : 0));
 }

@@ -20,17 +20,6 @@ typedef struct Call {
     const char *by; /* ", " and the factor, or nothing */
 } Call;
 
-/* A tile of these numbers alone. */
-static void shape_fix(TileShape *s, const ProductNumbers *n, int how)
-{
-    s->how = how;
-    s->sum = n->sum;
-    s->cs_a = n->cs_a;
-    s->rs_a = n->rs_a;
-    s->rs_b = n->rs_b;
-    s->rs_c = n->rs_c;
-}
-
 /* Of panels in groups: pointers to words, and counts and strides of them. */
 static void call_in_words(Emitter *e, const Product *p, Call *x)
 {
@@ -70,7 +59,6 @@ static void join_call(Emitter *e, const Product *p, const TileShape *shape, cons
 {
     Tiles *t = e->tiles;
     int64_t most = shape->rows * shape->columns * dtype_bytes(p->t);
-    static const char *const names[JOIN_KINDS] = {"", "_by", "_min", "_max"};
     Op fold = shape->term.fold;
     JoinKind kind = shape->by         ? JOIN_BY
                     : fold == OP_RMIN ? JOIN_MIN
@@ -81,9 +69,8 @@ static void join_call(Emitter *e, const Product *p, const TileShape *shape, cons
     t->join_streams |= (shape->streams ? 1u : 0u) << p->t;
     const char *name = tile_use(t, *shape);
     line_printf(
-        &e->w,
-        "tdsl_join%s_%s(%s->%s, %lld, %lld, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s%s);",
-        names[kind], dtype_name(p->t), e->own.isa, name, (long long)shape->rows,
+        &e->w, "tdsl_%s(%s->%s, %lld, %lld, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s%s);",
+        join_name(t->arena, kind, p->t), e->own.isa, name, (long long)shape->rows,
         (long long)shape->columns, count_text(e, p->row->range),
         count_text(e, p->column->range), x->sum, x->a, x->cs_a, x->rs_a, x->b, x->rs_b, x->c,
         x->rs_c, x->cs_c, how, x->by);
@@ -199,8 +186,7 @@ void product_emit(Emitter *e, const Stmt *s)
     bool complex = dtype_is_complex(p.t), whole = product_is_whole(k, &p);
     const char *cut = NULL;
     if (p.sum->window != NULL) {
-        line_put(w->out, "{");
-        scope_begin(w);
+        scope_printf(w, "{");
         cut = window_count(e, p.sum);
     }
     TileShape shape = {.t = p.t,
@@ -243,11 +229,11 @@ void product_emit(Emitter *e, const Stmt *s)
     bool empty = cut != NULL || (!s->begins && may_be_empty(&p.sum->range));
     e->uses_isa = true;
     if (empty) { /* an operand without elements has no such address */
-        line_printf(w, "if (%s > 0) {", x.sum);
-        scope_begin(w);
+        scope_printf(w, "if (%s > 0) {", x.sum);
     }
     if (s->specialised && product_numbers(k, &p, &n)) {
-        shape_fix(&shape, &n, streams == NULL ? how : how | TILE_STREAMS);
+        shape.n = n;
+        shape.how = streams == NULL ? how : how | TILE_STREAMS;
         line_printf(w, "%s->%s(%s, %s, %s);", e->own.isa, tile_use(e->tiles, shape), x.a, x.b,
                     x.c);
     } else if (whole) {

@@ -114,12 +114,9 @@ static void begins_emit(Emitter *e, const Stmt *s)
     once.begins = false;
     once.n_first = 0;
     if (goes_on != NULL) {
-        line_printf(&e->w, "if (%s) {", goes_on);
-        e->w.out->indent++;
+        scope_printf(&e->w, "if (%s) {", goes_on);
         tile_emit(e, &once);
-        e->w.out->indent--;
-        line_put(e->w.out, "} else {");
-        e->w.out->indent++;
+        scope_else(&e->w);
     }
     once.fold = OP_COPY;
     tile_emit(e, &once);
@@ -186,24 +183,19 @@ void statement_put(Emitter *e, const Stmt *s)
     Stmt taken;
     const Expr *condition = row_condition(e->w.k, s, &taken);
     if (condition != NULL) {
-        line_printf(&e->w, "if (%s) {", expr_text(&e->w, condition).at);
-        scope_begin(&e->w);
+        scope_printf(&e->w, "if (%s) {", expr_text(&e->w, condition).at);
         s = &taken;
     }
     if (condition == NULL && gather_emit(e, s)) {
         return;
     }
-    for (uint32_t i = 0; i < s->n_index; i++) {
-        loop_begin(&e->w, s->index[i].var, s->index[i].range, 1, FOR_ALL);
-    }
+    loops_begin(&e->w, s->index, s->n_index);
     if (stmt_has_lanes(s) && dtype_is_complex(e->w.k->bufs.at[s->dst].dtype)) {
         complex_assign(e, s);
     } else {
         assign_put(&e->w, s);
     }
-    for (uint32_t i = 0; i < s->n_index + (condition != NULL ? 1 : 0); i++) {
-        scope_end(&e->w);
-    }
+    scopes_end(&e->w, s->n_index + (condition != NULL ? 1 : 0));
 }
 
 static void statement_emit(Emitter *e, const Stmt *s)
@@ -230,8 +222,7 @@ static void rows_emit(Emitter *e, const Stmt *s, BufRef buf)
     const char *cascade = e->w.buf[buf], *type = c_type(b->dtype);
     const char *row = names_take(&e->w.names, str_format(e->w.arena, "%s_row", cascade));
     Stmt made = *s;
-    line_put(e->w.out, "{");
-    scope_begin(&e->w);
+    scope_printf(&e->w, "{");
     e->w.buf[buf] = row;
     if (buf == s->dst) {
         made.fold = OP_COPY;

@@ -33,9 +33,7 @@ void strips_emit(Emitter *e, const Stmt *s)
     DType t = e->w.k->bufs.at[s->dst].dtype;
     const char *v = e->w.var[var], *hi = range_hi(&e->w, s->index[n].range);
     const char *first = e->own.strip, *end = e->own.end, *near = e->own.near;
-    for (uint32_t i = 0; i < n; i++) {
-        loop_begin(&e->w, s->index[i].var, s->index[i].range, 1, FOR_ALL);
-    }
+    loops_begin(&e->w, s->index, n);
     line_printf(&e->w, "for (int64_t %s = %s; %s < %s; %s += %d) {", first,
                 range_lo(&e->w, s->index[n].range), first, hi, first, STRIP);
     scope_begin(&e->w);
@@ -49,20 +47,15 @@ void strips_emit(Emitter *e, const Stmt *s)
     e->w.far = NULL;
     line_printf(&e->w, "%s[%s - %s] = %s;", near, v, first, stored_text(&e->w, t, value));
     scope_end(&e->w);
-    line_printf(&e->w, "if (%s == 0) {", e->own.far);
-    scope_begin(&e->w);
+    scope_printf(&e->w, "if (%s == 0) {", e->own.far);
     elements_begin(e, var, first, end);
     line_printf(&e->w, "%s = %s[%s - %s];", element_text(&e->w, s->dst, s->at), near, v, first);
     scope_end(&e->w);
-    e->w.out->indent--;
-    line_put(e->w.out, "} else {");
-    scope_begin(&e->w);
+    scope_else(&e->w);
     elements_begin(e, var, first, end);
     assign_put(&e->w, s);
     scope_end(&e->w);
     scope_end(&e->w);
     scope_end(&e->w);
-    for (uint32_t i = 0; i < n; i++) {
-        scope_end(&e->w);
-    }
+    scopes_end(&e->w, n);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Beside the functions of register tiles: those that put a tile where not all of it is, and the tables of which an instruction
  * set's is chosen at the first call. */
+#include <string.h>
+
 #include "backend/c/micro.h"
 
 const char *shape_name(const Tiles *t, const TileShape *s)
@@ -18,13 +20,14 @@ const char *shape_name(const Tiles *t, const TileShape *s)
                                   s->by      ? "_by"
                                   : s->ahead ? "_ahead"
                                              : "");
-    return s->sum == 0 ? name
-                       : str_format(t->arena, "%s_%lld_%lld_%lld_%lld_%lld%s%s%s", name,
-                                    (long long)s->sum, (long long)s->cs_a, (long long)s->rs_a,
-                                    (long long)s->rs_b, (long long)s->rs_c,
-                                    (s->how & TILE_CONJ_ROW) != 0 ? "_conj_rows" : "",
-                                    (s->how & TILE_CONJ_COL) != 0 ? "_conj_columns" : "",
-                                    (s->how & TILE_ADDS) == 0 ? "_first" : "");
+    return s->n.sum == 0
+               ? name
+               : str_format(t->arena, "%s_%lld_%lld_%lld_%lld_%lld%s%s%s", name,
+                            (long long)s->n.sum, (long long)s->n.cs_a, (long long)s->n.rs_a,
+                            (long long)s->n.rs_b, (long long)s->n.rs_c,
+                            (s->how & TILE_CONJ_ROW) != 0 ? "_conj_rows" : "",
+                            (s->how & TILE_CONJ_COL) != 0 ? "_conj_columns" : "",
+                            (s->how & TILE_ADDS) == 0 ? "_first" : "");
 }
 
 static const Op join_fold[JOIN_KINDS] = {OP_SUM, OP_SUM, OP_MIN, OP_MAX};
@@ -49,12 +52,17 @@ static const char *joined_element(Tiles *t, DType part, JoinKind kind)
                             help_op(t->help, join_fold[kind], part, part));
 }
 
-void join_emit(Tiles *t, DType type, JoinKind kind, Text *out)
+const char *join_name(Arena *a, JoinKind kind, DType t)
 {
     static const char *const names[JOIN_KINDS] = {"", "_by", "_min", "_max"};
+    return str_format(a, "join%s_%s", names[kind], dtype_name(t));
+}
+
+void join_emit(Tiles *t, DType type, JoinKind kind, Text *out)
+{
     DType part = dtype_part(type);
     bool by = kind == JOIN_BY;
-    const char *name = dtype_name(type), *c = c_type(part), *u = element_type(part);
+    const char *c = c_type(part), *u = element_type(part);
     const char *v = vector_type(t->help, part, 16 / dtype_bytes(part));
     bool whole = dtype_is_int(type), pairs = part != type;
     bool streams = (t->join_streams >> type & 1u) != 0; /* not into e */
@@ -62,14 +70,14 @@ void join_emit(Tiles *t, DType type, JoinKind kind, Text *out)
     text_printf(out,
                 "\n/* The m x n elements there are of a tile of rows x columns join what is "
                 "there, if `add`. */\n"
-                "TDSL_ALIGNED static void tdsl_join%s_%s(tdsl_tile%s_%s *tile, int64_t rows, "
+                "TDSL_ALIGNED static void tdsl_%s(tdsl_tile%s_%s *tile, int64_t rows, "
                 "int64_t columns, "
                 "int64_t m, int64_t n,\n"
                 "    int64_t k, const %s *a, int64_t cs_a, int64_t rs_a, const %s *b, int64_t "
                 "rs_b,\n    %s *c, int64_t rs_c, int64_t cs_c, int add%s)\n{\n"
                 "    %s e[%lld];\n",
-                names[kind], name, by ? "_by" : "", dtype_name(part), c, c, c, param, c,
-                (long long)(t->join_bytes / dtype_bytes(part)));
+                join_name(t->arena, kind, type), by ? "_by" : "", dtype_name(part), c, c, c,
+                param, c, (long long)(t->join_bytes / dtype_bytes(part)));
     text_printf(
         out,
         "    if (m == rows && n == columns && cs_c == %d) {\n"
@@ -200,8 +208,8 @@ static bool shape_eq(const TileShape *x, const TileShape *y)
            x->parts[0] == y->parts[0] && x->parts[1] == y->parts[1] && x->side == y->side &&
            x->ahead == y->ahead && x->by == y->by && term_eq(&x->term, &y->term) &&
            x->dot.group == y->dot.group && x->dot.row == y->dot.row &&
-           x->dot.column == y->dot.column && x->sum == y->sum && x->cs_a == y->cs_a &&
-           x->rs_a == y->rs_a && x->rs_b == y->rs_b && x->rs_c == y->rs_c && x->how == y->how;
+           x->dot.column == y->dot.column && x->how == y->how &&
+           memcmp(&x->n, &y->n, sizeof x->n) == 0;
 }
 
 const char *tile_use(Tiles *t, TileShape s)

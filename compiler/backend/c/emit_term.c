@@ -66,12 +66,12 @@ const char *term_name(Arena *a, const TileTerm *t)
 /* The type's and the operation's function, of single elements. */
 static const char *term_function(Printer *p, Op op)
 {
-    return help_op(p->tiles->help, op, p->part, p->part);
+    return help_op(p->w.help, op, p->part, p->part);
 }
 
 const char *term_start(Printer *p, Op fold)
 {
-    CWriter none = {.arena = p->tiles->arena, .help = p->tiles->help};
+    CWriter none = {.arena = p->w.arena, .help = p->w.help};
     return number_text(&none, op_neutral(fold, p->part));
 }
 
@@ -138,10 +138,10 @@ static VectorText term_text(TermLines *l)
 
 const char *term_fold(Printer *p, const char *type, const char *into, const char *value)
 {
-    Arena *a = p->tiles->arena;
+    Arena *a = p->w.arena;
     Op fold = p->s->term.fold;
     return type != NULL || fold == OP_SUM
-               ? vector_fold(a, p->tiles->help, fold, type, into, value)
+               ? vector_fold(a, p->w.help, fold, type, into, value)
                : str_format(a, "%s = %s(%s, %s);", into,
                             term_function(p, fold == OP_RMIN ? OP_MIN : OP_MAX), value, into);
 }
@@ -150,13 +150,13 @@ const char *term_step(Printer *p, const char *type, const char *row, const char 
                       const char *into)
 {
     Text lines;
-    text_init(&lines, p->tiles->arena);
-    CWriter w = {.arena = p->tiles->arena, .help = p->tiles->help};
+    text_init(&lines, p->w.arena);
+    CWriter w = {.arena = p->w.arena, .help = p->w.help};
     TermLines l = {p, w, type, row, column, 0, 0, &lines};
     VectorText value = term_text(&l);
     CHECK(l.at == p->s->term.n);
     const char *fold =
         term_fold(p, type, into, type == NULL ? value.text.at : as_vector(&l, value));
-    return l.n_temps == 0 ? str_format(p->tiles->arena, "%s%s", lines.at, fold)
-                          : str_format(p->tiles->arena, "{ %s%s }", lines.at, fold);
+    return l.n_temps == 0 ? str_format(p->w.arena, "%s%s", lines.at, fold)
+                          : str_format(p->w.arena, "{ %s%s }", lines.at, fold);
 }

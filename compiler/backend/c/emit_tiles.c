@@ -71,28 +71,36 @@ static int64_t passes_of(const Printer *p, const IsaCover *cover)
     return passes * ((p->s->rows + cover->rows - 1) / cover->rows);
 }
 
-/* Blocks of equal height, then what is left. */
-static void rows_emit(Printer *p, int64_t height, const Columns *x, bool in_macro)
+/* Rows from..to in blocks; where all groups are alike, by the names of the function's parameters. */
+static void blocks_put(Printer *p, int64_t height, const Columns *x, bool equal,
+                       const char *from, const char *to, const char *rows)
 {
-    Arena *a = p->tiles->arena;
-    int64_t rows = p->s->rows, whole = rows / height * height;
-    Text more;
-    text_init(&more, a);
-    if (p->s->sum == 0) {
-        text_printf(&more, ", %s", parameter(p, in_macro, "COLUMNS", p->width));
+    Arguments all;
+    arguments_init(&all, p->w.arena);
+    block_arguments(p, x, &all);
+    if (p->s->n.sum == 0) {
+        argument_number(&all, "COLUMNS", p->width);
     }
     if (p->s->ahead) {
-        text_printf(&more, ", %s", parameter(p, in_macro, "P", p->passes));
+        argument_number(&all, "P", p->passes);
     }
-    const char *arguments = block_arguments(p, x, in_macro);
-    const char *until = whole == rows ? "ROWS" : "ROWS / R * R";
-    micro_put(p, "%s(0, %s, %s, %s%s)", block_macro(p, height, x),
-              parameter(p, in_macro, until, whole), parameter(p, in_macro, "R", height),
-              arguments, more.at);
-    if (whole < rows) {
-        micro_put(p, "%s(%s, %s, %s, %s%s)", block_macro(p, rows - whole, x),
-                  parameter(p, in_macro, until, whole), parameter(p, in_macro, "ROWS", rows),
-                  parameter(p, in_macro, "S", rows - whole), arguments, more.at);
+    line_printf(&p->w, "%s(%s, %s, %s, %s)", block_macro(p, height, x), from, to, rows,
+                equal ? all.names.at : all.values.at);
+}
+
+/* Blocks of equal height, then what is left. */
+static void rows_emit(Printer *p, int64_t height, const Columns *x, bool equal)
+{
+    int64_t rows = p->s->rows, rest = rows % height;
+    const char *at[4];
+    const char *const names[4] = {rest == 0 ? "ROWS" : "ROWS / R * R", "R", "ROWS", "S"};
+    const int64_t values[4] = {rows - rest, height, rows, rest};
+    for (int i = 0; i < 4; i++) {
+        at[i] = equal ? names[i] : str_format(p->w.arena, "%lld", (long long)values[i]);
+    }
+    blocks_put(p, height, x, equal, "0", at[0], at[1]);
+    if (rest > 0) {
+        blocks_put(p, rest, x, equal, at[0], at[2], at[3]);
     }
 }
 
@@ -104,46 +112,37 @@ static void locals_emit(Printer *p)
         pairs_signs(p);
     }
     if (s->side) {
-        micro_put(p, "(void)rs_a;");
+        line_printf(&p->w, "(void)rs_a;");
     }
     if (p->streams) {
-        micro_put(p,
-                  "const int streams = (add & %d) != 0 && ((uintptr_t)c | (uintptr_t)rs_c * "
-                  "sizeof(T)) %% %d == 0;",
-                  TILE_STREAMS, LINE_BYTES);
+        line_printf(&p->w,
+                    "const int streams = (add & %d) != 0 && ((uintptr_t)c | (uintptr_t)rs_c * "
+                    "sizeof(T)) %% %d == 0;",
+                    TILE_STREAMS, LINE_BYTES);
     }
     if (s->ahead) {
-        micro_put(p, "int64_t asked = 0;");
+        line_printf(&p->w, "int64_t asked = 0;");
     }
 }
 
 /* The macro of its parameters. */
 static const char *parameters_of(const TileShape *s)
 {
-    return s->sum > 0 ? "SHORT" : s->ahead ? "AHEAD" : "TILE";
-}
-
-/* Of a short sum: its numbers. */
-static const char *numbers_of(Printer *p)
-{
-    const TileShape *s = p->s;
-    return s->sum == 0 ? ""
-                       : str_format(p->tiles->arena, ", %lld, %lld, %lld, %lld, %lld, %d",
-                                    (long long)s->sum, (long long)s->cs_a, (long long)s->rs_a,
-                                    (long long)s->rs_b, (long long)s->rs_c, s->how);
+    return s->n.sum > 0 ? "SHORT" : s->ahead ? "AHEAD" : "TILE";
 }
 
 static void head_emit(Printer *p)
 {
     const TileShape *s = p->s;
-    micro_put(p, "TDSL_TILE TDSL_FOR_##ISA static void tdsl_##NAME##_##ISA(TDSL_%s_OF(T)%s)",
-              parameters_of(s), s->by ? ", T by" : "");
-    micro_open(p, "{");
-    line_put(p->out, "TDSL_CONTRACT");
-    if (s->sum > 0) {
-        micro_put(p,
-                  "const int64_t n = SUM, cs_a = CS_A, rs_a = RS_A, rs_b = RS_B, rs_c = RS_C, "
-                  "add = HOW;");
+    line_printf(&p->w,
+                "TDSL_TILE TDSL_FOR_##ISA static void tdsl_##NAME##_##ISA(TDSL_%s_OF(T)%s)",
+                parameters_of(s), s->by ? ", T by" : "");
+    scope_printf(&p->w, "{");
+    line_put(p->w.out, "TDSL_CONTRACT");
+    if (s->n.sum > 0) {
+        line_printf(
+            &p->w, "const int64_t n = SUM, cs_a = CS_A, rs_a = RS_A, rs_b = RS_B, rs_c = RS_C, "
+                   "add = HOW;");
     }
     locals_emit(p);
 }
@@ -169,7 +168,7 @@ static Cut cut_of(Printer *p)
     int64_t n = count_vectors(&all);
     Cut c = {.cover = p->isa->vector_bytes == 0
                           ? (IsaCover){1, n}
-                          : isa_cover(p->isa, p->s->rows, n, p->w ? 2 : 1, held_of(p, n))};
+                          : isa_cover(p->isa, p->s->rows, n, p->both ? 2 : 1, held_of(p, n))};
     c.first = next_columns(p, 0, c.cover.vectors);
     c.equal = groups_end(p, &c.first, c.cover.vectors) == p->width;
     p->passes = passes_of(p, &c.cover);
@@ -182,70 +181,71 @@ static void vectors_emit(Printer *p, const Cut *c)
         Columns x = next_columns(p, from, c->cover.vectors);
         int64_t to = groups_end(p, &x, c->cover.vectors);
         if (c->equal) {
-            micro_open(p, "for (int64_t j = 0; j < COLUMNS; j += %s) {", columns_width(p, &x));
+            scope_printf(&p->w, "for (int64_t j = 0; j < COLUMNS; j += %s) {",
+                         columns_width(p, &x));
         } else {
-            micro_open(p, "for (int64_t j = %lld; j < %lld; j += %lld) {", (long long)from,
-                       (long long)to, (long long)x.width);
+            scope_printf(&p->w, "for (int64_t j = %lld; j < %lld; j += %lld) {",
+                         (long long)from, (long long)to, (long long)x.width);
         }
         if (c->equal && p->s->rows % c->cover.rows == 0) {
             block_lines(p, c->cover.rows, &x, "0", "ROWS", "COLUMNS");
         } else {
             rows_emit(p, c->cover.rows, &x, c->equal);
         }
-        micro_close(p);
+        scope_end(&p->w);
         from = to;
     }
 }
 
 /* Arguments of a macro of functions. */
-static const char *function_arguments(Printer *p, const Cut *c, bool in_macro)
+static void function_arguments(Printer *p, const Cut *c, Arguments *out)
 {
-    Arena *a = p->tiles->arena;
-    int64_t height = c->cover.rows;
-    Text t;
-    text_init(&t, a);
-    text_printf(&t, in_macro ? "ISA, NAME, " : "%s, %s, ", p->isa->name,
-                shape_name(p->tiles, p->s));
+    const TileShape *s = p->s;
+    argument_put(out, "ISA", p->isa->name);
+    argument_put(out, "NAME", shape_name(p->tiles, s));
     if (c->equal) {
-        text_printf(&t, "%s, %s, %s, %s", parameter(p, in_macro, "ROWS", p->s->rows),
-                    parameter(p, in_macro, "COLUMNS", p->width),
-                    parameter(p, in_macro, "R", height),
-                    block_arguments(p, &c->first, in_macro));
-        if (p->s->rows % height != 0) {
-            text_printf(&t, ", %s", parameter(p, in_macro, "S", p->s->rows % height));
-        }
-        if (p->s->ahead) {
-            text_printf(&t, ", %s", parameter(p, in_macro, "P", p->passes));
-        }
+        argument_number(out, "ROWS", s->rows);
+        argument_number(out, "COLUMNS", p->width);
+        argument_number(out, "R", c->cover.rows);
+        block_arguments(p, &c->first, out);
     } else {
-        text_put(&t, in_macro ? "T" : c_type(p->part));
-        if (dtype_is_int(p->part)) {
-            text_printf(&t, ", %s", in_macro ? "U" : element_type(p->part));
-        }
+        block_arguments(p, &(Columns){.n = 0}, out);
     }
-    if (p->s->sum > 0) {
-        text_put(&t, in_macro ? ", SUM, CS_A, RS_A, RS_B, RS_C, HOW" : numbers_of(p));
+    if (c->equal && s->rows % c->cover.rows != 0) {
+        argument_number(out, "S", s->rows % c->cover.rows);
     }
-    return t.at;
+    if (c->equal && s->ahead) {
+        argument_number(out, "P", p->passes);
+    }
+    if (s->n.sum > 0) {
+        argument_number(out, "SUM", s->n.sum);
+        argument_number(out, "CS_A", s->n.cs_a);
+        argument_number(out, "RS_A", s->n.rs_a);
+        argument_number(out, "RS_B", s->n.rs_b);
+        argument_number(out, "RS_C", s->n.rs_c);
+        argument_number(out, "HOW", s->how);
+    }
 }
 
 /* A line that makes the function of a macro, which may be there already. */
 static void function_emit(Printer *p)
 {
-    Arena *a = p->tiles->arena;
+    Arena *a = p->w.arena;
     Cut cut = cut_of(p);
-    Text lines, all, *out = p->out;
+    Text lines, all, *out = p->w.out;
     lines_init(&lines, a, 1);
     text_init(&all, a);
-    p->out = &lines;
+    p->w.out = &lines;
     head_emit(p);
     vectors_emit(p, &cut);
-    micro_close(p);
-    p->out = out;
-    macro_put(&all, str_format(a, "@(%s)", function_arguments(p, &cut, true)), lines.at);
+    scope_end(&p->w);
+    p->w.out = out;
+    Arguments own;
+    arguments_init(&own, a);
+    function_arguments(p, &cut, &own);
+    macro_put(&all, str_format(a, "@(%s)", own.names.at), lines.at);
     const char *wish = str_format(a, "TDSL_TILE_%u", cut.first.n);
-    line_put(out, str_format(a, "%s(%s)", macro_use(p->macros, wish, all.at),
-                             function_arguments(p, &cut, false)));
+    line_printf(&p->w, "%s(%s)", macro_use(p->macros, wish, all.at), own.values.at);
 }
 
 static const char tile_parameters[] =
@@ -269,10 +269,10 @@ static const char short_parameters[] =
 static const char *function_type(const Tiles *t, const TileShape *s)
 {
     return str_format(t->arena, "tdsl_%s_%s",
-                      s->sum > 0 ? "short"
-                      : s->ahead ? "ahead"
-                      : s->by    ? "tile_by"
-                                 : "tile",
+                      s->n.sum > 0 ? "short"
+                      : s->ahead   ? "ahead"
+                      : s->by      ? "tile_by"
+                                   : "tile",
                       dtype_name(dtype_part(s->t)));
 }
 
@@ -284,9 +284,9 @@ static void types_emit(Tiles *t, Text *out)
     names_init(&seen, t->arena);
     for (uint32_t i = 0; i < t->shapes.n; i++) {
         const TileShape *s = &t->shapes.at[i];
-        tile |= s->sum == 0;
-        ahead |= s->sum == 0 && s->ahead;
-        is_short |= s->sum > 0;
+        tile |= s->n.sum == 0;
+        ahead |= s->n.sum == 0 && s->ahead;
+        is_short |= s->n.sum > 0;
     }
     text_put(out, tile ? tile_parameters : "");
     text_put(out, ahead ? ahead_parameters : "");
@@ -315,13 +315,13 @@ static void functions_emit(Tiles *t, Macros *m, const Isa *isa, IsaDots dots, bo
         (void)vector_type(t->help, type, 16 / dtype_bytes(type)); /* tiles may be narrower */
         Printer p = {.tiles = t,
                      .macros = m,
-                     .out = out,
+                     .w = {.arena = t->arena, .help = t->help, .out = out},
                      .s = s,
                      .isa = isa,
                      .dots = dots,
                      .part = dtype_part(s->t),
                      .width = s->parts[1] ? 2 * s->columns : s->columns,
-                     .w = s->parts[0],
+                     .both = s->parts[0],
                      .whole = dtype_part(s->t) == s->t,
                      .streams = s->streams && isa->vector_bytes >= STREAM_BYTES};
         function_emit(&p);

@@ -173,9 +173,7 @@ bool transpose_emit(Emitter *e, const Stmt *s)
     inner.n_index = s->n_index - t.n_loops;
     const Expr *load = s->value;
     const char *function = transpose_function(e, load->dtype);
-    for (uint32_t i = 0; i < t.n_loops; i++) {
-        loop_begin(&e->w, t.index[i].var, t.index[i].range, 1, FOR_ALL);
-    }
+    loops_begin(&e->w, t.index, t.n_loops);
     const Affine *at = access_first(e, &inner, s->dst, s->at);
     const Affine *from = access_first(e, &inner, load->buf, load->at);
     const char *streams = nontemporal_text(e, s);
@@ -184,8 +182,6 @@ bool transpose_emit(Emitter *e, const Stmt *s)
         stride_text(&e->w, s->dst, s->at, t.side[0]->var), element_text(&e->w, load->buf, from),
         stride_text(&e->w, load->buf, load->at, t.side[1]->var), side_text(e, &t, 1),
         side_text(e, &t, 0), streams == NULL ? "0" : streams);
-    for (uint32_t i = 0; i < t.n_loops; i++) {
-        scope_end(&e->w);
-    }
+    scopes_end(&e->w, t.n_loops);
     return true;
 }

@@ -393,8 +393,7 @@ void unrolled_emit(Emitter *e, const Stmt *s)
         line_printf(&e->w, "%s%s", loops, assign_text(e, &u));
         return;
     }
-    line_printf(&e->w, "%s{", loops);
-    scope_begin(&e->w);
+    scope_printf(&e->w, "%s{", loops);
     line_put(e->w.out, assign_text(e, &u));
     scope_end(&e->w);
 }

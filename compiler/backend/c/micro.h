@@ -20,6 +20,11 @@ typedef struct Columns {
     Run run[MOST_RUNS];
 } Columns;
 
+/* Parameters of a macro, and what stands for them in a call. */
+typedef struct Arguments {
+    Text names, values;
+} Arguments;
+
 /* Macros that are printed: each text once, whoever needs it. */
 typedef struct Macro {
     const char *name, *text; /* '@' stands for the name in the text */
@@ -35,12 +40,12 @@ typedef struct Macros {
 typedef struct Printer {
     Tiles *tiles;
     Macros *macros;
-    Text *out; /* lines of the macro being printed */
+    CWriter w; /* of lines of the macro being printed */
     const TileShape *s;
     const Isa *isa;
     DType part;     /* of the numbers in vectors */
     int64_t width;  /* of them in a line of the columns */
-    bool w;         /* rows are complex */
+    bool both;      /* rows are complex: a sum is x and w */
     bool whole;     /* nothing is complex */
     bool streams;   /* it can store past the caches */
     int64_t passes; /* loops over the sum */
@@ -55,22 +60,21 @@ const char *block_macro(Printer *p, int64_t rows, const Columns *x);
 /* Its lines, for these rows of a tile of so many columns. */
 void block_lines(Printer *p, int64_t rows, const Columns *x, const char *from, const char *to,
                  const char *columns);
-/* What it gets beside its rows; in a macro that has the same parameters, or as they are. */
-const char *block_arguments(Printer *p, const Columns *x, bool in_macro);
+/* What it gets beside its rows. */
+void block_arguments(Printer *p, const Columns *x, Arguments *out);
 /* How many elements a line of them has. */
 const char *columns_width(Printer *p, const Columns *x);
 
 /* ---- emit_macro.c ---- */
 
-/* A line of the macro; one that begins a block, and what ends it; one for all vectors of run g. */
-void micro_put(Printer *p, const char *format, ...) PRINTF_LIKE(2, 3);
-void micro_open(Printer *p, const char *format, ...) PRINTF_LIKE(2, 3);
-void micro_close(Printer *p);
+/* A line for all vectors of run g. */
 void run_put(Printer *p, uint32_t g, const char *format, ...) PRINTF_LIKE(3, 4);
 /* "V", "V1": a name of run g. */
 const char *run_name(Printer *p, const char *name, uint32_t g);
-/* The name of a macro's parameter, or what it is. */
-const char *parameter(Printer *p, bool in_macro, const char *name, int64_t value);
+/* Begins without any; adds one. */
+void arguments_init(Arguments *x, Arena *a);
+void argument_put(Arguments *x, const char *name, const char *value);
+void argument_number(Arguments *x, const char *name, int64_t value);
 /* The macro of this text, which is printed unless there is one. '@' in it stands for its name: `wish`, or one like it. */
 const char *macro_use(Macros *m, const char *wish, const char *text);
 /* "#define HEAD" and the lines, which go on behind each other's ends. */

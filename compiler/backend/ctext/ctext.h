@@ -145,11 +145,17 @@ void comment_put(Text *out, const char *text);
 void directive_put(Text *out, const char *line);
 void line_printf(CWriter *e, const char *format, ...) PRINTF_LIKE(2, 3);
 void scope_begin(CWriter *e); /* indents; the '{' is printed */
+/* A line that ends with '{', and what it begins; "} else {". */
+void scope_printf(CWriter *e, const char *format, ...) PRINTF_LIKE(2, 3);
+void scope_else(CWriter *e);
 void scope_end(CWriter *e);
+void scopes_end(CWriter *e, uint32_t n);
 
 /* ---- stmt.c ---- */
 /* The head of a loop; scope_end ends it. */
 void loop_begin(CWriter *e, VarRef var, Range r, int64_t step, ForPart part);
+/* Loops over all positions of the indices; scopes_end ends them. */
+void loops_begin(CWriter *e, const TileIndex *index, uint32_t n);
 /* The same of a loop with a window. */
 void window_begin(CWriter *e, const Stmt *s);
 /* The statement for one value of its indices. */

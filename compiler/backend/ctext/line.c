@@ -98,14 +98,12 @@ void directive_put(Text *out, const char *line)
     out->indent = indent;
 }
 
-void line_printf(CWriter *e, const char *format, ...)
+static void line_vprintf(CWriter *e, const char *format, va_list args)
 {
     char small[256];
-    va_list args, again;
-    va_start(args, format);
+    va_list again;
     va_copy(again, args);
     int n = vsnprintf(small, sizeof small, format, args);
-    va_end(args);
     CHECK(n >= 0);
     char *line = small;
     if ((size_t)n >= sizeof small) {
@@ -114,6 +112,36 @@ void line_printf(CWriter *e, const char *format, ...)
     }
     va_end(again);
     line_put(e->out, line);
+}
+
+void line_printf(CWriter *e, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    line_vprintf(e, format, args);
+    va_end(args);
+}
+
+void scope_printf(CWriter *e, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    line_vprintf(e, format, args);
+    va_end(args);
+    scope_begin(e);
+}
+
+void scope_else(CWriter *e)
+{
+    e->out->indent--;
+    scope_printf(e, "} else {");
+}
+
+void scopes_end(CWriter *e, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        scope_end(e);
+    }
 }
 
 void scope_begin(CWriter *e)

@@ -44,6 +44,13 @@ void loop_begin(CWriter *e, VarRef var, Range r, int64_t step, ForPart part)
     scope_begin(e);
 }
 
+void loops_begin(CWriter *e, const TileIndex *index, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        loop_begin(e, index[i].var, index[i].range, 1, FOR_ALL);
+    }
+}
+
 void window_begin(CWriter *e, const Stmt *s)
 {
     const Window *w = s->window;

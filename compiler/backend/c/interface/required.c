@@ -19,20 +19,11 @@ static const char *outside_text(const Search *s, const Requirement *r, const cha
     return r->guarded ? str_format(w->arena, "(%s) & (%s != INT64_MIN)", test, at) : test;
 }
 
-static void loops_begin(const Search *s, const Stmt *t)
+static void search_begin(const Search *s, const Stmt *t)
 {
-    for (uint32_t i = 0; i < t->n_index; i++) {
-        loop_begin(&s->e->w, t->index[i].var, t->index[i].range, 1, FOR_ALL);
-    }
+    loops_begin(&s->e->w, t->index, t->n_index);
     const char *value = expr_text(&s->e->w, t->value).at;
     line_printf(&s->e->w, "const int64_t %s = %s;", s->at, value);
-}
-
-static void loops_end(const Search *s, const Stmt *t)
-{
-    for (uint32_t i = 0; i < t->n_index; i++) {
-        scope_end(&s->e->w);
-    }
 }
 
 static void describe(const Search *s, const Requirement *r, const Stmt *t)
@@ -61,21 +52,20 @@ static void search_emit(const Search *s, const Requirement *r, const Stmt *t)
 {
     CWriter *w = &s->e->w;
     comment_put(w->out, str_format(w->arena, "%s in %s", r->text, r->array->text));
-    loops_begin(s, t);
+    search_begin(s, t);
     line_printf(w, "%s |= %s;", s->found, outside_text(s, r, s->at));
-    loops_end(s, t);
+    scopes_end(&s->e->w, t->n_index);
 }
 
 static void first_emit(const Search *s, const Requirement *r, const Stmt *t)
 {
     CWriter *w = &s->e->w;
-    loops_begin(s, t);
-    line_printf(w, "if (%s) {", outside_text(s, r, s->at));
-    scope_begin(w);
+    search_begin(s, t);
+    scope_printf(w, "if (%s) {", outside_text(s, r, s->at));
     describe(s, r, t);
     line_printf(w, "return 1;");
     scope_end(w);
-    loops_end(s, t);
+    scopes_end(&s->e->w, t->n_index);
 }
 
 /* Braces around, as loops over no index have none. */

@@ -123,8 +123,7 @@ const char *piece_bytes_emit(Emitter *e, const Stmt *s)
 /* Prints the counting of a parallel loop: each of the pieces that there are has buffers of its own above `h`. */
 static void count_shared(Emitter *e, const Stmt *s, Height h)
 {
-    line_put(e->w.out, "{");
-    scope_begin(&e->w);
+    scope_printf(&e->w, "{");
     const char *each = piece_bytes_emit(e, s), *name = names_take(&e->w.names, "top");
     const char *pieces = shared_pieces_emit(e, s);
     const char *room = help_fixed(e->w.help, "tdsl_room"), *height = height_text(e, h);
