@@ -305,25 +305,35 @@ static bool is_kernel_call(const Kern *k, const AstNode *n)
            !dtype_named(k, n->name, &t);
 }
 
+/* `einsum("ij,j->i", A, x)` in an expression. */
+static void call_einsum_string(Kern *k, AstId id)
+{
+    uint32_t value = einsum_nested(k, id);
+    if (value != UINT32_MAX) {
+        const uint32_t *one = arena_copy(k->c->arena, &value, sizeof value);
+        (void)call_done(k, (KernelCall){.ast = id, .whole = true, .n = 1, .value = one});
+    }
+}
+
+/* `indexed`: it stands before brackets, where no function does. */
 static void check_call(Kern *k, AstId id, bool indexed)
 {
     const AstNode n = *kern_node(k, id);
     uint32_t head = 0;
+    bool einsum = einsum_is(&n);
+    bool kernel = is_kernel_call(k, &n) ||
+                  (indexed && n.kind == AST_CALL && kernel_named(k, n.name, &head));
     if (call_is_done(k, id)) {
         return;
     }
-    if (einsum_is(&n)) {
+    if (einsum || kernel) {
         map_put(&k->call_by_ast, id, 0);
-        uint32_t value = einsum_nested(k, id);
-        if (value != UINT32_MAX) {
-            const uint32_t *one = arena_copy(k->c->arena, &value, sizeof value);
-            (void)call_done(k, (KernelCall){.ast = id, .whole = true, .n = 1, .value = one});
-        }
+    }
+    if (einsum) {
+        call_einsum_string(k, id);
         return;
     }
-    if (is_kernel_call(k, &n) ||
-        (indexed && n.kind == AST_CALL && kernel_named(k, n.name, &head))) {
-        map_put(&k->call_by_ast, id, 0);
+    if (kernel) {
         (void)call_kernel(k, id, false);
         return;
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What names mean. Values, dims, indices and functions are four spaces of names. Each
- * dim of a kernel is entered once: bound by -D, fixed or open by the program's `dim`, a constant, or else a new open
- * dimension of the kernel. */
+/* What names mean. Values, dims, indices and functions are four spaces of names. Each dim of a kernel is entered once: bound by -D, fixed or
+ * open by the program's `dim`, a constant, or else a new open dimension of the kernel. */
 #include <string.h>
 
 #include "front/check_names.h"

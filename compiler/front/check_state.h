@@ -133,11 +133,10 @@ typedef struct KernDim {
     bool ok; /* else already reported */
 } KernDim;
 
-/* A call of a kernel in a kernel, whose statements have been copied: the values of its results, and the indices with which each is
- * read. */
+/* A call of a kernel in a kernel, or an einsum in an expression, whose statements stand before this one: the values of its results, and the
+ * indices with which each is read. */
 typedef struct KernelCall {
     AstId ast;
-    uint32_t head;
     bool whole; /* operands without indices: so are results */
     uint32_t n; /* results */
     const uint32_t *value;
