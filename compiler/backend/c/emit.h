@@ -37,15 +37,12 @@
 #include "backend/c/product.h"
 #include "backend/ctext/ctext.h"
 
-/* What is folded where it is no product: each operation before its operands, which are the row's or the column's element. n = 0: it is
- * one, and summed. */
-#define TILE_TERM_STEPS (2 * TERM_OPS + 1)
-#define TERM_ROW        (-1)
-#define TERM_COLUMN     (-2)
+/* What is folded where it is no product: the value in one of the kernels that have it, of the row's load and the column's. */
 typedef struct TileTerm {
     Op fold;
-    uint32_t n;
-    int32_t step[TILE_TERM_STEPS]; /* an Op, or one of these */
+    const char *name; /* "_max_add_ab", equal of equal terms; "": a product, summed */
+    const Kernel *k;
+    const Expr *value, *row;
 } TileTerm;
 
 /* Operands are panels in groups of lines, each group of a row or a column a word of these types; group 0: they are not. */

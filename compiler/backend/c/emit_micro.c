@@ -147,7 +147,7 @@ static const char *step_text(Printer *p, const Columns *x, uint32_t g)
     if (p->s->dot.group != 0) {
         return dot_step(p, type, "z", y, into);
     }
-    if (p->s->term.n > 0) {
+    if (p->s->term.value != NULL) {
         return term_step(p, type, "z", y, into);
     }
     return !p->both ? str_format(a, "%s += z * %s;", into, y)

@@ -196,7 +196,7 @@ void product_emit(Emitter *e, const Stmt *s)
                        .by = p.by != NULL,
                        .dot = {p.group, p.group != 0 ? p.a->dtype : DTYPE_NONE,
                                p.group != 0 ? p.b->dtype : DTYPE_NONE},
-                       .term = term_of(k, &p)};
+                       .term = term_of(e->tiles->arena, k, &p)};
     int64_t side = 0;
     shape.side =
         p.group != 0 || (stride_known(k, p.a->buf, p.a->at, p.row->var, &side) && side == 1);

@@ -14,12 +14,12 @@ const char *shape_name(const Tiles *t, const TileShape *s)
                           ? ""
                           : str_format(t->arena, "_dot_%s_%s", dtype_name(s->dot.row),
                                        dtype_name(s->dot.column));
-    const char *name = str_format(t->arena, "%s_%lldx%lld%s%s%s%s%s", dtype_name(s->t),
-                                  (long long)s->rows, (long long)s->columns, s->side ? "s" : "",
-                                  dot, real, term_name(t->arena, &s->term),
-                                  s->by      ? "_by"
-                                  : s->ahead ? "_ahead"
-                                             : "");
+    const char *name =
+        str_format(t->arena, "%s_%lldx%lld%s%s%s%s%s", dtype_name(s->t), (long long)s->rows,
+                   (long long)s->columns, s->side ? "s" : "", dot, real, s->term.name,
+                   s->by      ? "_by"
+                   : s->ahead ? "_ahead"
+                              : "");
     return s->n.sum == 0
                ? name
                : str_format(t->arena, "%s_%lld_%lld_%lld_%lld_%lld%s%s%s", name,
@@ -206,7 +206,7 @@ static bool shape_eq(const TileShape *x, const TileShape *y)
 {
     return x->t == y->t && x->rows == y->rows && x->columns == y->columns &&
            x->parts[0] == y->parts[0] && x->parts[1] == y->parts[1] && x->side == y->side &&
-           x->ahead == y->ahead && x->by == y->by && term_eq(&x->term, &y->term) &&
+           x->ahead == y->ahead && x->by == y->by && strcmp(x->term.name, y->term.name) == 0 &&
            x->dot.group == y->dot.group && x->dot.row == y->dot.row &&
            x->dot.column == y->dot.column && x->how == y->how &&
            memcmp(&x->n, &y->n, sizeof x->n) == 0;

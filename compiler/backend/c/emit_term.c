@@ -1,64 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Register tiles of contractions that fold other terms than products (loop/term.h). A tile's shape has the term as a list, each
- * operation before its operands, so that tiles of different kernels are the same where their terms are; here it becomes the
- * tile's name, and lines of C: of vectors, or of single elements. */
+/* Register tiles of contractions that fold other terms than products (loop/term.h). A term's name has each operation before its operands,
+ * so that tiles of different kernels are the same where their terms are; here are that name, and lines of C: of vectors, or of single
+ * elements. */
 #include "backend/c/micro.h"
 #include "loop/term.h"
 
-/* ---- the term as a list ---- */
+/* ---- the term's name ---- */
 
-static void put_steps(const Kernel *k, const Product *p, const Expr *e, TileTerm *out)
+/* Letters of operands stand together: `leaf` if the last one was an operand. */
+static void name_put(const TileTerm *t, const Expr *e, bool *leaf, Text *out)
 {
     const Expr *load = expr_uncast(e);
-    CHECK(out->n < TILE_TERM_STEPS);
     if (load->kind == EXPR_LOAD) {
-        out->step[out->n++] = expr_eq(k, load, p->a) ? TERM_ROW : TERM_COLUMN;
+        text_put(out, *leaf ? "" : "_");
+        text_char(out, expr_eq(t->k, load, t->row) ? 'a' : 'b');
+        *leaf = true;
         return;
     }
-    out->step[out->n++] = (int32_t)e->op;
+    text_printf(out, "_%s", op_info(e->op)->name);
+    *leaf = false;
     for (uint32_t i = 0; i < e->n_args; i++) { /* TERM_OPS deep at most */
-        put_steps(k, p, e->arg[i], out);
+        name_put(t, e->arg[i], leaf, out);
     }
 }
 
-TileTerm term_of(const Kernel *k, const Product *p)
+TileTerm term_of(Arena *a, const Kernel *k, const Product *p)
 {
-    TileTerm out = {.fold = OP_SUM};
+    TileTerm t = {.fold = OP_SUM, .name = ""};
     if (p->term != NULL) {
-        out.fold = p->s->fold;
-        put_steps(k, p, p->term, &out);
+        bool leaf = false;
+        Text name;
+        t = (TileTerm){.fold = p->s->fold, .k = k, .value = p->term, .row = p->a};
+        text_init(&name, a);
+        text_put(&name, t.fold == OP_SUM ? "_sum" : t.fold == OP_RMIN ? "_min" : "_max");
+        name_put(&t, t.value, &leaf, &name);
+        t.name = name.at;
     }
-    return out;
-}
-
-bool term_eq(const TileTerm *x, const TileTerm *y)
-{
-    bool same = x->fold == y->fold && x->n == y->n;
-    for (uint32_t i = 0; same && i < x->n; i++) {
-        same = x->step[i] == y->step[i];
-    }
-    return same;
-}
-
-const char *term_name(Arena *a, const TileTerm *t)
-{
-    static const char *const folds[] = {"sum", "min", "max"};
-    Text name;
-    text_init(&name, a);
-    if (t->n == 0) {
-        return "";
-    }
-    text_printf(&name, "_%s", folds[t->fold == OP_SUM ? 0 : t->fold == OP_RMIN ? 1 : 2]);
-    for (uint32_t i = 0; i < t->n; i++) {
-        bool after = i > 0 && t->step[i - 1] < 0;
-        if (t->step[i] < 0) {
-            text_put(&name, after ? "" : "_");
-            text_char(&name, t->step[i] == TERM_ROW ? 'a' : 'b');
-        } else {
-            text_printf(&name, "_%s", op_info((Op)t->step[i])->name);
-        }
-    }
-    return name.at;
+    return t;
 }
 
 /* ---- its lines ---- */
@@ -80,7 +58,7 @@ typedef struct TermLines {
     CWriter w;
     const char *type; /* of vectors, null: elements */
     const char *row, *column;
-    uint32_t at, n_temps;
+    uint32_t n_temps;
     Text *out;
 } TermLines;
 
@@ -122,18 +100,16 @@ static VectorText operation(TermLines *l, Op op, VectorText x, VectorText y)
     return atom(temp, true);
 }
 
-static VectorText term_text(TermLines *l)
+static VectorText term_text(TermLines *l, const Expr *e)
 {
-    int32_t step = l->p->s->term.step[l->at++];
-    if (step < 0) {
-        bool row = step == TERM_ROW;
+    const TileTerm *t = &l->p->s->term;
+    const Expr *load = expr_uncast(e);
+    if (load->kind == EXPR_LOAD) {
+        bool row = expr_eq(t->k, load, t->row);
         return atom(row ? l->row : l->column, !row && l->type != NULL);
     }
-    VectorText x = term_text(l), y = x;
-    if (op_info((Op)step)->arity == 2) {
-        y = term_text(l);
-    }
-    return operation(l, (Op)step, x, y);
+    VectorText x = term_text(l, e->arg[0]), y = e->n_args > 1 ? term_text(l, e->arg[1]) : x;
+    return operation(l, e->op, x, y);
 }
 
 const char *term_fold(Printer *p, const char *type, const char *into, const char *value)
@@ -152,9 +128,8 @@ const char *term_step(Printer *p, const char *type, const char *row, const char 
     Text lines;
     text_init(&lines, p->w.arena);
     CWriter w = {.arena = p->w.arena, .help = p->w.help};
-    TermLines l = {p, w, type, row, column, 0, 0, &lines};
-    VectorText value = term_text(&l);
-    CHECK(l.at == p->s->term.n);
+    TermLines l = {p, w, type, row, column, 0, &lines};
+    VectorText value = term_text(&l, p->s->term.value);
     const char *fold =
         term_fold(p, type, into, type == NULL ? value.text.at : as_vector(&l, value));
     return l.n_temps == 0 ? str_format(p->w.arena, "%s%s", lines.at, fold)

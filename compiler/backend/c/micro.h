@@ -89,9 +89,7 @@ void pairs_factors(Printer *p, const Columns *x);
 void pairs_finish(Printer *p, const Columns *x);
 
 /* ---- emit_term.c: what tiles fold that is no product ---- */
-TileTerm term_of(const Kernel *k, const Product *p);
-bool term_eq(const TileTerm *x, const TileTerm *y);
-const char *term_name(Arena *a, const TileTerm *t); /* "_max_add_ab"; of a product nothing */
+TileTerm term_of(Arena *a, const Kernel *k, const Product *p);
 /* What accumulators begin with. */
 const char *term_start(Printer *p, Op fold);
 /* Statements that fold the term of a row's and a column's element into a variable, or a value into it; `type`: of vectors, null: these are
