@@ -62,7 +62,7 @@ static const char transpose_streams[] =
     "            for (; streams && j + 64 / $S <= w; j += 64 / $S) {\n"
     "                for (int64_t k = j; k < j + 64 / $S; k += $L) {\n"
     "                    TDSL_STREAM_16(tdsl_pack_$N_v, into + k,\n"
-    "                                *(const tdsl_pack_$N_at *)(const void *)(done + k));\n"
+    "                                TDSL_AT(tdsl_pack_$N, done + k));\n"
     "                }\n"
     "            }\n"
     "#endif\n";
