@@ -17,6 +17,9 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 /* All memory of one compilation. tdsl-run has what the machine has: its arrays may be as large. */
 #define MEMORY_LIMIT ((size_t)4 << 30)
@@ -282,10 +285,22 @@ static bool answer_alone(ToolRun *t, Text *out)
     return true;
 }
 
+/* Arenas come and go: what they free stays with the process, which would have to clear each page again. */
+static void keep_pages(void)
+{
+#if defined(__GLIBC__)
+    (void)mallopt(M_TRIM_THRESHOLD, 1 << 26);
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 22);
+#endif
+}
+
 int tool_main(Tool tool, int argc, char **argv, const struct tdsl_comm *comm,
               bool (*run)(ToolRun *))
 {
     ToolRun t = {.comm = comm};
+    if (tool != TOOL_RUN) {
+        keep_pages();
+    }
     ctx_init(&t.ctx);
     t.ctx.budget.limit = tool == TOOL_RUN ? machine_memory() : MEMORY_LIMIT;
     t.ctx.budget.trap = out_of_memory;
