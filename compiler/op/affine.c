@@ -95,6 +95,15 @@ Affine affine_add(Arena *a, Affine x, int64_t scale, Affine y)
     return out;
 }
 
+int64_t affine_at(Affine x, const int64_t *env)
+{
+    int64_t at = x.base;
+    for (uint32_t i = 0; i < x.n; i++) {
+        at = sat_add(at, sat_mul(x.term[i].coef, env[x.term[i].var]));
+    }
+    return at;
+}
+
 int64_t affine_coef(Affine x, VarRef v)
 {
     for (uint32_t i = 0; i < x.n; i++) {

@@ -57,6 +57,8 @@ bool affine_eq(Affine x, Affine y);
 bool affine_uses(Affine x, VarRef v);
 /* The coefficient of v, 0 when x does not use it. */
 int64_t affine_coef(Affine x, VarRef v);
+/* Its value where each variable has the one in `env`, by number; saturated. It has no open dims. */
+int64_t affine_at(Affine x, const int64_t *env);
 Affine affine_copy(Arena *a, Affine x);
 /* Is it one variable and nothing else? */
 static inline bool affine_is_var(Affine x)

@@ -305,7 +305,7 @@ typedef struct Count {
     const Kernel *k;
     const NkiChip *chip;
     NkiCost *out;
-    NkiBalance balance;
+    NkiBalance *balance;
     Life *life;            /* [bufs][banks]: the tile each is now; SBUF tiles are in bank 0 */
     VEC(Life) ended;       /* the tiles they were */
     double loaded, stored; /* bytes that DMAs charge */
@@ -382,7 +382,7 @@ static bool count_instr(void *user, const Instr *i)
         o->written_bytes += i->dst.on_chip ? 0 : i->times * bytes;
         return true;
     }
-    bool scalar = nki_on_scalar(&c->balance, c->k, c->chip, i);
+    bool scalar = nki_on_scalar(c->balance, c->k, c->chip, i);
     int64_t cycles = 0;
     int engine = nki_instr_cycles(c->k, c->chip, i, scalar, &cycles);
     o->cycles[engine] += i->times * cycles;
@@ -425,10 +425,10 @@ static void peaks(Count *c)
     }
 }
 
-static bool count_all(const Kernel *k, const NkiChip *chip, NkiCost *out)
+bool nki_count(const Kernel *k, const NkiChip *chip, NkiBalance *balance, NkiCost *out)
 {
     *out = (NkiCost){0};
-    Count c = {.k = k, .chip = chip, .out = out, .balance = nki_balance(k, chip)};
+    Count c = {.k = k, .chip = chip, .out = out, .balance = balance};
     c.life = ARENA_ARRAY(k->arena, (size_t)(k->bufs.n + 1) * NKI_PSUM_BANKS, Life);
     const Stmt *bad = NULL;
     const char *why = NULL;
@@ -477,7 +477,8 @@ static bool count_all(const Kernel *k, const NkiChip *chip, NkiCost *out)
 bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out)
 {
     ArenaMark before = arena_mark(k->arena);
-    bool ok = count_all(k, chip, out);
+    NkiBalance balance = nki_balance(k, chip);
+    bool ok = nki_count(k, chip, &balance, out);
     arena_reset(k->arena, before);
     return ok;
 }

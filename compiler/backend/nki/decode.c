@@ -56,18 +56,9 @@ static Affine loop_part(const Decoder *d, Affine x)
     return (Affine){.base = x.base, .n = n, .term = term};
 }
 
-static int64_t value_in(Affine x, const int64_t *env)
-{
-    int64_t v = x.base;
-    for (uint32_t i = 0; i < x.n; i++) {
-        v = sat_add(v, sat_mul(x.term[i].coef, env[x.term[i].var]));
-    }
-    return v;
-}
-
 static int64_t value_at(const Decoder *d, Affine x)
 {
-    return value_in(x, d->env);
+    return affine_at(x, d->env);
 }
 
 /* ---- other iterations ---- */
@@ -86,17 +77,26 @@ bool instr_moves_partitions(const Instr *i)
            i->s1.tile.at.p.n > 0 || i->sum.at.p.n > 0;
 }
 
-void instr_move(Instr *i, const int64_t *env)
+static void add_move(InstrMove *out, uint32_t *n, int64_t *to, Affine by)
 {
+    if (by.n > 0) {
+        out[(*n)++] = (InstrMove){to, by};
+    }
+}
+
+uint32_t instr_moves(Instr *i, InstrMove *out)
+{
+    uint32_t n = 0;
     for (uint32_t o = 0; o < OPERANDS; o++) {
         Operand *x = operand_of(i, o);
-        x->f = x->at.f.n > 0 ? value_in(x->at.f, env) : x->f;
-        x->offset = x->at.offset.n > 0 ? value_in(x->at.offset, env) : x->offset;
+        add_move(out, &n, &x->f, x->at.f);
+        add_move(out, &n, &x->offset, x->at.offset);
         for (uint32_t d = 0; d < x->n && !x->pattern; d++) {
-            x->start[d] = x->at.start[d].n > 0 ? value_in(x->at.start[d], env) : x->start[d];
+            add_move(out, &n, &x->start[d], x->at.start[d]);
         }
     }
-    i->base = i->base_at.n > 0 ? value_in(i->base_at, env) : i->base;
+    add_move(out, &n, &i->base, i->base_at);
+    return n;
 }
 
 /* At most one local index: its variable (or UINT32_MAX) and coefficient. */

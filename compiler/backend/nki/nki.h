@@ -187,9 +187,16 @@ bool instr_decode(const Kernel *k, const Stmt *s, const int64_t *env, Instr *out
                   const char **why);
 /* May it add up the rows that it makes? */
 bool instr_may_sum(const Instr *i);
-/* The same instruction in another iteration, as long as no operand moves over partitions: which it is may depend on these. */
+/* Do operands move over partitions from one iteration to another? Then which instruction it is may depend on these. */
 bool instr_moves_partitions(const Instr *i);
-void instr_move(Instr *i, const int64_t *env);
+/* Where an operand begins, as a sum of variables of loops. */
+typedef struct InstrMove {
+    int64_t *to; /* in the instruction */
+    Affine by;
+} InstrMove;
+#define INSTR_MOVES (2 * 6 + NKI_DIMS + 1)
+/* What has another value in another iteration, at most INSTR_MOVES; returns how many. */
+uint32_t instr_moves(Instr *i, InstrMove *out);
 
 /* The first value of a loop that passes a test, which is `around` without it: the larger one, or a walk refuses the block. */
 Affine instr_least(Affine around, const Guard *g);
@@ -242,9 +249,8 @@ typedef struct NkiCost {
 } NkiCost;
 
 bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out);
-/* How long the kernel takes, as the emulator's schedule has it (predict.c). */
-double nki_predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *cost);
-bool nki_measure(const Kernel *k, const NkiChip *chip, NkiCost *out); /* both */
+/* The same, and how long the kernel takes, as the emulator's schedule has it (predict.c). */
+bool nki_measure(const Kernel *k, const NkiChip *chip, NkiCost *out);
 /* Which engine runs a copy from PSUM or SBUF, or a sum of rows: the one with less to do when its statement is
  * first reached, all that statements before it do counted; in a loop, of what that does, all that has its engine and what was chosen
  * before it. Kept by printer and cost alike. */
@@ -259,6 +265,8 @@ typedef struct NkiBalance {
 } NkiBalance;
 uint32_t instr_places(const Kernel *k); /* statements of the text */
 NkiBalance nki_balance(const Kernel *k, const NkiChip *chip);
+/* nki_cost with a balance that is used on. */
+bool nki_count(const Kernel *k, const NkiChip *chip, NkiBalance *balance, NkiCost *out);
 bool nki_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, const Instr *i);
 int nki_instr_cycles(const Kernel *k, const NkiChip *chip, const Instr *i, bool scalar,
                      int64_t *cycles);

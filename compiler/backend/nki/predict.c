@@ -9,7 +9,6 @@
 
 #define DMA_LATENCY_US   1.3
 #define SEMAPHORE_CYCLES 64
-#define OPERANDS         7
 
 enum { QUEUE_LOAD = NKI_DMA, QUEUE_STORE, QUEUES }; /* after the engines */
 
@@ -38,14 +37,14 @@ typedef struct Columns {
 
 typedef struct Used {
     uint32_t tile;
-    int64_t low, high; /* columns */
+    int32_t low, high; /* columns */
     bool result;
 } Used;
 
+/* An instruction that is run, and what it reads and writes: Timing.used from `first` to that of the next one. There are many. */
 typedef struct Record {
-    uint32_t queue, n;
+    uint32_t queue, first;
     double duration, shared; /* of a copy: of its own direction, and of the line of all */
-    Used used[OPERANDS];
 } Record;
 
 /* Room of a space: what died, and when, soonest first. */
@@ -73,6 +72,7 @@ typedef struct Timing {
     Columns *columns;    /* [slots] */
     VEC(Tile) tiles;
     VEC(Record) records;
+    VEC(Used) used;
     int table; /* of the Scalar engine */
     double clock[QUEUES], end;
     Pool pool[2]; /* SBUF, PSUM */
@@ -157,7 +157,8 @@ static Tile new_tile(const Timing *s, const Operand *o, uint32_t slot, int64_t b
     return t;
 }
 
-static void use(Timing *s, Record *r, const Operand *o, bool result, bool came_in)
+/* The next record uses the operand. */
+static void use(Timing *s, const Operand *o, bool result, bool came_in)
 {
     int64_t bank = o->on_chip ? nki_bank(s->k, o->buf) : 0;
     uint32_t at = bank > 0 ? (uint32_t)(o->f / bank) : !o->on_chip && !came_in ? 1 : 0;
@@ -168,11 +169,12 @@ static void use(Timing *s, Record *r, const Operand *o, bool result, bool came_i
     }
     Used u = {.tile = s->tile[slot] - 1, .result = result};
     if (o->on_chip) {
-        u.low = bank > 0 ? o->f % bank : o->f;
-        u.high = u.low + operand_reach(o);
+        int64_t low = bank > 0 ? o->f % bank : o->f, high = low + operand_reach(o);
+        CHECK(low >= 0 && high <= INT32_MAX); /* a partition has fewer */
+        u.low = (int32_t)low;
+        u.high = (int32_t)high;
     }
-    CHECK(r->n < OPERANDS);
-    r->used[r->n++] = u;
+    vec_push(s->arena, &s->used, u);
     s->tiles.at[u.tile].last = s->records.n;
 }
 
@@ -190,7 +192,7 @@ static double engine_us(Timing *s, const Instr *i, uint32_t *queue)
 static bool record(void *user, const Instr *i)
 {
     Timing *s = user;
-    Record r = {0};
+    Record r = {.first = s->used.n};
     if (i->kind == INSTR_ALLOC) {
         for (uint32_t bank = 0; bank < NKI_PSUM_BANKS; bank++) {
             s->tile[slot_of(i->dst.buf, bank)] = 0;
@@ -209,27 +211,27 @@ static bool record(void *user, const Instr *i)
     } else {
         r.duration = engine_us(s, i, &r.queue);
     }
-    use(s, &r, &i->dst, true, false);
+    use(s, &i->dst, true, false);
     if (instr_reads(i)) {
-        use(s, &r, &i->a, false, dma && s->came_in[i->place]);
+        use(s, &i->a, false, dma && s->came_in[i->place]);
     }
     if (instr_reads_two(i)) {
-        use(s, &r, &i->b, false, false);
+        use(s, &i->b, false, false);
     }
     if (i->s0.given && i->s0.is_tile) {
-        use(s, &r, &i->s0.tile, false, false);
+        use(s, &i->s0.tile, false, false);
     }
     if (i->s1.given && i->s1.is_tile) {
-        use(s, &r, &i->s1.tile, false, false);
+        use(s, &i->s1.tile, false, false);
     }
     if (i->sums) {
-        use(s, &r, &i->sum, true, false);
+        use(s, &i->sum, true, false);
     }
     if (i->kind == INSTR_REDUCE && r.queue == NKI_SCALAR) { /* beside a copy onto itself */
-        use(s, &r, &i->a, true, false);
+        use(s, &i->a, true, false);
     }
     if (i->adds) {
-        use(s, &r, &i->sum, false, false);
+        use(s, &i->sum, false, false);
     }
     vec_push(s->arena, &s->records, r);
     return true;
@@ -246,10 +248,11 @@ static void record_copy(Timing *s, BufRef buf)
     Operand o = {.buf = buf};
     double charged = (double)(bytes < NKI_SHORT_RUN ? NKI_SHORT_RUN : bytes);
     Record r = {.queue = QUEUE_STORE,
+                .first = s->used.n,
                 .duration = charged / (s->chip->dma_gbps * 1000),
                 .shared = charged / (s->chip->dma_both_gbps * 1000)};
-    use(s, &r, &o, true, false);
-    use(s, &r, &o, false, true);
+    use(s, &o, true, false);
+    use(s, &o, false, true);
     vec_push(s->arena, &s->records, r);
 }
 
@@ -340,11 +343,17 @@ static double after(const Timing *s, uint32_t queue, const ColumnTimes *times, c
     return latest > 0.0 ? latest + delay : 0.0;
 }
 
-static double begins(Timing *s, const Record *r)
+static uint32_t used_end(const Timing *s, uint32_t at)
 {
+    return at + 1 < s->records.n ? s->records.at[at + 1].first : s->used.n;
+}
+
+static double begins(Timing *s, uint32_t at)
+{
+    const Record *r = &s->records.at[at];
     double start = s->clock[r->queue];
-    for (uint32_t i = 0; i < r->n; i++) {
-        const Used *u = &r->used[i];
+    for (uint32_t i = r->first; i < used_end(s, at); i++) {
+        const Used *u = &s->used.at[i];
         Tile *t = &s->tiles.at[u->tile];
         Columns *c = &s->columns[t->slot];
         double ready = 0.0;
@@ -370,14 +379,14 @@ static void place(Timing *s, uint32_t at)
 {
     const Record *r = &s->records.at[at];
     bool dma = r->queue == QUEUE_LOAD || r->queue == QUEUE_STORE;
-    double start = begins(s, r);
+    double start = begins(s, at);
     double end = start + r->duration, free = dma ? line_take(s, start, r->shared) : 0.0;
     end = free > end ? free : end;
     double done = end + (dma ? DMA_LATENCY_US : 0.0);
     s->clock[r->queue] = end;
     s->end = done > s->end ? done : s->end;
-    for (uint32_t i = 0; i < r->n; i++) {
-        const Used *u = &r->used[i];
+    for (uint32_t i = r->first; i < used_end(s, at); i++) {
+        const Used *u = &s->used.at[i];
         Tile *t = &s->tiles.at[u->tile];
         Columns *c = &s->columns[t->slot];
         times_raise(s->arena, u->result ? &c->written : &c->read, u->low, u->high, done);
@@ -417,12 +426,12 @@ static double core_ends(const Kernel *k, const NkiChip *chip, int64_t core, NkiB
     return end;
 }
 
-double nki_predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *cost)
+static double predicted_us(const Kernel *k, const NkiChip *chip, NkiBalance *balance,
+                           const NkiCost *cost)
 {
     double end = cost->busy_us[cost->bound_by];
-    NkiBalance balance = nki_balance(k, chip);
     for (int64_t core = 0; core < nki_lnc(k); core++) {
-        double own = core_ends(k, chip, core, &balance);
+        double own = core_ends(k, chip, core, balance);
         end = own > end ? own : end;
     }
     return end;
@@ -430,7 +439,10 @@ double nki_predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *cos
 
 bool nki_measure(const Kernel *k, const NkiChip *chip, NkiCost *out)
 {
-    bool ok = nki_cost(k, chip, out);
-    out->predicted_us = ok ? nki_predicted_us(k, chip, out) : 0.0;
+    ArenaMark before = arena_mark(k->arena);
+    NkiBalance balance = nki_balance(k, chip);
+    bool ok = nki_count(k, chip, &balance, out);
+    out->predicted_us = ok ? predicted_us(k, chip, &balance, out) : 0.0;
+    arena_reset(k->arena, before);
     return ok;
 }

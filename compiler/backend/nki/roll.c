@@ -579,14 +579,14 @@ static Kernel *roll_brief(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip
 {
     static const RollTry tries[3] = {{1, 1, true}, {2, 4, false}, {0, 0, false}};
     NkiCost cost;
-    double flat = nki_cost(k, chip, &cost) ? nki_predicted_us(k, chip, &cost) : 0;
+    double flat = nki_measure(k, chip, &cost) ? cost.predicted_us : 0;
     for (int i = 0; i < 3; i++) {
         ArenaMark before = arena_mark(arena);
         Kernel *rolled = roll_with(ctx, arena, k, chip, &tries[i], WORK_MOST / parts);
-        if (nki_cost(rolled, chip, &cost) && cost.sbuf_peak <= chip->sbuf_bytes &&
-            cost.psum_peak <= NKI_PSUM_BANKS && roll_same(arena, k, rolled) &&
-            (i > 0 || nki_predicted_us(rolled, chip, &cost) <=
-                          flat * (instr_places(rolled) <= SHORT ? SLOWER_SHORT : SLOWER))) {
+        bool known = i == 0 ? nki_measure(rolled, chip, &cost) : nki_cost(rolled, chip, &cost);
+        double most = flat * (instr_places(rolled) <= SHORT ? SLOWER_SHORT : SLOWER);
+        if (known && cost.sbuf_peak <= chip->sbuf_bytes && cost.psum_peak <= NKI_PSUM_BANKS &&
+            roll_same(arena, k, rolled) && (i > 0 || cost.predicted_us <= most)) {
             return rolled;
         }
         arena_reset(arena, before);

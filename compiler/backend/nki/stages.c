@@ -190,9 +190,9 @@ static double time_of(Search *x, Stages *s)
     NkiCost cost;
     Kernel *k = lower_pipelined(x->ctx, x->arena, x->uses, s, SHORT);
     double us = INFINITY;
-    if (k != NULL && nki_cost(k, x->chip, &cost) && cost.sbuf_peak <= x->chip->sbuf_bytes &&
+    if (k != NULL && nki_measure(k, x->chip, &cost) && cost.sbuf_peak <= x->chip->sbuf_bytes &&
         cost.psum_peak <= NKI_PSUM_BANKS) {
-        us = nki_predicted_us(k, x->chip, &cost);
+        us = cost.predicted_us;
         x->effort -= cost.instructions;
     }
     arena_reset(x->arena, mark);

@@ -10,6 +10,8 @@
 typedef struct Decoded {
     Instr instr;
     bool varies;
+    uint32_t n_moves;
+    InstrMove moves[INSTR_MOVES];
 } Decoded;
 
 typedef struct Walk {
@@ -23,6 +25,7 @@ typedef struct Walk {
     uint32_t depth;
     VarRef loop[LOOP_DEPTH_LIMIT + 1];
     Decoded **decoded; /* [places] */
+    Instr begins;      /* of a tile: nothing else in it is set */
     int64_t steps;
     bool brief, cores; /* cores: all of them, */
     int64_t core;      /* not this one alone */
@@ -210,8 +213,13 @@ static bool visit_in_loop(Walk *w, const Stmt *s, uint32_t number)
         w->bad = s;
         return false;
     }
-    d->varies = instr_moves_partitions(&d->instr);
-    instr_move(&d->instr, w->env);
+    if (first) {
+        d->varies = instr_moves_partitions(&d->instr);
+        d->n_moves = d->varies ? 0 : instr_moves(&d->instr, d->moves);
+    }
+    for (uint32_t i = 0; i < d->n_moves; i++) {
+        *d->moves[i].to = affine_at(d->moves[i].by, w->env);
+    }
     return visit_instr(w, &d->instr, number);
 }
 
@@ -227,8 +235,11 @@ static bool visit_once(Walk *w, const Stmt *s, uint32_t number)
 
 static bool visit_alloc(Walk *w, const Stmt *s)
 {
-    Instr instr = {.kind = INSTR_ALLOC, .stmt = s, .dst = {.buf = s->buf, .on_chip = true}};
-    return w->visit(w->user, &instr);
+    w->begins.kind = INSTR_ALLOC;
+    w->begins.stmt = s;
+    w->begins.dst.buf = s->buf;
+    w->begins.dst.on_chip = true;
+    return w->visit(w->user, &w->begins);
 }
 
 /* A block that is run in this iteration, its tests from `at` on: what begins in it begins in the first such. */
