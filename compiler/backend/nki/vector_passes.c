@@ -290,8 +290,8 @@ static bool is_better(const Lower *l, const Kernel *k, double most, NkiCost *cos
            cost->sbuf_peak <= l->chip->sbuf_bytes && cost->predicted_us < most;
 }
 
-/* The kernel with one more value in PSUM, or null. */
-static Kernel *value_moved(const Lower *l, const Kernel *k, NkiCost *cost)
+/* The kernel with one more value in PSUM, of those from a number on that is then the next one's, or null. */
+static Kernel *value_moved(const Lower *l, const Kernel *k, BufRef *from, NkiCost *cost)
 {
     const Stmt *bad = NULL;
     const char *why = NULL;
@@ -299,7 +299,8 @@ static Kernel *value_moved(const Lower *l, const Kernel *k, NkiCost *cost)
     if (!instr_walk_brief(k, note_uses, &v, &bad, &why)) {
         return NULL;
     }
-    for (BufRef b = 0; b < k->bufs.n; b++) {
+    for (BufRef b = *from; b < k->bufs.n; b++) {
+        *from = b + 1;
         if (is_candidate(k, &v.at[b], b)) {
             Kernel *to = kernel_like(l->arena, k);
             NkiCost then;
@@ -362,9 +363,10 @@ static Kernel *loaded_copied(const Lower *l, const Kernel *k, NkiCost *cost)
 Kernel *lower_vector_passes(const Lower *l, Kernel *k, NkiCost *cost)
 {
     Kernel *better = k;
+    BufRef value = 0;
     for (uint32_t tries = 0; tries < TRIES && better != NULL; tries++) {
         k = better;
-        better = value_moved(l, k, cost);
+        better = value_moved(l, k, &value, cost);
         better = better != NULL ? better : product_moved(l, k, cost);
         better = better != NULL ? better : loaded_copied(l, k, cost);
     }
