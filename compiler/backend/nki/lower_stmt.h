@@ -60,4 +60,14 @@ bool lower_window(Lower *l, const Stmt *s);
 void lower_enter(Lower *l, const Stmt *s); /* l->now is the statement's */
 void lower_block(Lower *l, Stmt *const *body, uint32_t n);
 
+/* ---- part_rows.c: parts of a kernel that differ in their rows alone ---- */
+
+/* How far the rows of the second part lie before those of the first, of each buffer of the TILED kernel; null: they are of other statements,
+ * or of another number of rows. */
+const struct StmtShift *part_shift(Arena *a, const Kernel *k, const Task *from, const Task *to);
+/* The lowered part so far away; `shared`: what parts hand to each other is called so, by buffer of the TILED kernel `from`. */
+Kernel *part_moved(Arena *a, const Kernel *from, const Sym *shared,
+                   const struct StmtShift *shift, const Kernel *part);
+bool part_same_text(Arena *a, const Kernel *x, const Kernel *y);
+
 #endif

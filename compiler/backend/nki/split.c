@@ -20,6 +20,13 @@ typedef struct Part {
     uint32_t item; /* parts of one number are rows of one statement */
 } Part;
 
+/* A part as it was lowered, and finished: others of its item may be the same but for the rows. */
+typedef struct Finished {
+    Task task;
+    Kernel *lowered, *kernel; /* null: there is none */
+    Arena *arena;
+} Finished;
+
 typedef struct Split {
     const Lower *start;
     Arena *arena;
@@ -35,6 +42,7 @@ typedef struct Split {
     bool too_long;
     bool decided;   /* is it known whether loops of parts are in stages? */
     Staging stages; /* these, where there are any */
+    Finished last;
 } Split;
 
 /* ---- trying ---- */
@@ -505,6 +513,28 @@ static void add_part(Whole *w, const Kernel *part)
     vec_push(a, &w->blocks, block);
 }
 
+/* ---- lowering each ---- */
+
+/* The part as the last one with other rows, if that is what it is; else null. */
+static Kernel *moved_from_last(const Split *s, Arena *a, const Lower *l, const Kernel *lowered)
+{
+    const Finished *last = &s->last;
+    const struct StmtShift *shift =
+        last->kernel == NULL ? NULL : part_shift(a, s->from, &last->task, &l->task);
+    bool same =
+        shift != NULL &&
+        part_same_text(a, lowered, part_moved(a, s->from, s->shared, shift, last->lowered));
+    return same ? part_moved(a, s->from, s->shared, shift, last->kernel) : NULL;
+}
+
+static void take_last(Split *s, Finished last)
+{
+    if (s->last.arena != NULL) {
+        arena_release(s->last.arena);
+    }
+    s->last = last;
+}
+
 /* A part, lowered and rolled, in a kernel of its own. */
 static void lower_part(Split *s, Arena *scratch, const Part *p, Lowered *out)
 {
@@ -517,7 +547,11 @@ static void lower_part(Split *s, Arena *scratch, const Part *p, Lowered *out)
         }
         Kernel *made = lower_all(&start, &out->l);
         if (made != NULL) {
-            lower_finish(&out->l, made, s->parts.n, !s->decided || s->stages.n > 0, out);
+            out->kernel = moved_from_last(s, scratch, &start, made);
+            if (out->kernel == NULL) {
+                lower_finish(&out->l, made, s->parts.n, !s->decided || s->stages.n > 0, out);
+                take_last(s, (Finished){start.task, made, out->kernel, scratch});
+            }
             return;
         }
         if (!out->l.tried.too_many) {
@@ -560,14 +594,16 @@ static Kernel *whole_kernel(Split *s)
     }
     int64_t places = 0;
     for (uint32_t p = 0; p < s->parts.n; p++) {
-        Arena scratch;
-        arena_init(&scratch, s->arena->budget);
-        Kernel *part = make_part(s, &scratch, &s->parts.at[p]);
+        Arena *scratch = ARENA_NEW(s->arena, Arena);
+        arena_init(scratch, s->arena->budget);
+        Kernel *part = make_part(s, scratch, &s->parts.at[p]);
         places += part == NULL ? 0 : instr_places(part);
         if (part != NULL) {
             add_part(&w, part);
         }
-        arena_release(&scratch);
+        if (s->last.arena != scratch) {
+            arena_release(scratch);
+        }
         if (places > PLACES_MOST) {
             s->why = "its programs have so few loops that their text would be too long";
             s->too_long = true;
@@ -608,6 +644,7 @@ Kernel *lower_split(const Lower *l, bool last)
     Kernel *made = NULL;
     if (plan(&s) && find_crossing(&s)) {
         made = whole_kernel(&s);
+        take_last(&s, (Finished){0});
         if (made != NULL && s.parts.n > 1 && !nki_parts_sound(made)) {
             s.why = "a part reads what another has changed, or writes rows that another has "
                     "written";
