@@ -185,7 +185,9 @@ static int64_t item_rows(Split *s, const Part *item, int64_t *step)
         return 0;
     }
     const Buffer *b = &s->from->bufs.at[last->dst];
-    if (b->rank == 0 || b->extent[nki_row_dim(b)].n < 2) {
+    bool pair = s->start->pair[last->dst]; /* its last dimension is no row */
+    if (b->rank == 0 || b->extent[nki_row_dim(b)].n < 2 ||
+        (pair && nki_row_dim(b) + 1 == b->rank)) {
         s->why = "its result is a single number";
         return 0;
     }
@@ -337,9 +339,21 @@ typedef struct Touch {
     uint32_t *user, *writer; /* [from->bufs] the last item, or 0 */
     bool *crossing;
     const bool *local; /* [from->bufs] allocated in a loop or block */
-    const bool *sums;  /* as of the Lower */
+    const bool *sums;  /* as of the Lower, */
+    const Turn *turn;  /* likewise */
     bool twice;        /* something is written by two */
 } Touch;
+
+static void touch_read(Touch *t, BufRef b)
+{
+    if (!t->local[b]) {
+        t->crossing[b] |= t->user[b] != 0 && t->user[b] != t->item;
+        t->user[b] = t->item;
+    }
+    if (t->turn[b].is) { /* made where it is read, of that */
+        touch_read(t, t->turn[b].of);
+    }
+}
 
 static void touch_stmts(Touch *t, Stmt *const *body, uint32_t n)
 {
@@ -347,11 +361,7 @@ static void touch_stmts(Touch *t, Stmt *const *body, uint32_t n)
     ExprWalk v;
     for (const Stmt *s = tile_first(&w, body, n); s != NULL; s = tile_next(&w)) {
         for (const Expr *x = load_first(&v, s->value); x != NULL; x = load_next(&v)) {
-            if (t->local[x->buf]) {
-                continue;
-            }
-            t->crossing[x->buf] |= t->user[x->buf] != 0 && t->user[x->buf] != t->item;
-            t->user[x->buf] = t->item;
+            touch_read(t, x->buf);
         }
         if (t->local[s->dst]) {
             continue;
@@ -370,6 +380,7 @@ static bool find_crossing(Split *s)
     const Kernel *k = s->from;
     Touch t = {.crossing = s->crossing, .local = s->local};
     t.sums = s->start->sums;
+    t.turn = s->start->turn;
     t.user = ARENA_ARRAY(s->arena, k->bufs.n + 1, uint32_t);
     t.writer = ARENA_ARRAY(s->arena, k->bufs.n + 1, uint32_t);
     memset(s->crossing, 0, (k->bufs.n + 1) * sizeof *s->crossing);
@@ -404,12 +415,6 @@ static bool plan(Split *s)
     Lower l = *s->start;
     l.value = ARENA_ARRAY(s->arena, k->vars.n + 1, int64_t);
     l.loops.moves = ARENA_ARRAY(s->arena, k->vars.n + 1, Affine);
-    for (uint32_t i = 0; i < k->args.n; i++) {
-        if (dtype_is_complex(k->args.at[i].whole)) {
-            s->why = "it has complex arguments";
-            return false;
-        }
-    }
     for (uint32_t b = 0; b < k->bufs.n; b++) {
         s->crossing[b] = k->bufs.at[b].space != SPACE_ARGUMENT;
     }
@@ -491,6 +496,10 @@ static void add_part(Whole *w, const Kernel *part)
         if (t->kind != STMT_ALLOC || !is_shared(w->s, &part->bufs.at[t->buf])) {
             vec_push(a, &own, t);
         }
+    }
+    StmtWalk walk;
+    if (tile_first(&walk, own.at, own.n) == NULL) {
+        return; /* views of complex numbers, turned, are made where they are read */
     }
     for (uint32_t b = 0; b < part->bufs.n; b++) {
         bool shared = is_shared(w->s, &part->bufs.at[b]);

@@ -115,11 +115,11 @@ static uint32_t tensor_number(const Kernel *k, BufRef buf)
     return k->args.n + n;
 }
 
-/* How many words an element has: two f32 of an f64 result are one to the caller. */
-static int words_of(const Kernel *k, BufRef buf)
+/* What the caller sees as another type: two elements of the last dimension are one. */
+static DType whole_of(const Kernel *k, BufRef buf)
 {
     int32_t param = k->bufs.at[buf].param;
-    return param >= 0 && k->args.at[param].whole == DTYPE_F64 ? 2 : 0;
+    return param >= 0 ? k->args.at[param].whole : DTYPE_NONE;
 }
 
 static void put_part_operands(const Kernel *k, const NkiPart *part, Text *out)
@@ -129,22 +129,23 @@ static void put_part_operands(const Kernel *k, const NkiPart *part, Text *out)
     for (uint32_t i = 0; i < part->operands.n; i++) {
         const Buffer *b = &part->kernel->bufs.at[part->operands.at[i].whole];
         if (part->operands.at[i].rows) {
-            bool words = words_of(k, part->operands.at[i].whole) > 0;
+            bool two = whole_of(k, part->operands.at[i].whole) != DTYPE_NONE;
             put_numbers("rows", str_format(out->arena, "%s_%u", name, i), b,
-                        b->rank - (words ? 1 : 0), out);
+                        b->rank - (two ? 1 : 0), out);
         }
     }
     text_printf(out, "static const tdsl_nki_operand tdsl_operands_%s[] = {\n", name);
     for (uint32_t i = 0; i < part->operands.n; i++) {
         const PartOperand *o = &part->operands.at[i];
         const Buffer *b = &part->kernel->bufs.at[o->whole];
-        int words = words_of(k, o->whole);
+        DType whole = whole_of(k, o->whole);
+        int words = whole == DTYPE_F64 ? 2 : 0; /* which the runtime puts together */
         text_printf(out, "    {\"%s\", %s, %u, %lld, ", nki_param(part->kernel, o->whole),
                     o->output ? "TDSL_OUT" : "TDSL_IN", tensor_number(k, o->whole),
-                    (long long)(words > 0 ? o->first / words : o->first));
+                    (long long)(whole != DTYPE_NONE ? o->first / 2 : o->first));
         if (o->rows) {
-            text_printf(out, "%u, %d, tdsl_rows_%s_%u},\n", b->rank - (words > 0 ? 1 : 0),
-                        words, name, i);
+            text_printf(out, "%u, %d, tdsl_rows_%s_%u},\n",
+                        b->rank - (whole != DTYPE_NONE ? 1 : 0), words, name, i);
         } else {
             text_printf(out, "0, %d, NULL},\n", words);
         }

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Complex kernels on the device: compiled, run as text in the emulator, compared.
 
-    complex.py programs|einsum|judge --bin DIR [--only NAME]
+    complex.py programs|split|einsum|judge --bin DIR [--only NAME]
 
 programs  tests/backend/nki/complex.tdsl against the interpreter, for each generation: exactly, unless marked `close`;
           every array is read and written once, with long runs
+split     the same on trn2, cut into several device programs
 einsum    cases of tests/data/einsum.json in c64: each operand times a complex number, so sums are known exactly
 judge     the programs before the second judge (tests/judge); 77 where it cannot be had
 """
@@ -18,7 +19,7 @@ import tempfile
 
 import numpy as np
 
-from harness import Failure, HERE, ROOT, compare, compile_for, einsum_cases, emulated, generations, kernels_of, run, share
+from harness import Failure, HERE, ROOT, Refused, compare, compile_for, einsum_cases, emulated, generations, kernels_of, run, share
 
 PROGRAMS = os.path.join(HERE, "complex.tdsl")
 FACTORS = (1 + 1j, 1 - 1j, 1 + 2j, 2 - 1j)
@@ -79,13 +80,15 @@ def check_traffic(kernel, dims, result):
         raise Failure(f"{result.cost['traffic_ratio']:.2f} times the compulsory bytes")
 
 
-def check_program(options, kernel, dims, close, target):
+def check_program(options, kernel, dims, close, target, *more):
+    """How many device programs it is."""
     with tempfile.TemporaryDirectory() as folder:
-        words = words_of(kernel, dims)
+        words = [*words_of(kernel, dims), *more]
         out = os.path.join(folder, "out")
         manifest = compile_for(options.bin, target, out, words)[kernel.name]
         with open(os.path.join(out, kernel.name + ".json"), encoding="utf-8") as stream:
-            rows = json.load(stream)["args"]
+            said = json.load(stream)
+        rows = said["args"]
         for row, p in zip(rows, kernel.params + kernel.outputs):
             whole = {"dtype": "complex64", "shape": [dims.get(d) for d in p.dims]} if p.dtype == "c64" else None
             if row.get("of") != whole or row["dtype"] != "float32":
@@ -95,7 +98,36 @@ def check_program(options, kernel, dims, close, target):
         wanted = interpret(options, kernel, words, arrays, folder)
         wanted = [w.reshape(g.shape) for g, w in zip(got, wanted)]
         compare([p.name for p in kernel.outputs], got, wanted, [2e-5 * (1 + np.abs(w)) if close else 0 for w in wanted])
-        check_traffic(kernel, dims, result)
+        if not more:
+            check_traffic(kernel, dims, result)
+        return len(said.get("parts", [])) or 1
+
+
+def split_one(options, kernel, dims, close):
+    """How many programs with the first of a few limits at which the kernel is cut; 1: none cuts it."""
+    for limit in (200, 100, 50, 24, 12, 6, 3):
+        try:
+            n = check_program(options, kernel, dims, close, "trn2", f"--max-instructions={limit}")
+        except Refused as error:
+            if "E0602" not in str(error):
+                raise
+            continue
+        if n > 1:
+            return n
+    return 1
+
+
+def split(options):
+    failed = done = 0
+    chosen = [case for case in share(cases(), 4, gate=2) if options.only in (None, case[0].name)]
+    for kernel, dims, close in chosen:
+        try:
+            done += split_one(options, kernel, dims, close) > 1
+        except Exception as error:                           # noqa: BLE001
+            failed += 1
+            print(f"FAILED {kernel.name}: {type(error).__name__}: {error}"[:300])
+    print(f"{done} of {len(chosen)} complex kernels give the interpreter's results in several programs")
+    return failed + (done < len(chosen) / 2)
 
 
 def programs(options):
@@ -131,7 +163,7 @@ def judge(options):
 
 def main():
     parser = argparse.ArgumentParser(description="Complex kernels in the emulator.")
-    parser.add_argument("part", choices=("programs", "einsum", "judge"))
+    parser.add_argument("part", choices=("programs", "split", "einsum", "judge"))
     parser.add_argument("--bin", required=True)
     parser.add_argument("--only")
     parser.add_argument("--space", type=int, default=4000)
