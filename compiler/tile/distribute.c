@@ -11,7 +11,8 @@ typedef struct Distribution {
     const Stmt **loop_of; /* [vars] of the loops of the nest */
     uint32_t *
         alloc_depth; /* [bufs] loops around its allocation, and one; 0: it is none of the nest's */
-    bool *written; /* [bufs] of others */
+    bool *written;    /* [bufs] of others */
+    const Stmt *nest; /* the outermost loop */
     VEC(Stmt *) out;
 } Distribution;
 
@@ -81,14 +82,34 @@ static bool access_is_plain(const Distribution *p, const Stmt *s, BufRef buf, co
     return plain;
 }
 
+/* Of what the nest writes, does the statement read only what the same iteration of each loop around writes? */
+static bool reads_iteration(const Distribution *p, const Stmt *s, const Expr *e)
+{
+    StmtWalk walk;
+    uint32_t rank = p->to->bufs.at[e->buf].rank;
+    bool own = true;
+    for (const Stmt *w = tile_first(&walk, p->nest->body, p->nest->n_body); w != NULL && own;
+         w = tile_next(&walk)) {
+        for (uint32_t d = 0; w->dst == e->buf && d < p->n_loops && own; d++) {
+            own = false;
+            for (uint32_t at = 0; at < rank; at++) {
+                own |= position_is_tiled(w, w->at[at], p->loop[d]) &&
+                       position_is_tiled(s, e->at[at], p->loop[d]);
+            }
+        }
+    }
+    return own;
+}
+
 static bool loads_are_plain(const Distribution *p, const Stmt *s)
 {
     ExprWalk w;
     bool plain = true;
     for (const Expr *e = expr_first(&w, s->value); e != NULL; e = expr_next(&w)) {
         plain &= e->kind != EXPR_INDEX;
-        plain &= e->kind != EXPR_LOAD ||
-                 (access_is_plain(p, s, e->buf, e->at) && !p->written[e->buf]);
+        plain &=
+            e->kind != EXPR_LOAD || (access_is_plain(p, s, e->buf, e->at) &&
+                                     (p->alloc_depth[e->buf] > 0 || reads_iteration(p, s, e)));
     }
     return plain;
 }
@@ -281,8 +302,173 @@ static void merge_fills(Distribution *p)
     }
 }
 
-const Kernel *tile_distribute(Arena *arena, const Kernel *k)
+/* ---- loops of single positions ---- */
+
+/* A loop that takes positions one by one, as one over tiles of one position: what is allocated in it has a dimension for the loop, and
+ * statements have an index for its variable.
+ *
+ *     for $i in 0..n step 1 { alloc @t : f32[m]    ..[j] @t[j] = @A[$i,j] }
+ *  -> for $i in 0..n step 1 { alloc @t : f32[1,m]  ..[j, i in $i:1] @t[i-$i,j] = @A[i,j] }
+ */
+typedef struct OneByOne {
+    Ctx *ctx;
+    Arena *arena;
+    Kernel *to;
+    const Stmt *loop;
+    bool *own;   /* [bufs] allocated in the loop, without a dimension for it */
+    Affine tile; /* of the statement at hand: its index, from the loop's variable on */
+} OneByOne;
+
+static const Affine *with_tile(const OneByOne *x, BufRef buf, const Affine *at)
 {
+    uint32_t rank = x->to->bufs.at[buf].rank; /* with the new one */
+    if (!x->own[buf]) {
+        return at;
+    }
+    Affine *out = ARENA_ARRAY(x->arena, rank, Affine);
+    out[0] = x->tile;
+    for (uint32_t d = 1; d < rank; d++) {
+        out[d] = at[d - 1];
+    }
+    return out;
+}
+
+static void place_tile(void *user, Expr *place)
+{
+    if (place->kind == EXPR_LOAD) {
+        place->at = with_tile(user, place->buf, place->at);
+    }
+}
+
+/* The index of the statement that takes the loop's position, or null. */
+static const TileIndex *index_over(const Stmt *s, const Stmt *loop)
+{
+    const TileIndex *found = NULL;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        found = affine_is(s->index[i].range.start, loop->var) ? &s->index[i] : found;
+    }
+    return found;
+}
+
+/* Does a dimension of an access lie in the loop's tile? */
+static bool has_tile(const OneByOne *x, const Stmt *s, BufRef buf, const Affine *at)
+{
+    const TileIndex *index = index_over(s, x->loop);
+    bool has = false;
+    for (uint32_t d = 0; d < x->to->bufs.at[buf].rank && index != NULL; d++) {
+        has |= at[d].n == 2 && affine_uses(at[d], index->var) &&
+               affine_coef(at[d], x->loop->var) == -1;
+    }
+    return has;
+}
+
+static void note_tiles(OneByOne *x, const Stmt *s)
+{
+    ExprWalk w;
+    x->own[s->dst] &= !has_tile(x, s, s->dst, s->at);
+    for (const Expr *e = load_first(&w, s->value); e != NULL; e = load_next(&w)) {
+        x->own[e->buf] &= !has_tile(x, s, e->buf, e->at);
+    }
+}
+
+static bool touches(const OneByOne *x, const Stmt *s)
+{
+    ExprWalk w;
+    VarRef v = x->loop->var;
+    bool any = x->own[s->dst] || access_uses(x->to, s->dst, s->at, v);
+    for (const Expr *e = load_first(&w, s->value); e != NULL; e = load_next(&w)) {
+        any |= x->own[e->buf] || access_uses(x->to, e->buf, e->at, v);
+    }
+    return any;
+}
+
+/* The statement's index over the loop, made if there is none, which takes the place of the loop's variable. */
+static void name_index(OneByOne *x, Stmt *s)
+{
+    Arena *a = x->arena;
+    VarRef loop = x->loop->var;
+    if (index_over(s, x->loop) == NULL) {
+        VarRef v = kernel_var(x->to, &x->ctx->syms, x->to->vars.at[loop].wish->text, false);
+        TileIndex *index = ARENA_ARRAY(a, s->n_index + 1, TileIndex);
+        for (uint32_t i = 0; i < s->n_index; i++) {
+            index[i] = s->index[i];
+        }
+        index[s->n_index++] = (TileIndex){
+            .var = v,
+            .range = {.start = affine_var(a, loop), .span = 1, .limit = dim_fixed(0)},
+            .mode = MODE_LOOP};
+        s->index = index;
+        Subst by = {loop, affine_var(a, v)};
+        s->at = access_subst(a, x->to->bufs.at[s->dst].rank, s->at, &by, 1);
+        s->value = expr_subst(a, x->to, s->value, &by, 1);
+    }
+}
+
+static void add_dim(const OneByOne *x, Buffer *b)
+{
+    Dim *extent = ARENA_ARRAY(x->arena, b->rank + 1, Dim);
+    extent[0] = dim_fixed(1);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        extent[d + 1] = b->extent[d];
+    }
+    b->extent = extent;
+    b->rank++;
+}
+
+/* False: a value would have too many dimensions. */
+static bool take_loop(OneByOne *x)
+{
+    StmtWalk w;
+    Stmts named = {0};
+    x->own = ARENA_ARRAY(x->arena, x->to->bufs.n + 1, bool);
+    for (const Stmt *s = stmt_first(&w, x->loop->body, x->loop->n_body); s != NULL;
+         s = stmt_next(&w)) {
+        if (s->kind == STMT_ALLOC) {
+            x->own[s->buf] = true;
+            if (x->to->bufs.at[s->buf].rank == TILE_DIMS) {
+                return false;
+            }
+        } else if (s->kind == STMT_TILE) {
+            note_tiles(x, s);
+            if (touches(x, s)) {
+                vec_push(x->arena, &named, (Stmt *)(uintptr_t)s); /* of a copy */
+            }
+        }
+    }
+    for (uint32_t i = 0; i < named.n; i++) {
+        if (touches(x, named.at[i])) {
+            name_index(x, named.at[i]);
+        }
+    }
+    for (uint32_t b = 0; b < x->to->bufs.n; b++) {
+        if (x->own[b]) {
+            add_dim(x, &x->to->bufs.at[b]);
+        }
+    }
+    for (uint32_t i = 0; i < named.n; i++) {
+        Stmt *s = named.at[i];
+        const TileIndex *over = index_over(s, x->loop);
+        if (over == NULL) {
+            continue;
+        }
+        Affine index = affine_var(x->arena, over->var);
+        x->tile = affine_add(x->arena, index, -1, affine_var(x->arena, x->loop->var));
+        s->at = with_tile(x, s->dst, s->at);
+        s->value = expr_with_places(x->arena, s->value, place_tile, x);
+    }
+    return true;
+}
+
+const Kernel *tile_distribute(Ctx *ctx, Arena *arena, const Kernel *k)
+{
+    OneByOne x = {.ctx = ctx, .arena = arena, .to = kernel_changeable(arena, k)};
+    StmtWalk w;
+    k = x.to;
+    for (x.loop = stmt_first(&w, k->body, k->n_body); x.loop != NULL; x.loop = stmt_next(&w)) {
+        if (x.loop->kind == STMT_FOR && x.loop->step == 1 && !take_loop(&x)) {
+            return NULL;
+        }
+    }
     Distribution p = {.arena = arena, .to = kernel_like(arena, k)};
     p.to->bufs.at = arena_copy(arena, k->bufs.at, k->bufs.n * sizeof *k->bufs.at);
     p.loop_of = (const Stmt **)arena_array(arena, k->vars.n + 1, sizeof *p.loop_of);
@@ -290,6 +476,7 @@ const Kernel *tile_distribute(Arena *arena, const Kernel *k)
     p.written = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
     bool *enlarged = ARENA_ARRAY(arena, k->bufs.n + 1, bool), any = false;
     for (uint32_t i = 0; i < k->n_body; i++) {
+        p.nest = k->body[i];
         if (k->body[i]->kind == STMT_FOR && !body_may(&p, &k->body[i], 1)) {
             return NULL;
         }

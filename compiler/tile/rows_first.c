@@ -4,6 +4,8 @@
  *
  *     for $h in 0..H step 2 { .. @O[b,h2,d] = .. }   of h2 in $h:2
  *  -> for $h in 0..H step 2 { .. @t[h2,b,d] = .. }   @O[b,h,d] = @t[h,b,d]
+ *
+ * A value of the kernel's own has that dimension first everywhere. The parts of complex numbers stay the last dimension.
  */
 #include "tile/tile.h"
 
@@ -30,25 +32,26 @@ static bool lies_along(const Stmt *s, BufRef buf, uint32_t dim, const Stmt *loop
     return along;
 }
 
-/* Uses of the buffer: statements that write or read it. */
-static uint32_t count_uses(Stmt *const *body, uint32_t n, BufRef buf)
+/* Statements that write the buffer; `reads`: or read it. */
+static uint32_t count_uses(Stmt *const *body, uint32_t n, BufRef buf, bool reads)
 {
     StmtWalk w;
     uint32_t uses = 0;
     for (const Stmt *s = tile_first(&w, body, n); s != NULL; s = tile_next(&w)) {
-        uses += s->dst == buf || expr_load_of(s->value, buf) != NULL;
+        uses += s->dst == buf || (reads && expr_load_of(s->value, buf) != NULL);
     }
     return uses;
 }
 
-/* The dimension along which the loop runs of a result that it makes alone; 0: its rows, or none. */
-static uint32_t dim_of(const Kernel *k, const Stmt *loop, BufRef buf)
+/* The dimension along which the loop runs of a value that it makes alone, and of a result that nothing else reads; 0: its rows, or none. */
+static uint32_t dim_of(const Kernel *k, const Stmt *loop, BufRef buf, bool result)
 {
     uint32_t rank = k->bufs.at[buf].rank, found = 0;
-    uint32_t uses = count_uses(loop->body, loop->n_body, buf);
-    if (uses == 0 || uses != count_uses(k->body, k->n_body, buf)) {
+    uint32_t uses = count_uses(loop->body, loop->n_body, buf, result);
+    if (uses == 0 || uses != count_uses(k->body, k->n_body, buf, result)) {
         return 0;
     }
+    rank -= buffer_has_parts(k, buf) ? 1 : 0;
     for (uint32_t d = 1; d < rank && found == 0; d++) {
         StmtWalk w;
         bool along = true;
@@ -105,6 +108,7 @@ static void make_buffer(RowsFirst *x, Span span, Stmt **alloc, Stmt **copy)
     const char *name = str_format(a, "%s_rows", b->name->text);
     x->made =
         kernel_buffer(x->to, &x->ctx->syms, name, b->dtype, SPACE_WORKSPACE, rank, extent);
+    x->to->bufs.at[x->made].parts = buffer_has_parts(x->to, x->from);
     *alloc = ARENA_NEW(a, Stmt);
     **alloc = (Stmt){.kind = STMT_ALLOC, .span = span, .buf = x->made};
     *copy = ARENA_NEW(a, Stmt);
@@ -132,6 +136,32 @@ static void move_all(const RowsFirst *x, Stmt *const *body, uint32_t n)
     }
 }
 
+/* Values of the kernel's own that the loop makes: they lie in another order. */
+static bool turn_values(RowsFirst *x, const Kernel *k, const Stmt *loop)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < k->n_body; i++) {
+        if (k->body[i]->kind != STMT_ALLOC) {
+            continue;
+        }
+        x->from = x->made = k->body[i]->buf;
+        x->dim = dim_of(x->to, loop, x->from, false);
+        if (x->dim > 0) {
+            Buffer *b = &x->to->bufs.at[x->made];
+            Dim *extent = ARENA_ARRAY(x->arena, b->rank, Dim);
+            extent[0] = b->extent[x->dim];
+            for (uint32_t d = 0, n = 1; d < b->rank; d++) {
+                extent[n] = d != x->dim ? b->extent[d] : extent[n];
+                n += d != x->dim;
+            }
+            move_all(x, x->to->body, x->to->n_body);
+            b->extent = extent;
+            any = true;
+        }
+    }
+    return any;
+}
+
 const Kernel *tile_rows_first(Ctx *ctx, Arena *arena, const Kernel *k)
 {
     RowsFirst x = {.ctx = ctx, .arena = arena, .to = kernel_changeable(arena, k)};
@@ -142,9 +172,10 @@ const Kernel *tile_rows_first(Ctx *ctx, Arena *arena, const Kernel *k)
         Stmts copies = {0};
         for (uint32_t r = 0; r < k->args.n && loop->kind == STMT_FOR; r++) {
             x.from = k->args.at[r].buf;
-            x.dim = k->args.at[r].role == ARG_RESULT && k->args.at[r].whole == DTYPE_NONE
-                        ? dim_of(x.to, loop, x.from)
-                        : 0;
+            DType whole = k->args.at[r].whole;
+            bool may = k->args.at[r].role == ARG_RESULT &&
+                       (whole == DTYPE_NONE || dtype_is_complex(whole));
+            x.dim = may ? dim_of(x.to, loop, x.from, true) : 0;
             Stmt *alloc = NULL, *copy = NULL;
             if (x.dim > 0) {
                 make_buffer(&x, loop->span, &alloc, &copy);
@@ -154,6 +185,7 @@ const Kernel *tile_rows_first(Ctx *ctx, Arena *arena, const Kernel *k)
                 any = true;
             }
         }
+        any |= loop->kind == STMT_FOR && turn_values(&x, k, loop);
         vec_push(arena, &out, loop);
         for (uint32_t c = 0; c < copies.n; c++) {
             vec_push(arena, &out, copies.at[c]);

@@ -40,7 +40,7 @@ bool tile_mask_window(Arena *a, const Stmt *s, VarRef var, const Expr *condition
 /* masked_strips.c: loops over masked rows as loops over strips of them; null: there are none. */
 const Kernel *tile_masked_strips(Ctx *ctx, Arena *arena, const Kernel *k);
 /* distribute.c: loop distribution, each statement in loops of its own; null: it has no loops, or they cannot be. */
-const Kernel *tile_distribute(Arena *arena, const Kernel *k);
+const Kernel *tile_distribute(Ctx *ctx, Arena *arena, const Kernel *k);
 /* pieces.c: the kernel with numbers that loops add up made of so many sums, 0: one for each iteration; null: it has none.
  * `sums`, by buffer: rows of such sums, each of which a statement or block of its own makes. `halvings`: so often the largest step is halved. */
 Kernel *tile_pieces(Ctx *ctx, Arena *arena, const Kernel *k, int64_t pieces, uint32_t halvings,

@@ -53,8 +53,8 @@ static int64_t programs_of(const Lower *first, const Kernel *k)
     return n;
 }
 
-/* Several programs. Where a piece of a sum is too long for one, all pieces are made smaller. */
-static Kernel *lower_parts_of(Lower *first, const Kernel *k)
+/* Programs of pieces of its sums. Where a piece is too long for one, all pieces are made smaller. */
+static Kernel *lower_in_pieces(Lower *first, const Kernel *k)
 {
     uint32_t errors = first->ctx->diags.n_errors;
     bool none = false;
@@ -69,19 +69,31 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
         made = lower_pieces_of(first, k, 0, halvings, &none);
         none |= first->ctx->diags.n_errors > errors;
     }
+    return made;
+}
+
+/* Several programs, of the first form that can be cut: as it is, each statement in loops of its own, or with rows first. */
+static Kernel *lower_parts_of(Lower *first, const Kernel *k)
+{
+    uint32_t errors = first->ctx->diags.n_errors;
+    Kernel *made = lower_in_pieces(first, k);
+    const Kernel *forms[3] = {k};
+    uint32_t n = 1;
     if (made != NULL || first->ctx->diags.n_errors > errors) {
         return made;
     }
-    const Kernel *forms[3] = {k};
-    uint32_t n = 1;
-    forms[n] = tile_distribute(first->arena, k);
+    const Kernel *rows = tile_rows_first(first->ctx, first->arena, k);
+    forms[n] = tile_distribute(first->ctx, first->arena, k);
     n += forms[n] != NULL;
-    forms[n] = tile_rows_first(first->ctx, first->arena, k);
-    n += forms[n] != NULL;
-    first->sums = NULL;
+    forms[n] = rows;
+    n += rows != NULL;
     for (uint32_t i = 0; i < n && made == NULL && first->ctx->diags.n_errors == errors; i++) {
-        begin(first, forms[i]);
-        made = lower_split(first, i + 1 == n);
+        made = i > 0 ? lower_in_pieces(first, forms[i]) : NULL;
+        if (made == NULL && first->ctx->diags.n_errors == errors) {
+            first->sums = NULL;
+            begin(first, forms[i]);
+            made = lower_split(first, i + 1 == n);
+        }
     }
     return made;
 }
@@ -305,7 +317,7 @@ static void lower_whole(const Lower *first, const Kernel *k, Lowered *out)
 /* Each statement in loops of its own; null where that cannot be. */
 static void lower_each(const Lower *first, const Kernel *k, Lowered *out)
 {
-    const Kernel *each = tile_distribute(first->arena, k);
+    const Kernel *each = tile_distribute(first->ctx, first->arena, k);
     out->kernel = NULL;
     if (each != NULL) {
         lower_whole(first, each, out);
@@ -319,7 +331,7 @@ static Kernel *lower_quicker_parts(Lower *first, const Kernel *k)
     Ctx *ctx = first->ctx;
     Diags before = ctx->diags;
     Kernel *parts = lower_parts_of(first, k);
-    const Kernel *each = parts == NULL ? NULL : tile_distribute(first->arena, k);
+    const Kernel *each = parts == NULL ? NULL : tile_distribute(first->ctx, first->arena, k);
     if (each == NULL) {
         return parts;
     }

@@ -173,7 +173,6 @@ UNCUT = {
     "dot": "a single number", "outer": "a row of it", "compare": "a row of it", "axpy": "a row of it", "update_read_in_part": "what another has changed",
     "update_of_what_is_read": "what another has changed", "overwrite_rows": "a row of it",
     "batches_packed": "a row of it", "sum_of_select": "a row of it",
-    "eri_ao_to_mo": "write more than rows of their own",
 }
 
 
