@@ -2,6 +2,8 @@
 /* See head.h. */
 #include "driver/head.h"
 
+#include <string.h>
+
 #include "loop/walk.h"
 
 Head head_of_graph(Arena *arena, const Graph *g)
@@ -98,37 +100,51 @@ static bool shapes_match(Match *m, uint32_t rank, const Dim *made, const Dim *as
     return true;
 }
 
-static bool param_matches(Match *m, const Param *made, const Param *asked)
+/* A parameter or a result. */
+typedef struct Declared {
+    const char *kind;
+    Sym name;
+    int32_t place; /* the role of a parameter; the parameter that a result updates */
+    TensorType type;
+    const Symmetry *symmetry;
+} Declared;
+
+static Declared of_param(const Param *p)
 {
-    return made->name == asked->name && made->role == asked->role &&
-           made->dtype == asked->dtype && made->rank == asked->rank &&
-           shapes_match(m, made->rank, made->shape, asked->shape) &&
-           symmetry_eq(made->symmetry, asked->symmetry);
+    return (Declared){
+        "parameter", p->name, (int32_t)p->role, {p->dtype, p->rank, p->shape}, p->symmetry};
 }
 
-static bool result_matches(Match *m, const HeadResult *made, const HeadResult *asked)
+static Declared of_result(const HeadResult *r)
 {
-    return made->name == asked->name && made->param == asked->param &&
-           made->dtype == asked->dtype && made->rank == asked->rank &&
-           shapes_match(m, made->rank, made->shape, asked->shape) &&
-           symmetry_eq(made->symmetry, asked->symmetry);
+    return (Declared){"result", r->name, r->param, {r->dtype, r->rank, r->shape}, r->symmetry};
 }
 
-/* "result 'R' is f64[n] here, f64[5] there" */
-static const char *difference(Arena *arena, const char *kind, const Match *m, Sym names[2],
-                              const TensorType types[2], const Symmetry *const declared[2])
+/* "result 'R' is f64[n] here, f64[5] there"; null: none. */
+static const char *difference(Arena *arena, Match *m, Declared made, Declared asked)
 {
     Text t = text_new(arena);
-    if (names[0] != names[1]) {
-        text_printf(&t, "%s '%s' is '%s' there", kind, names[1]->text, names[0]->text);
+    if (made.name == asked.name && made.place == asked.place &&
+        made.type.dtype == asked.type.dtype && made.type.rank == asked.type.rank &&
+        shapes_match(m, made.type.rank, made.type.dims, asked.type.dims) &&
+        symmetry_eq(made.symmetry, asked.symmetry)) {
+        return NULL;
+    }
+    text_printf(&t, "%s '%s' ", asked.kind, asked.name->text);
+    if (made.name != asked.name) {
+        text_printf(&t, "is '%s' there", made.name->text);
         return t.at;
     }
-    text_printf(&t, "%s '%s' is ", kind, names[0]->text);
-    dump_type(&t, m->asked->dims, types[1].dtype, types[1].rank, types[1].dims);
-    dump_symmetry(&t, declared[1]);
+    if (made.place != asked.place && strcmp(asked.kind, "parameter") == 0) {
+        text_put(&t, "has another role");
+        return t.at;
+    }
+    text_put(&t, "is ");
+    dump_type(&t, m->asked->dims, asked.type.dtype, asked.type.rank, asked.type.dims);
+    dump_symmetry(&t, asked.symmetry);
     text_put(&t, " here, ");
-    dump_type(&t, m->made->dims, types[0].dtype, types[0].rank, types[0].dims);
-    dump_symmetry(&t, declared[0]);
+    dump_type(&t, m->made->dims, made.type.dtype, made.type.rank, made.type.dims);
+    dump_symmetry(&t, made.symmetry);
     text_put(&t, " there");
     return t.at;
 }
@@ -144,29 +160,16 @@ bool head_serves(Arena *arena, const Head *made, const int64_t *bound, const Hea
         *what = "it has another number of parameters or results";
         return false;
     }
-    for (uint32_t k = 0; k < made->n_params; k++) {
-        const Param *x = &made->params[k], *y = &asked->params[k];
-        if (!param_matches(&m, x, y)) {
-            Sym names[] = {x->name, y->name};
-            TensorType types[] = {{x->dtype, x->rank, x->shape}, {y->dtype, y->rank, y->shape}};
-            const Symmetry *declared[] = {x->symmetry, y->symmetry};
-            *what = x->name == y->name && x->role != y->role
-                        ? str_format(arena, "parameter '%s' has another role", y->name->text)
-                        : difference(arena, "parameter", &m, names, types, declared);
-            return false;
-        }
+    const char *found = NULL;
+    for (uint32_t k = 0; k < made->n_params && found == NULL; k++) {
+        found = difference(arena, &m, of_param(&made->params[k]), of_param(&asked->params[k]));
     }
-    for (uint32_t k = 0; k < made->n_results; k++) {
-        const HeadResult *x = &made->results[k], *y = &asked->results[k];
-        if (!result_matches(&m, x, y)) {
-            Sym names[] = {x->name, y->name};
-            TensorType types[] = {{x->dtype, x->rank, x->shape}, {y->dtype, y->rank, y->shape}};
-            const Symmetry *declared[] = {x->symmetry, y->symmetry};
-            *what = difference(arena, "result", &m, names, types, declared);
-            return false;
-        }
+    for (uint32_t k = 0; k < made->n_results && found == NULL; k++) {
+        found =
+            difference(arena, &m, of_result(&made->results[k]), of_result(&asked->results[k]));
     }
-    return true;
+    *what = found != NULL ? found : *what;
+    return found == NULL;
 }
 
 Tensor *head_new_result(Ctx *ctx, Arena *arena, const HeadResult *r, const int64_t *dims)

@@ -47,7 +47,7 @@ void nest_estimate(Ctx *ctx, const Machine *machine, Nest *nest)
     pricer_of(&scratch, nest, machine, &facts, &pricer);
     nest->cost = nest_price(&scratch, &pricer, nest, NULL);
     nest->compulsory = nest_compulsory(&scratch, &facts, machine);
-    unfused_tree(ctx, &scratch, &facts, machine, &none);
+    greedy_tree(ctx, &scratch, &facts, machine, false, &none);
     Nest *plain = tree_nest(&scratch, nest->graph, &none);
     NestValue *values = nest_place(&scratch, &facts, NULL, plain);
     plain->values = values;

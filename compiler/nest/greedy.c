@@ -206,8 +206,8 @@ static void group_items(Greedy *f, const Group *group, Tree *tree)
     }
 }
 
-static void greedy_run(Ctx *ctx, Arena *arena, const NestFacts *facts, const Machine *machine,
-                       bool fuse, Tree *tree)
+void greedy_tree(Ctx *ctx, Arena *arena, const NestFacts *facts, const Machine *machine,
+                 bool fuse, Tree *tree)
 {
     Arena scratch;
     arena_init(&scratch, &ctx->budget);
@@ -230,16 +230,4 @@ static void greedy_run(Ctx *ctx, Arena *arena, const NestFacts *facts, const Mac
         }
     }
     arena_release(&scratch);
-}
-
-void greedy_tree(Ctx *ctx, Arena *arena, const NestFacts *facts, const Machine *machine,
-                 Tree *tree)
-{
-    greedy_run(ctx, arena, facts, machine, true, tree);
-}
-
-void unfused_tree(Ctx *ctx, Arena *arena, const NestFacts *facts, const Machine *machine,
-                  Tree *tree)
-{
-    greedy_run(ctx, arena, facts, machine, false, tree);
 }

@@ -50,10 +50,8 @@ void greedy_tiles(Greedy *f, const Group *group, uint32_t n_axes, const NestAxis
  * expression takes the place of a block of the same size where it may. */
 int64_t greedy_peak(Greedy *f, uint32_t n_nodes, const NodeRef *nodes, const int64_t *bytes,
                     const int64_t *more);
-/* greedy.c: items of the whole graph, appended to `tree`. */
+/* greedy.c: items of the whole graph, appended to `tree`; not `fuse`: every value in an item of its own. */
 void greedy_tree(Ctx *ctx, Arena *arena, const NestFacts *facts, const Machine *machine,
-                 Tree *tree);
-void unfused_tree(Ctx *ctx, Arena *arena, const NestFacts *facts, const Machine *machine,
-                  Tree *tree);
+                 bool fuse, Tree *tree);
 
 #endif

@@ -31,20 +31,21 @@ Nest *nest_of_tree(Ctx *ctx, Arena *arena, const NestFacts *f, const Machine *ma
     return nest;
 }
 
-Nest *nest_greedy(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine)
+static Nest *plan(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine, bool fuse)
 {
     NestFacts *facts = ARENA_NEW(arena, NestFacts);
     Tree tree = {0};
     nest_facts(arena, g, facts);
-    greedy_tree(ctx, arena, facts, machine, &tree);
-    return nest_of_tree(ctx, arena, facts, machine, machine, &tree);
+    greedy_tree(ctx, arena, facts, machine, fuse, &tree);
+    return nest_of_tree(ctx, arena, facts, machine, fuse ? machine : NULL, &tree);
+}
+
+Nest *nest_greedy(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine)
+{
+    return plan(ctx, arena, g, machine, true);
 }
 
 Nest *nest_unfused(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine)
 {
-    NestFacts *facts = ARENA_NEW(arena, NestFacts);
-    Tree tree = {0};
-    nest_facts(arena, g, facts);
-    unfused_tree(ctx, arena, facts, machine, &tree);
-    return nest_of_tree(ctx, arena, facts, machine, NULL, &tree);
+    return plan(ctx, arena, g, machine, false);
 }

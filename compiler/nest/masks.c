@@ -299,6 +299,20 @@ double nest_mask_present(Arena *scratch, const Nest *nest, NodeRef node, bool ne
     return share;
 }
 
+int64_t mask_compares(const Node *n, const Affine *x, int32_t *folded, int32_t *other)
+{
+    if (x->n != 2 || affine_is_dim(x->term[0].var) || affine_is_dim(x->term[1].var) ||
+        x->term[0].coef * x->term[1].coef != -1) {
+        return 0;
+    }
+    uint32_t j = node_reduces(n, (int32_t)x->term[0].var) ? 0 : 1;
+    *folded = (int32_t)x->term[j].var;
+    *other = (int32_t)x->term[1 - j].var;
+    bool pair = node_reduces(n, *folded) && !node_reduces(n, *other) &&
+                dim_eq(n->extent[*folded], n->extent[*other]);
+    return pair ? x->term[j].coef : 0;
+}
+
 int64_t nest_mask_band(Arena *scratch, const Graph *g, NodeRef n, int32_t *folded,
                        int32_t *other)
 {
@@ -309,21 +323,13 @@ int64_t nest_mask_band(Arena *scratch, const Graph *g, NodeRef n, int32_t *folde
     int64_t width = 1;
     bool side[2] = {false, false};
     for (uint32_t i = 0; m.n == 2 && i < 2; i++) {
-        const Affine *x = &m.holds[i];
-        bool pair = x->n == 2 && !affine_is_dim(x->term[1].var) &&
-                    x->term[0].coef * x->term[1].coef == -1;
-        uint32_t j = pair && node_reduces(node, (int32_t)x->term[0].var) ? 0 : 1;
-        pair = pair && node_reduces(node, (int32_t)x->term[j].var) &&
-               !node_reduces(node, (int32_t)x->term[1 - j].var) &&
-               dim_eq(node->extent[x->term[0].var], node->extent[x->term[1].var]) &&
-               (i == 0 || *folded == (int32_t)x->term[j].var) &&
-               i64_try_add(width, x->base, &width);
-        if (!pair) {
+        int32_t before = *folded;
+        int64_t coef = mask_compares(node, &m.holds[i], folded, other);
+        if (coef == 0 || (i > 0 && *folded != before) ||
+            !i64_try_add(width, m.holds[i].base, &width)) {
             break;
         }
-        *folded = (int32_t)x->term[j].var;
-        *other = (int32_t)x->term[1 - j].var;
-        side[x->term[j].coef > 0 ? 1 : 0] = true;
+        side[coef > 0 ? 1 : 0] = true;
     }
     arena_reset(scratch, mark);
     return side[0] && side[1] && width > 0 ? width : 0;

@@ -21,6 +21,9 @@ bool nest_mask_labels(Arena *arena, const Graph *g, NodeRef n, int32_t *folded, 
 /* The part of a contraction's terms that conditions leave (`where`), or that is needed of it, at typical extents; 1 where a loop cuts the
  * labels. */
 double nest_mask_present(Arena *scratch, const Nest *nest, NodeRef node, bool needed);
+/* Does the condition x >= 0 compare the positions of a label that the node folds over and of one of its result, of one extent? Then the sign
+ * of the folded one, 1 or -1; or 0. */
+int64_t mask_compares(const Node *n, const Affine *x, int32_t *folded, int32_t *other);
 /* Does the node fold over a band of known width beside each position of a label of its result, 0 <= i - j < 100? Then the width, and *folded;
  * or 0. */
 int64_t nest_mask_band(Arena *scratch, const Graph *g, NodeRef n, int32_t *folded,

@@ -128,21 +128,19 @@ static double level_bytes(const LeafPrice *l, const Touch *t, double capacity,
 /* Positions that are not read together meet the same lines of memory again. */
 static void set_lines(const LeafPrice *l, const Schedule *b, const double *extent, Touch *t)
 {
-    double run = (double)dtype_bytes(graph_node(l->nest->graph, t->node)->dtype);
-    double granule = (double)l->p->machine->level[0].granule, runs = 1.0, again = 1.0;
-    bool inside = true;
+    DType type = graph_node(l->nest->graph, t->node)->dtype;
+    PriceRuns r = {1.0, (double)dtype_bytes(type), true};
+    double granule = (double)l->p->machine->level[0].granule, again = 1.0;
     for (uint32_t d = t->access->rank; d-- > 0;) {
         int32_t label = t->access->index[d].label;
         double n = label < 0 ? 1.0 : extent[label],
                held = contraction_together(b, label, extent);
-        again *= held < n && again * held * run < granule ? n / held : 1.0;
-        runs *= inside ? 1.0 : held;
-        run *= inside ? held : 1.0;
-        inside = inside && held >= n;
+        again *= held < n && again * held * r.run < granule ? n / held : 1.0;
+        price_runs_add(&r, held, n);
     }
-    double lines = run < granule ? granule / run : 1.0;
+    double lines = r.run < granule ? granule / r.run : 1.0;
     t->lines = again < lines ? again : lines;
-    t->part = runs * (run < granule ? granule : run);
+    t->part = r.runs * (r.run < granule ? granule : r.run);
     bool together = t->part <= (double)l->p->machine->systolic.slab; /* all of a line at once */
     t->lines = together ? 1.0 : t->lines;
 }

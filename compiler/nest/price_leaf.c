@@ -55,14 +55,20 @@ double price_positions(const LeafPrice *l, int32_t label, uint32_t p)
     return extent;
 }
 
+static void set_bytes(Touch *t, uint32_t p, const PriceRuns *r)
+{
+    t->bytes[p] = r->runs * r->run;
+    t->runs[p] = r->run > 0 ? r->runs : 0.0;
+}
+
 /* The same of a view: of each dimension of its operand what the labels in its position reach. */
 static void find_viewed_bytes(const LeafPrice *l, const Access *a, uint32_t p, Touch *t)
 {
     const Graph *g = l->nest->graph;
     const Node *view = graph_node(g, t->node), *of = graph_node(g, view->operand[0]);
     const NestValue *v = &l->nest->values[t->value];
-    double of_label[RANK_LIMIT], runs = 1.0, run = (double)dtype_bytes(view->dtype);
-    bool contiguous = true;
+    double of_label[RANK_LIMIT];
+    PriceRuns runs = {1.0, (double)dtype_bytes(view->dtype), true};
     for (uint32_t d = 0; d < a->rank; d++) {
         int32_t label = a->index[d].label;
         of_label[d] = is_piece_label(label) ? price_typical(g, view->shape[d])
@@ -74,13 +80,9 @@ static void find_viewed_bytes(const LeafPrice *l, const Access *a, uint32_t p, T
         double whole = v->residence == RESIDE_TILE
                            ? (double)nest_block_extent(l->nest, t->value, v->alloc_loop, d)
                            : price_typical(g, of->shape[d]);
-        part = part < whole ? part : whole;
-        run *= contiguous ? part : 1.0;
-        runs *= contiguous ? 1.0 : part;
-        contiguous = contiguous && part >= whole;
+        price_runs_add(&runs, part < whole ? part : whole, whole);
     }
-    t->bytes[p] = runs * run;
-    t->runs[p] = run > 0 ? runs : 0.0;
+    set_bytes(t, p, &runs);
 }
 
 /* What one iteration of the outermost p loops touches. A block is dense: its rows are as long as
@@ -89,8 +91,7 @@ static void find_bytes(const LeafPrice *l, const Access *a, uint32_t p, Touch *t
 {
     const NestValue *v = &l->nest->values[t->node];
     const Node *n = graph_node(l->nest->graph, t->node);
-    double runs = 1.0, run = (double)dtype_bytes(n->dtype);
-    bool contiguous = true;
+    PriceRuns runs = {1.0, (double)dtype_bytes(n->dtype), true};
     if (n->op == OP_VIEW) {
         find_viewed_bytes(l, a, p, t);
         return;
@@ -105,12 +106,9 @@ static void find_bytes(const LeafPrice *l, const Access *a, uint32_t p, Touch *t
         double whole = v->residence == RESIDE_TILE && label >= 0
                            ? price_positions(l, label, t->alloc_loop)
                            : price_typical(l->nest->graph, n->shape[d]);
-        run *= contiguous ? part : 1.0;
-        runs *= contiguous ? 1.0 : part;
-        contiguous = contiguous && part >= whole;
+        price_runs_add(&runs, part, whole);
     }
-    t->bytes[p] = runs * run;
-    t->runs[p] = run > 0 ? runs : 0.0;
+    set_bytes(t, p, &runs);
 }
 
 static void add_touch(LeafPrice *l, NodeRef of, const Access *a, bool written)

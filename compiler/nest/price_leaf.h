@@ -27,6 +27,18 @@ typedef struct Touch {
     double moved[MACHINE_LEVELS]; /* bytes that leave each level */
 } Touch;
 
+/* Runs of contiguous bytes, from the last dimension outward. */
+typedef struct PriceRuns {
+    double runs, run; /* how many; bytes of one */
+    bool contiguous;  /* so far a run is all of its dimensions */
+} PriceRuns;
+
+static inline void price_runs_add(PriceRuns *r, double part, double whole)
+{
+    *(r->contiguous ? &r->run : &r->runs) *= part;
+    r->contiguous = r->contiguous && part >= whole;
+}
+
 typedef struct LeafPrice {
     const Pricer *p;
     const Nest *nest;

@@ -9,19 +9,10 @@
 /* j <= i is i - j >= 0. */
 static bool is_prefix(const Node *n, const Affine *holds, Scan *out)
 {
-    if (holds->n != 2 || affine_is_dim(holds->term[0].var) ||
-        affine_is_dim(holds->term[1].var) || (holds->base != 0 && holds->base != -1)) {
-        return false;
-    }
-    uint32_t j = node_reduces(n, (int32_t)holds->term[0].var) ? 0 : 1;
-    int64_t own = holds->term[j].coef, other = holds->term[1 - j].coef;
-    out->folded = (int32_t)holds->term[j].var;
-    out->along = (int32_t)holds->term[1 - j].var;
+    int64_t own = mask_compares(n, holds, &out->folded, &out->along);
     out->reverse = own > 0;
     out->exclusive = holds->base != 0;
-    return (own == 1 || own == -1) && other == -own && node_reduces(n, out->folded) &&
-           !node_reduces(n, out->along) &&
-           dim_eq(n->extent[out->folded], n->extent[out->along]);
+    return own != 0 && (holds->base == 0 || holds->base == -1);
 }
 
 /* Is nothing else summed? A scan has one index that runs, and no other. */

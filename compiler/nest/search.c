@@ -457,7 +457,7 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
     arena_init(&scratch, &ctx->budget);
     const MachineTraits *kind = machine_traits(machine);
     effort = effort < UINT32_MAX / 2 ? effort * (uint32_t)kind->effort : effort;
-    unfused_tree(ctx, arena, facts, machine, &none);
+    greedy_tree(ctx, arena, facts, machine, false, &none);
     if (!has_choice(facts) || effort == 0) {
         append(arena, &out->taken, &none);
     } else {
@@ -473,7 +473,7 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
         map_init(&s.seen, &states);
         pricer_init(&states, facts, machine, &s.pricer);
         s.compulsory = nest_compulsory(&states, facts, machine);
-        greedy_tree(ctx, arena, facts, machine, &greedy);
+        greedy_tree(ctx, arena, facts, machine, true, &greedy);
         State plain = start(&s, &none, NULL), fused = start(&s, &greedy, &plain);
         if (!is_sliced(facts)) {
             if (kind->neighbours) {

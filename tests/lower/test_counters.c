@@ -405,7 +405,7 @@ static Count *count_new(uint64_t seed)
         c->g->dims.list.at[d].typical = 4 << rng_below(&rng, 2);
     }
     nest_facts(&c->ctx.arena, c->g, &c->facts);
-    unfused_tree(&c->ctx, &c->ctx.arena, &c->facts, &(Machine){.n_levels = 1}, &none);
+    greedy_tree(&c->ctx, &c->ctx.arena, &c->facts, &(Machine){.n_levels = 1}, false, &none);
     Tree t = random_walk(&c->ctx.arena, &rng, &c->facts, &none, 4);
     make_exact(c->g, &t);
     c->nest = tree_nest(&c->ctx.arena, c->g, &t);

@@ -145,7 +145,7 @@ static void add_lowered(Found *f, bool complex)
     NestFacts facts;
     Tree greedy = {0}, extras;
     nest_facts(arena, f->g, &facts);
-    greedy_tree(&f->ctx, arena, &facts, &machine, &greedy);
+    greedy_tree(&f->ctx, arena, &facts, &machine, true, &greedy);
     extras = greedy;
     if (greedy.list.n > 0) {
         extras = random_walk(arena, &f->rng, &facts, &greedy, 4);

@@ -229,7 +229,7 @@ static void trees_of(const char *lines, uint64_t seed, uint32_t *online, uint32_
     t->g = graph_of(t, lines);
     Arena *arena = &t->ctx.arena;
     nest_facts(arena, t->g, &t->facts);
-    unfused_tree(&t->ctx, arena, &t->facts, &machine, &none);
+    greedy_tree(&t->ctx, arena, &t->facts, &machine, false, &none);
     for (uint32_t k = 0; k < TREES; k++) {
         Tree tree =
             random_walk(arena, &t->rng, &t->facts, &none, 2 + (uint32_t)rng_below(&t->rng, 8));

@@ -400,7 +400,7 @@ static void run_seed(uint64_t seed, Seen *seen)
         broken(t, "the graph is refused");
     }
     nest_facts(arena, t->g, &t->facts);
-    unfused_tree(&t->ctx, arena, &t->facts, &machine, &none);
+    greedy_tree(&t->ctx, arena, &t->facts, &machine, false, &none);
     Tree trees[NESTS];
     uint32_t n_trees = 0;
     for (uint32_t k = 0; k < NESTS && none.list.n > 0; k++) {

@@ -101,8 +101,8 @@ static void add_found(Found *f, Rng *rng)
 {
     Arena *arena = &f->ctx.arena;
     Tree none = {0}, greedy = {0};
-    unfused_tree(&f->ctx, arena, &f->facts, f->machine, &none);
-    greedy_tree(&f->ctx, arena, &f->facts, f->machine, &greedy);
+    greedy_tree(&f->ctx, arena, &f->facts, f->machine, false, &none);
+    greedy_tree(&f->ctx, arena, &f->facts, f->machine, true, &greedy);
     Tree walked = random_walk(arena, rng, &f->facts, &none, 3);
     Tree longer = random_walk(arena, rng, &f->facts, &greedy, 9);
     Tree extras = random_extras(arena, rng, &f->facts, &longer);

@@ -317,7 +317,7 @@ static void the_peak_is_the_most_that_lives_at_any_leaf(void **state)
             add_sums(&ctx, g);
         }
         nest_facts(a, g, &facts);
-        unfused_tree(&ctx, a, &facts, &machine, &none);
+        greedy_tree(&ctx, a, &facts, &machine, false, &none);
         for (uint32_t k = 0; k < 4 && none.list.n > 0; k++) {
             Tree tree = random_walk(a, &rng, &facts, &none, 1 + (uint32_t)rng_below(&rng, 12));
             Nest *nest = tree_nest(a, g, &tree);
@@ -407,7 +407,7 @@ static void values_on_chip_one_after_the_other_need_room_once(void **state)
     NestFacts facts;
     Tree none = {0};
     nest_facts(a, m->graphs.at[0], &facts);
-    unfused_tree(&ctx, a, &facts, &machine, &none);
+    greedy_tree(&ctx, a, &facts, &machine, false, &none);
     Nest *nest = tree_nest(a, m->graphs.at[0], &none);
     const NestValue *values = nest_place(a, &facts, &machine, nest);
     for (NodeRef n = 1; n <= 3; n++) {

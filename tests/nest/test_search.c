@@ -104,7 +104,7 @@ static bool close_over_moves(Closure *c)
     Tree none = {0};
     map_init(&c->seen, &c->ctx.arena);
     c->sure = c->unsure = 1e300;
-    unfused_tree(&c->ctx, &c->ctx.arena, &c->facts, &machine, &none);
+    greedy_tree(&c->ctx, &c->ctx.arena, &c->facts, &machine, false, &none);
     add_tree(c, &none);
     for (uint32_t k = 0; k < c->trees.n && c->trees.n < TREES; k++) {
         Tree from = c->trees.at[k];
