@@ -183,10 +183,12 @@ static double write_time(const Pricing *p, const Result *result)
 {
     const Node *n = graph_node(p->c->g, result->node);
     const DistArg *arg = arg_named(p->plan, result->name);
+    uint32_t rank = 0;
+    bool shaped = result_shape(p->c->g, result, &rank) != NULL;
     double all = node_bytes(p->c->g, n), bytes = (double)dtype_bytes(n->dtype), has = 1,
            lie = 1;
     for (uint32_t d = 0; d < n->rank; d++) {
-        int32_t cut = n->out == NULL || result->shape != NULL
+        int32_t cut = n->out == NULL || shaped
                           ? -1
                           : choice_cut(p->x, class_of(p->c, result->node, n->out[d]));
         double made = parts(p, cut), lies = lies_in(p, arg, d);

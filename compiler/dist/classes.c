@@ -139,8 +139,9 @@ static void refuse_others(Classes *c)
     for (uint32_t k = 0; k < c->g->results.n; k++) {
         NodeRef r = c->g->results.at[k].node;
         const Node *n = graph_node(c->g, r);
-        for (uint32_t d = 0;
-             c->g->results.at[k].shape != NULL && has_labels(c, r) && d < n->rank; d++) {
+        uint32_t rank = 0;
+        bool shaped = result_shape(c->g, &c->g->results.at[k], &rank) != NULL;
+        for (uint32_t d = 0; shaped && has_labels(c, r) && d < n->rank; d++) {
             keep_whole(c, c->base[r] + (uint32_t)n->out[d]);
         }
     }

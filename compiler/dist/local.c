@@ -16,6 +16,15 @@ typedef struct Local {
     DistStep step;
 } Local;
 
+bool value_has_shape(const DistValue *v, uint32_t rank, const Dim *shape)
+{
+    bool same = v->rank == rank;
+    for (uint32_t d = 0; same && d < rank; d++) {
+        same = dim_eq(v->shape[d], shape[d]);
+    }
+    return same;
+}
+
 static int32_t cut_of(const LocalBuild *b, NodeRef n, int32_t label)
 {
     return label < 0 ? -1 : choice_cut(b->choice, class_of(b->classes, n, label));
@@ -98,6 +107,16 @@ static void need_node(Local *l, NodeRef n)
     }
 }
 
+/* The dims of a value where it is not cut. */
+static void need_value(Local *l, const DistValue *v)
+{
+    for (uint32_t d = 0; d < v->rank; d++) {
+        if (v->cut[d] < 0) {
+            need_dim(l, v->shape[d]);
+        }
+    }
+}
+
 /* Of the nodes `wanted` and all that they read; marks in `computed` which of those are computed here. */
 static void mark_needed(Local *l, uint32_t n, const NodeRef *wanted, bool *computed)
 {
@@ -115,6 +134,7 @@ static void mark_needed(Local *l, uint32_t n, const NodeRef *wanted, bool *compu
             for (uint32_t d = 0; d < node->rank; d++) {
                 need_label(l, r, node->out[d]);
             }
+            need_value(l, &l->b->plan->values.at[l->b->stored[r]]);
             continue;
         }
         if (node->op != OP_INPUT) {
@@ -124,6 +144,20 @@ static void mark_needed(Local *l, uint32_t n, const NodeRef *wanted, bool *compu
         for (uint32_t k = 0; k < node->n_operands; k++) {
             reached[node->operand[k]] = true;
         }
+    }
+}
+
+/* The dims of a result as it is kept, and of an argument that is one. */
+static void need_result(Local *l, NodeRef n, const DistValue *v)
+{
+    const Node *node = graph_node(l->b->from, n);
+    const Param *p = node->op == OP_INPUT ? &l->b->from->params.at[node->param] : NULL;
+    need_value(l, v);
+    for (uint32_t d = 0; p != NULL && d < p->rank; d++) {
+        need_dim(l, p->shape[d]);
+    }
+    for (uint32_t d = 0; p != NULL && d < node->rank; d++) {
+        need_dim(l, node->shape[d]);
     }
 }
 
@@ -318,6 +352,17 @@ static NodeRef read_argument(Local *l, NodeRef n, uint32_t k)
     return param_of(l, read_value(b, operand->param, v), p);
 }
 
+static NodeRef read_whole(Local *l, const Param *p, uint32_t arg)
+{
+    int32_t *cut = ARENA_ARRAY(l->b->arena, p->rank, int32_t);
+    for (uint32_t d = 0; d < p->rank; d++) {
+        cut[d] = -1;
+    }
+    DistValue v = {
+        .dtype = p->dtype, .rank = p->rank, .shape = p->shape, .cut = cut, .fold = OP_COPY};
+    return param_of(l, read_value(l->b, arg, v), p);
+}
+
 static NodeRef read_stored(Local *l, NodeRef n)
 {
     const Node *node = graph_node(l->b->from, n);
@@ -326,6 +371,10 @@ static NodeRef read_stored(Local *l, NodeRef n)
     Param like = {.name = sym_intern(&l->b->ctx->syms, name, strlen(name)),
                   .dtype = v->dtype,
                   .span = node->span};
+    if (!value_has_shape(v, node->rank, node->shape)) { /* it is kept as its result has it */
+        like.n_collapsed = node->rank;
+        like.collapsed = node->shape;
+    }
     NodeRef param = param_of(l, l->b->stored[n], &like);
     if (v->dtype == node->dtype) {
         return param;
@@ -418,22 +467,22 @@ static void add_results(Local *l, uint32_t n, const NodeRef *wanted, const uint3
         while (is_param_name(l->to, name)) {
             name = str_format(l->b->arena, "%s_", name);
         }
-        NodeRef made =
-            l->map[wanted[k]] != NODE_NONE ? l->map[wanted[k]] : read_stored(l, wanted[k]);
+        NodeRef made = l->map[wanted[k]] != NODE_NONE ? l->map[wanted[k]]
+                       : node->op == OP_INPUT
+                           ? read_whole(l, &l->b->from->params.at[node->param], node->param)
+                           : read_stored(l, wanted[k]);
         Result r = {.name = sym_intern(&l->b->ctx->syms, name, strlen(name)),
                     .node = made,
                     .param = -1,
                     .span = node->span};
-        for (uint32_t i = 0; i < l->b->from->results.n; i++) {
-            const Result *whole = &l->b->from->results.at[i];
-            if (whole->node == wanted[k] && whole->shape != NULL) {
-                Dim *shape = ARENA_ARRAY(l->to->arena, whole->rank, Dim);
-                for (uint32_t d = 0; d < whole->rank; d++) {
-                    shape[d] = dim_mapped(l->dim, whole->shape[d]);
-                }
-                r.rank = whole->rank;
-                r.shape = shape;
+        const DistValue *v = &l->b->plan->values.at[values[k]];
+        if (!value_has_shape(v, node->rank, node->shape)) {
+            Dim *shape = ARENA_ARRAY(l->to->arena, v->rank, Dim);
+            for (uint32_t d = 0; d < v->rank; d++) {
+                shape[d] = dim_mapped(l->dim, v->shape[d]);
             }
+            r.rank = v->rank;
+            r.shape = shape;
         }
         vec_push(l->to->arena, &l->to->results, r);
         vec_push(l->b->arena, &l->values, values[k]);
@@ -469,17 +518,6 @@ static const NodeRef *with_required(Local *l, uint32_t *n, const NodeRef *wanted
         all[(*n)++] = r->node;
     }
     return all;
-}
-
-static NodeRef read_whole(Local *l, const Param *p, uint32_t arg)
-{
-    int32_t *cut = ARENA_ARRAY(l->b->arena, p->rank, int32_t);
-    for (uint32_t d = 0; d < p->rank; d++) {
-        cut[d] = -1;
-    }
-    DistValue v = {
-        .dtype = p->dtype, .rank = p->rank, .shape = p->shape, .cut = cut, .fold = OP_COPY};
-    return param_of(l, read_value(l->b, arg, v), p);
 }
 
 static void add_required(Local *l)
@@ -539,6 +577,9 @@ void local_build(LocalBuild *b, Module *m, uint32_t n, const NodeRef *wanted,
     uint32_t n_all = n;
     const NodeRef *all = required ? with_required(&l, &n_all, wanted) : wanted;
     mark_needed(&l, n_all, all, computed);
+    for (uint32_t k = 0; k < n; k++) {
+        need_result(&l, wanted[k], &b->plan->values.at[values[k]]);
+    }
     keep_guards(&l);
     make_dims(&l, over);
     for (NodeRef r = 0; r < g->nodes.n; r++) {

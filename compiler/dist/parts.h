@@ -138,6 +138,16 @@ typedef struct LocalBuild {
     uint32_t at;             /* the section that is built */
     uint32_t n_locals;
 } LocalBuild;
+/* The shape in which the caller has the result, and its rank; null, and nothing set: that of its node. */
+static inline const Dim *result_shape(const Graph *g, const Result *r, uint32_t *rank)
+{
+    const Param *p = r->param < 0 ? NULL : &g->params.at[r->param];
+    const Dim *shape = p != NULL && p->collapsed != NULL ? p->shape : r->shape;
+    *rank = shape == NULL ? *rank : shape == r->shape ? r->rank : p->rank;
+    return shape;
+}
+/* Is the value of this shape? */
+bool value_has_shape(const DistValue *v, uint32_t rank, const Dim *shape);
 /* Pushes the graph to `m` and its step to the plan. `values`: of the results. `over`: the leaves that it is called for; of `partial` results these are
  * terms, of others parts. */
 void local_build(LocalBuild *b, Module *m, uint32_t n, const NodeRef *wanted,

@@ -77,9 +77,39 @@ static Op fold_of(const Node *n)
     return n->dtype == DTYPE_BOOL ? OP_ANY : OP_SUM;
 }
 
+/* A whole value of this shape. */
+static uint32_t whole_value(Plan *p, DType t, uint32_t rank, const Dim *shape)
+{
+    int32_t *cut = ARENA_ARRAY(p->b.arena, rank, int32_t);
+    for (uint32_t d = 0; d < rank; d++) {
+        cut[d] = -1;
+    }
+    DistValue v = {.dtype = t, .rank = rank, .shape = shape, .cut = cut, .fold = OP_COPY};
+    vec_push(p->b.arena, &p->b.plan->values, v);
+    return p->b.plan->values.n - 1;
+}
+
+/* The shape in which the caller has a result that is the node, which is whole then (classes.c); null: that of the node. */
+static const Dim *shape_of(const Plan *p, NodeRef r, uint32_t *rank)
+{
+    const Graph *g = p->b.from;
+    const Dim *shape = NULL;
+    for (uint32_t k = 0; shape == NULL && k < g->results.n; k++) {
+        if (g->results.at[k].node == r) {
+            shape = result_shape(g, &g->results.at[k], rank);
+        }
+    }
+    return shape;
+}
+
 static uint32_t value_of(Plan *p, NodeRef r, bool partial)
 {
     const Node *n = graph_node(p->b.from, r);
+    uint32_t rank = 0;
+    const Dim *shape = p->over[r] == 0 ? shape_of(p, r, &rank) : NULL;
+    if (shape != NULL) {
+        return whole_value(p, n->dtype, rank, shape);
+    }
     int32_t *cut = ARENA_ARRAY(p->b.arena, n->rank, int32_t);
     uint32_t *over = ARENA_ARRAY(p->b.arena, DIST_CUTS, uint32_t);
     for (uint32_t d = 0; d < n->rank; d++) {
@@ -182,29 +212,6 @@ static void add_complete(Plan *p, Module *m, uint32_t section, const bool *kept,
     }
 }
 
-/* A result that is an argument as it came. */
-static uint32_t passed_value(Plan *p, NodeRef r)
-{
-    const Node *n = graph_node(p->b.from, r);
-    DistStep step = {.kind = DIST_READ, .arg = n->param, .value = value_of(p, r, false)};
-    vec_push(p->b.arena, &p->b.plan->steps, step);
-    return step.value;
-}
-
-static void add_results(Plan *p)
-{
-    const Graph *g = p->b.from;
-    for (uint32_t k = 0; k < g->results.n; k++) {
-        const Result *result = &g->results.at[k];
-        bool passed = graph_node(g, result->node)->op == OP_INPUT;
-        DistStep step = {.kind = DIST_WRITE,
-                         .arg = (uint32_t)(arg_named(p->b.plan, result->name) - p->b.plan->arg),
-                         .value =
-                             passed ? passed_value(p, result->node) : p->stored[result->node]};
-        vec_push(p->b.arena, &p->b.plan->steps, step);
-    }
-}
-
 /* A sum of another type than it is added up in, which is a result as it stands, is rounded in a section of its own. */
 static void round_results(Plan *p, Module *m)
 {
@@ -212,7 +219,8 @@ static void round_results(Plan *p, Module *m)
     for (uint32_t k = 0; k < g->results.n; k++) {
         NodeRef r = g->results.at[k].node;
         const Node *n = graph_node(g, r);
-        if (n->op == OP_INPUT || p->over[r] == 0 || n->acc == n->dtype) {
+        bool summed = n->op != OP_INPUT && p->over[r] != 0;
+        if (!summed || p->b.plan->values.at[p->stored[r]].dtype == n->dtype) {
             continue;
         }
         DistValue v = p->b.plan->values.at[p->stored[r]];
@@ -222,6 +230,47 @@ static void round_results(Plan *p, Module *m)
         p->b.at = p->last + 1;
         local_build(&p->b, m, 1, &r, &value, 0, false);
         p->stored[r] = value;
+    }
+}
+
+/* A result that is an argument as it came. */
+static uint32_t passed_value(Plan *p, uint32_t param)
+{
+    const Param *a = &p->b.from->params.at[param];
+    DistStep step = {
+        .kind = DIST_READ, .arg = param, .value = whole_value(p, a->dtype, a->rank, a->shape)};
+    vec_push(p->b.arena, &p->b.plan->steps, step);
+    return step.value;
+}
+
+/* Of each result the value that is written: of its own shape, which a local kernel gives it where another result, or the sum that it is, has not. */
+static const uint32_t *result_values(Plan *p, Module *m)
+{
+    const Graph *g = p->b.from;
+    uint32_t *values = ARENA_ARRAY(p->b.arena, g->results.n + 1, uint32_t);
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        const Result *result = &g->results.at[k];
+        const Node *n = graph_node(g, result->node);
+        uint32_t rank = n->rank;
+        const Dim *own = result_shape(g, result, &rank), *shape = own != NULL ? own : n->shape;
+        values[k] = n->op == OP_INPUT ? passed_value(p, n->param) : p->stored[result->node];
+        if (!value_has_shape(&p->b.plan->values.at[values[k]], rank, shape)) {
+            values[k] = whole_value(p, n->dtype, rank, shape);
+            p->b.at = p->last + 1;
+            local_build(&p->b, m, 1, &result->node, &values[k], 0, false);
+        }
+    }
+    return values;
+}
+
+static void add_results(Plan *p, const uint32_t *values)
+{
+    const Graph *g = p->b.from;
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        const DistArg *arg = arg_named(p->b.plan, g->results.at[k].name);
+        DistStep step = {
+            .kind = DIST_WRITE, .arg = (uint32_t)(arg - p->b.plan->arg), .value = values[k]};
+        vec_push(p->b.arena, &p->b.plan->steps, step);
     }
 }
 
@@ -404,8 +453,9 @@ bool dist_plan(Ctx *ctx, Arena *arena, Graph *g, Module *m)
         }
     }
     round_results(&p, m);
+    const uint32_t *values = result_values(&p, m);
     spread_sums(&p);
-    add_results(&p);
+    add_results(&p, values);
     deal_args(&p);
     read_panels(&p);
     g->ranks = dist_write(arena, &head, plan);

@@ -62,7 +62,22 @@ kernel ranks_panels(A: f64[large_m, large_k], B: f64[large_k, large_n]) -> (C: f
 COLUMNS = """
 kernel ranks_columns(x: f64[p, big_n], v: f64[p]) -> (y: f64[big_n]) { y[j] = x[i,j] * v[i]; }
 """
+# Results that the caller has with dimensions together, in several shapes and after a cut sum.
+HEADS = """
+kernel ranks_heads(X: f64[s, n*dh], C: inout f64[s, n*dh], w: f64[n]) -> (Y: f64[s, n*dh], Z: f64[s, n, dh], T: f64[s*n, dh], t: f64[s]) {
+    Y[row, head*dh + lane] = X[row, head*dh + lane] * w[head]; Z[row,head,lane] = X[row, head*dh + lane] * w[head]; T[row*n + head, lane] = X[row, head*dh + lane] * w[head];
+    t[row] = sum[head,lane](X[row, head*dh + lane] * w[head] * C[row, head*dh + lane]); C[row, head*dh + lane] = 2 * X[row, head*dh + lane] + w[head];
+}
+"""
+GRAM = """
+kernel ranks_gram(B: f16[k, s], A: f16[k, n, dh]) -> (O: f16[s, n*dh], P: f16[s*n, dh]) {
+    O[row, head*dh + lane] = sum[at](B[at,row] * A[at,head,lane]); P[row*n + head, lane] = sum[at](B[at,row] * A[at,head,lane]);
+}
+"""
 FIXED = [
+    (HEADS, {"X: f64[s, n*dh]": "shard(0)", "Z: f64[s, n, dh]": "shard(1)", "t: f64[s]": "shard(0)"}),
+    (HEADS, {"C: inout f64[s, n*dh]": "shard(1)", "Y: f64[s, n*dh]": "shard(0)", "T: f64[s*n, dh]": "shard(1)"}),
+    (GRAM, {"B: f16[k, s]": "shard(0)", "A: f16[k, n, dh]": "shard(0)", "O: f16[s, n*dh]": "shard(1)"}),
     (COLUMNS, {"x: f64[p, big_n]": "shard(1)", "y: f64[big_n]": "shard(0)"}),
     (PAIRS, {"x: i64[big, big_m, big_k]": "shard(0)", "d: i64[big]": "shard(0)"}),
     (PAIRS, {"x: i64[big, big_m, big_k]": "shard(r(0), c(2))", "e: i64": "partial"}),
