@@ -100,16 +100,8 @@ static bool add(Kern *k, Span at, Extent *x, int64_t sign, const Extent *y)
         return refuse(k, at, "nothing but a number is added to a quotient");
     }
     Affine left = affine_const(0), sum = affine_const(0);
-    bool fits = affine_try_add(a, left,
-                               x->divisor > 1 ? 1
-                               : divisor > 1  ? divisor
-                                              : 1,
-                               x->x, &left) &&
-                affine_try_add(a, left,
-                               y->divisor > 1 ? sign
-                               : divisor > 1  ? sign * divisor
-                                              : sign,
-                               y->x, &sum);
+    bool fits = affine_try_add(a, left, x->divisor > 1 ? 1 : divisor, x->x, &left) &&
+                affine_try_add(a, left, y->divisor > 1 ? sign : sign * divisor, y->x, &sum);
     if (!fits) {
         return refuse(k, at, "this extent does not fit 64 bits");
     }
@@ -163,7 +155,7 @@ static bool evaluate(Kern *k, AstId id, Extent *out)
     return true;
 }
 
-/* Does it name a dim that is open? */
+/* Does it name a dim that is open? Those that it names are known from now on. */
 static bool names_open(Kern *k, AstId id)
 {
     const AstNode n = *kern_node(k, id);
@@ -199,18 +191,6 @@ Dim extent_of(Kern *k, AstId id, bool *ok)
 
 /* ---- which dims there are ---- */
 
-static void scan_names(Kern *k, AstId id)
-{
-    const AstNode n = *kern_node(k, id);
-    bool ok = true;
-    if (n.kind == AST_NAME) {
-        (void)dim_named(k, n.name, n.span, &ok);
-    }
-    for (uint32_t c = 0; c < n.n && n.kind != AST_CALL; c++) {
-        scan_names(k, n.child[c]);
-    }
-}
-
 static void scan_params(Kern *k, AstId list)
 {
     const AstNode params = *kern_node(k, list);
@@ -221,7 +201,7 @@ static void scan_params(Kern *k, AstId list)
         }
         const AstNode type = *kern_node(k, param.child[0]);
         for (uint32_t d = 0; d < type.n && type.kind == AST_TYPE; d++) {
-            scan_names(k, type.child[d]);
+            (void)names_open(k, type.child[d]);
         }
     }
 }

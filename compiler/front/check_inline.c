@@ -25,12 +25,23 @@ typedef struct Inline {
     Argument *is; /* of each value of `of` */
     /* the statement that is copied */
     int32_t label[RANK_LIMIT]; /* of each batch index it has; -1: none */
-    uint32_t shift;            /* of all other labels, */
-    VarRef *to;                /* so that this is what each becomes */
+    VarRef *to;                /* what each of its labels becomes */
     bool read[RANK_LIMIT];     /* batch indices that its right side reads */
 } Inline;
 
 /* ---- which batch indices each value has ---- */
+
+/* The numbers of batch indices; how many there are. */
+static uint32_t batch_list(const Inline *in, uint64_t batch, uint32_t *list)
+{
+    uint32_t n = 0;
+    for (uint32_t b = 0; b < in->n_index; b++) {
+        if (bits_has(&batch, b)) {
+            list[n++] = b;
+        }
+    }
+    return n;
+}
 
 static uint64_t batch_of(const Inline *in, const CheckedExpr *e)
 {
@@ -189,19 +200,14 @@ static bool copy_values(Inline *in, Span at)
     for (uint32_t v = in->of->n_params; v < in->of->values.n; v++) {
         Value value = in->of->values.at[v];
         uint64_t batch = in->is[v].batch;
-        uint32_t n = bits_count(&batch, 1), d = 0;
+        uint32_t b[RANK_LIMIT], n = batch_list(in, batch, b);
         if (value.type.rank + n > RANK_LIMIT) {
             return diag_refuse_limit(&k->c->ctx->diags, E_LIMIT_SIZE, at,
                                      "a tensor has at most %d dimensions", RANK_LIMIT);
         }
         Dim *dims = ARENA_ARRAY(k->c->arena, n + value.type.rank, Dim);
-        for (uint32_t b = 0; b < in->n_index; b++) {
-            if (bits_has(&batch, b)) {
-                dims[d++] = in->index[b].extent;
-            }
-        }
-        for (uint32_t e = 0; e < value.type.rank; e++) {
-            dims[d++] = value.type.dims[e];
+        for (uint32_t d = 0; d < n + value.type.rank; d++) {
+            dims[d] = d < n ? in->index[b[d]].extent : value.type.dims[d - n];
         }
         value.declared = needs_type(in, v, &value);
         value.kind = value.kind == VALUE_RESULT ? VALUE_LOCAL : value.kind;
@@ -285,15 +291,10 @@ static void copy_steps(Inline *in, const CheckedSteps *from, uint32_t first)
 /* The batch labels, then `label`. */
 static int32_t *with_batch(const Inline *in, uint64_t batch, const int32_t *label, uint32_t n)
 {
-    int32_t *all = ARENA_ARRAY(in->k->c->arena, bits_count(&batch, 1) + n, int32_t);
-    uint32_t d = 0;
-    for (uint32_t b = 0; b < in->n_index; b++) {
-        if (bits_has(&batch, b)) {
-            all[d++] = in->label[b];
-        }
-    }
-    for (uint32_t a = 0; a < n; a++) {
-        all[d++] = label[a] + (int32_t)in->shift;
+    uint32_t b[RANK_LIMIT], first = batch_list(in, batch, b);
+    int32_t *all = ARENA_ARRAY(in->k->c->arena, first + n, int32_t);
+    for (uint32_t a = 0; a < first + n; a++) {
+        all[a] = a < first ? in->label[b[a]] : (int32_t)in->to[label[a - first]];
     }
     return all;
 }
@@ -301,15 +302,12 @@ static int32_t *with_batch(const Inline *in, uint64_t batch, const int32_t *labe
 static const Affine *positions_with_batch(const Inline *in, uint64_t batch, const Affine *at,
                                           uint32_t rank)
 {
-    uint32_t d = 0;
-    Affine *all = ARENA_ARRAY(in->k->c->arena, bits_count(&batch, 1) + rank, Affine);
-    for (uint32_t b = 0; b < in->n_index; b++) {
-        if (bits_has(&batch, b)) {
-            all[d++] = affine_var(in->k->c->arena, (VarRef)in->label[b]);
-        }
-    }
-    for (uint32_t a = 0; a < rank; a++) {
-        all[d++] = affine_rename(in->k->c->arena, at[a], in->to);
+    Arena *arena = in->k->c->arena;
+    uint32_t b[RANK_LIMIT], first = batch_list(in, batch, b);
+    Affine *all = ARENA_ARRAY(arena, first + rank, Affine);
+    for (uint32_t a = 0; a < first + rank; a++) {
+        all[a] = a < first ? affine_var(arena, (VarRef)in->label[b[a]])
+                           : affine_rename(arena, at[a - first], in->to);
     }
     return all;
 }
@@ -317,22 +315,15 @@ static const Affine *positions_with_batch(const Inline *in, uint64_t batch, cons
 static const SplitShape *split_with_batch(const Inline *in, uint64_t batch,
                                           const SplitShape *split)
 {
-    uint32_t n = bits_count(&batch, 1), d = 0;
+    uint32_t b[RANK_LIMIT], n = batch_list(in, batch, b);
     if (split == NULL || n == 0) {
         return split;
     }
     Dim *dims = ARENA_ARRAY(in->k->c->arena, n + split->rank, Dim);
     uint32_t *axis = ARENA_ARRAY(in->k->c->arena, n + split->rank, uint32_t);
-    for (uint32_t b = 0; b < in->n_index; b++) {
-        if (bits_has(&batch, b)) {
-            dims[d] = in->index[b].extent;
-            axis[d] = d;
-            d++;
-        }
-    }
-    for (uint32_t a = 0; a < split->rank; a++, d++) {
-        dims[d] = split->dims[a];
-        axis[d] = split->axis[a] + n;
+    for (uint32_t d = 0; d < n + split->rank; d++) {
+        dims[d] = d < n ? in->index[b[d]].extent : split->dims[d - n];
+        axis[d] = d < n ? d : split->axis[d - n] + n;
     }
     SplitShape *all = ARENA_NEW(in->k->c->arena, SplitShape);
     *all = (SplitShape){n + split->rank, dims, axis};
@@ -342,20 +333,15 @@ static const SplitShape *split_with_batch(const Inline *in, uint64_t batch,
 /* `first` batch positions, then the arguments there are. */
 static void gather_with_batch(Inline *in, uint64_t batch, CheckedExpr *e)
 {
-    CheckedExpr **all =
-        ARENA_ARRAY(in->k->c->arena, bits_count(&batch, 1) + e->n, CheckedExpr *);
-    uint32_t d = 0;
-    for (uint32_t b = 0; b < in->n_index; b++) {
-        if (bits_has(&batch, b)) {
-            all[d] = expr_of_index(in->k, e->ast, e->span, in->label[b]);
-            all[d++]->dtype = DTYPE_I64;
-        }
+    uint32_t b[RANK_LIMIT], n = batch_list(in, batch, b);
+    CheckedExpr **all = ARENA_ARRAY(in->k->c->arena, n + e->n, CheckedExpr *);
+    for (uint32_t d = 0; d < n; d++) {
+        all[d] = expr_of_index(in->k, e->ast, e->span, in->label[b[d]]);
+        all[d]->dtype = DTYPE_I64;
     }
-    for (uint32_t a = 0; a < e->n; a++) {
-        all[d++] = e->arg[a];
-    }
+    memcpy(all + n, e->arg, e->n * sizeof *all);
     e->arg = all;
-    e->n = d;
+    e->n += n;
 }
 
 static CheckedExpr *number_as(Inline *in, const CheckedExpr *read, const CheckedExpr *number)
@@ -444,7 +430,6 @@ static void copy_statement(Inline *in, const CheckedStatement *from)
         in->to[l] = n + l;
     }
     part_names(in, label, n, n + from->n_labels);
-    in->shift = n;
     CheckedStatement s = *from;
     s.target = in->is[from->target].value;
     s.n_labels = n + from->n_labels;

@@ -376,7 +376,7 @@ static AstNode single_assignments(Kern *k, const AstNode *body)
     return list;
 }
 
-static void find_words(const Check *c, AstId list, bool *found)
+static void find_words(const Check *c, AstId list, KernelHead *head)
 {
     const AstNode params = *ast_node(&c->program->ast, list);
     for (uint32_t p = 0; p < params.n; p++) {
@@ -384,7 +384,10 @@ static void find_words(const Check *c, AstId list, bool *found)
         if (param->kind == AST_PARAM) {
             const AstNode *type = ast_node(&c->program->ast, param->child[0]);
             uint32_t word = type->kind == AST_TYPE ? dtype_word(type->name) : WORDS;
-            found[word < WORDS ? word : 0] = found[word < WORDS ? word : 0] || word < WORDS;
+            if (word < WORDS) {
+                head->word[word] = dtype_of_word(word);
+                head->words = true;
+            }
         }
     }
 }
@@ -395,14 +398,10 @@ void kernel_declare(Check *c, AstId ast, bool library)
     CheckedKernel *kernel = ARENA_NEW(c->arena, CheckedKernel);
     kernel->name = n->name;
     kernel->span = n->at;
-    bool word[WORDS] = {false};
-    if (n->kind == AST_KERNEL) {
-        find_words(c, n->child[0], word);
-        find_words(c, n->child[1], word);
-    }
     KernelHead head = {.ast = ast, .kernel = kernel, .library = library};
-    for (uint32_t w = 0; w < WORDS; w++) {
-        head.words = head.words || word[w];
+    if (n->kind == AST_KERNEL) {
+        find_words(c, n->child[0], &head);
+        find_words(c, n->child[1], &head);
     }
     uint32_t before = 0;
     if (map_get(&c->kernel_by_name, kernel->name->id, &before)) {
@@ -475,12 +474,7 @@ void kernel_check(Check *c, uint32_t number)
     Kern k;
     kern_init(&k, c, head.kernel);
     k.library = head.library;
-    bool word[WORDS] = {false};
-    find_words(c, n.child[0], word);
-    find_words(c, n.child[1], word);
-    for (uint32_t w = 0; w < WORDS; w++) {
-        k.word[w] = word[w] ? dtype_of_word(w) : DTYPE_NONE;
-    }
+    memcpy(k.word, head.word, sizeof k.word);
     /* Open dimensions lead the C signature, so their order is a contract: that of their first use here, whatever else
      * is declared, since a hint for planning must not change it. */
     dims_scan(&k, &n);

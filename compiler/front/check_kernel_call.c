@@ -245,11 +245,10 @@ static bool call_inline(Calling *c, KernelCall *call)
         argument[p] = argument_of(c, p, &inner.k->values.at[p]);
     }
     call->n = inner.k->n_results;
-    call->whole = true;
+    call->whole = c->n_named == 0;
     for (uint32_t b = 0; b < c->n_index; b++) {
         call->whole = call->whole && c->index[b].name == NULL;
     }
-    call->whole = call->whole && c->n_named == 0;
     uint32_t *value = ARENA_ARRAY(k->c->arena, call->n, uint32_t);
     uint64_t *batch = ARENA_ARRAY(k->c->arena, call->n, uint64_t);
     call->value = value;

@@ -52,7 +52,8 @@ typedef struct KernelHead {
     CheckedKernel *kernel;
     GlobalState state; /* of checking it by itself */
     bool wrong;        /* there was a mistake in it */
-    bool words;        /* its head has words for element types */
+    bool words;        /* its head has words for element types: */
+    DType word[WORDS]; /* what they stand for by itself; NONE: it has none of them */
     bool library; /* of the compiler's own files: names of the program mean nothing in it */
 } KernelHead;
 
