@@ -4,11 +4,6 @@
 
 #define ENOUGH_ITERATIONS 8
 
-VarRef matmul_var(const Matmul *m, uint32_t index)
-{
-    return m->s->index[index].var;
-}
-
 void matmul_subst(Matmul *m, uint32_t index, Affine by)
 {
     m->subst[m->n_subst++] = (Subst){matmul_var(m, index), by};

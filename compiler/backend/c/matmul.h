@@ -32,8 +32,13 @@ typedef struct Matmul {
     Affine first[SIDES]; /* the row and the column at which the register tile begins */
 } Matmul;
 
-/* ---- legalise_matmul.c ---- */
-VarRef matmul_var(const Matmul *m, uint32_t index);
+/* The variable of an index of the statement. */
+static inline VarRef matmul_var(const Matmul *m, uint32_t index)
+{
+    return m->s->index[index].var;
+}
+
+/* ---- matmul.c ---- */
 void matmul_subst(Matmul *m, uint32_t index, Affine by);
 /* A loop over an index, one position at a time. */
 Affine matmul_loop(Matmul *m, uint32_t index, Range range);
