@@ -32,7 +32,7 @@ Kernel *lower_all(const Lower *start, Lower *l);
 
 /* The kernel as device programs of at most l->task.most instructions each. */
 Kernel *lower_split(const Lower *l, bool last); /* false: says nothing where it cannot */
-#define PARTS_MOST 64
+#define PARTS_MOST 128
 
 /* ---- LEGAL kernels that do the same ---- */
 

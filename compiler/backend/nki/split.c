@@ -435,7 +435,7 @@ static bool plan(Split *s)
             return false;
         }
         if (s->parts.n > PARTS_MOST) {
-            s->why = "it would be more than 64 programs";
+            s->why = "it would be more than 128 programs";
             return false;
         }
     }
