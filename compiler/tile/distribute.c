@@ -12,6 +12,7 @@ typedef struct Distribution {
     uint32_t *
         alloc_depth; /* [bufs] loops around its allocation, and one; 0: it is none of the nest's */
     bool *written;    /* [bufs] of others */
+    bool complex;     /* has the kernel complex numbers? */
     const Stmt *nest; /* the outermost loop */
     VEC(Stmt *) out;
 } Distribution;
@@ -171,7 +172,8 @@ static bool body_may(Distribution *p, Stmt *const *body, uint32_t n)
 
 /* ---- doing it ---- */
 
-/* The dimensions of a value in the order of its first reader's result, what that sums before the last. */
+/* The dimensions of a value in the order of its first reader's result, what that sums before the last; as they are where there are complex
+ * numbers, whose parts stay last. */
 static void order_dims(const Distribution *p, const Stmt *loop, BufRef buf, uint32_t *order)
 {
     StmtWalk w;
@@ -190,7 +192,7 @@ static void order_dims(const Distribution *p, const Stmt *loop, BufRef buf, uint
             key[d] = affine_uses(s->at[e], index->var) ? 2 * e : key[d];
         }
         uint32_t at = d;
-        for (; at > 0 && key[order[at - 1]] > key[d]; at--) {
+        for (; at > 0 && key[order[at - 1]] > key[d] && !p->complex; at--) {
             order[at] = order[at - 1];
         }
         order[at] = d;
@@ -475,6 +477,9 @@ const Kernel *tile_distribute(Ctx *ctx, Arena *arena, const Kernel *k)
     p.alloc_depth = ARENA_ARRAY(arena, k->bufs.n + 1, uint32_t);
     p.written = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
     bool *enlarged = ARENA_ARRAY(arena, k->bufs.n + 1, bool), any = false;
+    for (uint32_t b = 0; b < k->bufs.n; b++) {
+        p.complex |= buffer_has_parts(k, b);
+    }
     for (uint32_t i = 0; i < k->n_body; i++) {
         p.nest = k->body[i];
         if (k->body[i]->kind == STMT_FOR && !body_may(&p, &k->body[i], 1)) {

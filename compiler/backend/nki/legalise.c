@@ -72,27 +72,33 @@ static Kernel *lower_in_pieces(Lower *first, const Kernel *k)
     return made;
 }
 
-/* Several programs, of the first form that can be cut: as it is, each statement in loops of its own, or with rows first. */
+/* Several programs, of the first form that can be cut: as it is, each statement in loops of its own, or with rows first. What is wrong with a
+ * form that is not the last is not said. */
 static Kernel *lower_parts_of(Lower *first, const Kernel *k)
 {
-    uint32_t errors = first->ctx->diags.n_errors;
+    Ctx *ctx = first->ctx;
+    uint32_t errors = ctx->diags.n_errors;
     Kernel *made = lower_in_pieces(first, k);
-    const Kernel *forms[3] = {k};
-    uint32_t n = 1;
-    if (made != NULL || first->ctx->diags.n_errors > errors) {
+    if (made != NULL || ctx->diags.n_errors > errors) {
         return made;
     }
-    const Kernel *rows = tile_rows_first(first->ctx, first->arena, k);
-    forms[n] = tile_distribute(first->ctx, first->arena, k);
+    const Kernel *forms[3] = {k};
+    uint32_t n = 1;
+    forms[n] = tile_distribute(ctx, first->arena, k);
     n += forms[n] != NULL;
-    forms[n] = rows;
-    n += rows != NULL;
-    for (uint32_t i = 0; i < n && made == NULL && first->ctx->diags.n_errors == errors; i++) {
+    forms[n] = tile_rows_first(ctx, first->arena, k);
+    n += forms[n] != NULL;
+    for (uint32_t i = 0; i < n && made == NULL && ctx->diags.n_errors == errors; i++) {
+        Diags before = ctx->diags;
         made = i > 0 ? lower_in_pieces(first, forms[i]) : NULL;
-        if (made == NULL && first->ctx->diags.n_errors == errors) {
+        if (made == NULL) {
+            ctx->diags = before;
             first->sums = NULL;
             begin(first, forms[i]);
             made = lower_split(first, i + 1 == n);
+        }
+        if (made == NULL && i > 0 && i + 1 < n) {
+            ctx->diags = before;
         }
     }
     return made;
@@ -314,14 +320,21 @@ static void lower_whole(const Lower *first, const Kernel *k, Lowered *out)
     }
 }
 
+/* Another form of the kernel: what is wrong with it is not said. */
+static void lower_form(const Lower *first, const Kernel *k, Lowered *out)
+{
+    Diags before = first->ctx->diags;
+    out->kernel = NULL;
+    if (k != NULL) {
+        lower_whole(first, k, out);
+        first->ctx->diags = out->kernel == NULL ? before : first->ctx->diags;
+    }
+}
+
 /* Each statement in loops of its own; null where that cannot be. */
 static void lower_each(const Lower *first, const Kernel *k, Lowered *out)
 {
-    const Kernel *each = tile_distribute(first->ctx, first->arena, k);
-    out->kernel = NULL;
-    if (each != NULL) {
-        lower_whole(first, each, out);
-    }
+    lower_form(first, tile_distribute(first->ctx, first->arena, k), out);
 }
 
 /* Several programs: those whose iterations share what is on chip, or each statement in loops of its own, where that takes less time since
@@ -414,26 +427,17 @@ static Kernel *legalise_once(const Target *target, Ctx *ctx, Arena *arena, const
         best = cheaper(best, &other, DISTRIBUTED);
     }
     const Kernel *strips = tile_masked_strips(ctx, arena, k);
-    Lowered masked = {.kernel = NULL};
-    if (strips != NULL) {
-        first.task.strips = true;
-        lower_whole(&first, strips, &masked);
-        first.task.strips = false;
-        best = cheaper(best, &masked, 1);
-    }
-    const Kernel *rows = tile_long_rows(target, ctx, arena, k);
-    Lowered longer = {.kernel = NULL};
-    if (rows != NULL) {
-        lower_whole(&first, rows, &longer);
-        best = cheaper(best, &longer, 1);
-    }
-    Lowered turned = {.kernel = NULL};
+    Lowered masked, longer, turned;
+    first.task.strips = true;
+    lower_form(&first, strips, &masked);
+    first.task.strips = false;
+    best = cheaper(best, &masked, 1);
+    lower_form(&first, tile_long_rows(target, ctx, arena, k), &longer);
+    best = cheaper(best, &longer, 1);
     const Kernel *copies =
         instr_places(best->kernel) > ENDLESS ? tile_transposed_operands(ctx, arena, k) : NULL;
-    if (copies != NULL) {
-        lower_whole(&first, copies, &turned);
-        best = cheaper(best, &turned, 1);
-    }
+    lower_form(&first, copies, &turned);
+    best = cheaper(best, &turned, 1);
     spill_warn_all(&best->l);
     return best->kernel;
 }
