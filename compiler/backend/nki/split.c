@@ -102,6 +102,10 @@ static bool limit_stmt(Split *s, const Stmt *t, uint32_t dim, int64_t lo, int64_
     VarRef v = t->at[dim].term[0].var;
     for (uint32_t i = 0; i < t->n_index; i++) {
         is_index |= t->index[i].var == v;
+        if (t->index[i].var == v && t->scan == i + 1) {
+            s->why = "a running sum or maximum goes from row to row";
+            return false;
+        }
     }
     Limit limit = {t, v, lo, hi};
     vec_push(s->arena, &out->limits, limit);
@@ -536,6 +540,22 @@ static Kernel *moved_from_last(const Split *s, Arena *a, const Lower *l, const K
     return same ? part_moved(a, s->from, s->shared, shift, last->kernel) : NULL;
 }
 
+/* Values that cross have one name in all parts, that of the first one: another part may have numbered it otherwise. */
+static void name_shared(Split *s, const Lower *l, Kernel *part)
+{
+    for (uint32_t b = 0; b < s->from->bufs.n; b++) {
+        if (!s->crossing[b] || s->from->bufs.at[b].space == SPACE_ARGUMENT || l->turn[b].is) {
+            continue;
+        }
+        Sym own = l->to->bufs.at[l->home[b].buf].name;
+        s->shared[b] = s->shared[b] == NULL ? own : s->shared[b];
+        for (uint32_t i = 0; i < part->bufs.n && own != s->shared[b]; i++) {
+            Buffer *x = &part->bufs.at[i];
+            x->name = x->name == own ? s->shared[b] : x->name == s->shared[b] ? own : x->name;
+        }
+    }
+}
+
 static void take_last(Split *s, Finished last)
 {
     if (s->last.arena != NULL) {
@@ -559,6 +579,8 @@ static void lower_part(Split *s, Arena *scratch, const Part *p, Lowered *out)
             out->kernel = moved_from_last(s, scratch, &start, made);
             if (out->kernel == NULL) {
                 lower_finish(&out->l, made, s->parts.n, !s->decided || s->stages.n > 0, out);
+                out->kernel = kernel_changeable(scratch, out->kernel);
+                name_shared(s, &out->l, out->kernel);
                 take_last(s, (Finished){start.task, made, out->kernel, scratch});
             }
             return;
@@ -576,10 +598,6 @@ static Kernel *make_part(Split *s, Arena *scratch, const Part *p)
     lower_part(s, scratch, p, &made);
     s->stages = s->decided || made.kernel == NULL ? s->stages : made.stages;
     s->decided = true;
-    for (uint32_t b = 0; made.kernel != NULL && b < s->from->bufs.n; b++) {
-        bool named = s->crossing[b] && s->from->bufs.at[b].space != SPACE_ARGUMENT;
-        s->shared[b] = named ? made.l.to->bufs.at[made.l.home[b].buf].name : s->shared[b];
-    }
     return made.kernel;
 }
 

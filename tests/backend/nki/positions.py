@@ -226,6 +226,7 @@ def main():
     parser.add_argument("--targets", default="trn2,trn1,trn3")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
+    options.words = []
     if options.programs:
         return programs(options)
     targets = options.targets.split(",")

@@ -275,6 +275,8 @@ REFUSED = [
     ("kernel k(A: f32[9]) -> (B: f32[9]) { B[i] = select(index(i) / 2 < 3.5, A[i], 0); }", [], "E0501", "f64 here"),
     ("kernel k(A: f32[4000,4000], B: f32[4000,4000]) -> (t: f32) { t = sum[i,j](A[i,j] * B[j,i]); }",
      ["--max-instructions=100"], "E0602", "a single number"),
+    ("kernel k(x: f32[300,500,40]) -> (p: f32[300,500,40]) { p[l,i,j] = max[k <= l](x[k,i,j]); }",
+     ["--max-instructions=20"], "E0602", "goes from row to row"),
 ]
 
 
