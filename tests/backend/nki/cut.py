@@ -99,7 +99,7 @@ def main():
     options = parser.parse_args()
     failed = done = 0
     cases = [(path, k, limit) for path, k in kernels(options) for limit in LIMITS if options.only in (None, k["name"])]
-    for path, kernel, limit in share(cases, 9, gate=3):
+    for path, kernel, limit in share(cases, 24, gate=3):
         try:
             done += check(options, path, kernel, limit) is True
         except RuntimeError as error:
