@@ -24,12 +24,13 @@ static const char *const own_words[] = {"workspace", "workspace_bytes", "threads
                                         "dims",      "status"};
 
 /* The letter in known_names.list, or 0. */
-static char known_kind(const char *word)
+static char listed_kind(const char *word, size_t n)
 {
     size_t low = 0, high = sizeof known_names / sizeof known_names[0];
     while (low < high) {
         size_t at = low + (high - low) / 2;
-        int order = strcmp(word, known_names[at].word);
+        int order = strncmp(word, known_names[at].word, n);
+        order = order == 0 && known_names[at].word[n] != '\0' ? -1 : order;
         if (order == 0) {
             return known_names[at].kind;
         }
@@ -48,6 +49,19 @@ static bool ends_with(const char *word, const char *tail)
 static bool begins_with(const char *word, const char *head)
 {
     return strncmp(word, head, strlen(head)) == 0;
+}
+
+/* The same; a function of one real type, sinf, is listed as those of all, sin. */
+static char known_kind(const char *word)
+{
+    static const char *const types[] = {"f", "l", "f32", "f32x", "f64", "f64x", "f128"};
+    char kind = listed_kind(word, strlen(word));
+    for (size_t k = 0; kind == 0 && k < sizeof types / sizeof types[0]; k++) {
+        bool real = ends_with(word, types[k]) &&
+                    listed_kind(word, strlen(word) - strlen(types[k])) == 'r';
+        kind = real ? 'r' : 0;
+    }
+    return kind == 'r' ? 'f' : kind;
 }
 
 /* Families of macros of the standard headers. */

@@ -23,6 +23,7 @@ OURS = ["_", "__", "_x", "_X", "__x", "tdsl", "TDSL", "tdsl_", "tdsl_min", "tdsl
         "call_f", "bytes_f", "threaded_f", "entry_f", "part1_f", "tile1_f", "names_kernels", "names", "exp_", "exp__", "error_", "errno_",
         "workspace", "workspace_bytes", "threads", "args", "dims", "status", "bytes", "size", "need", "ws", "isa", "crew", "INT8_C", "INT_FAST8_MAX",
         "PRIdLEAST8", "SCNuMAX", "M_PI", "FP_NAN", "MATH_ERRNO", "a" * 100, "b" * 101, "c" * 300]
+REAL = ["", "f", "l", "f32", "f32x", "f64", "f64x", "f128"]  # functions of each real type
 FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Wmissing-prototypes", "-Werror"]
 C_HEADERS = ["assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "iso646", "limits", "locale", "math", "setjmp", "signal", "stdarg",
              "stdbool", "stddef", "stdint", "stdio", "stdlib", "string", "time", "wchar", "wctype", "unistd", "sys/stat", "sys/times"]
@@ -159,7 +160,7 @@ def main():
     lines = [line.split() for line in open(a.names) if line[0] != "#"]
     if lines != sorted(lines) or len({w for w, _ in lines}) != len(lines):
         sys.exit("FAILED known_names.list is not sorted")
-    known = [w for w, _ in lines if w not in LANGUAGE]
+    known = [w + end for w, kind in lines if w not in LANGUAGE for end in (REAL if kind == "r" else [""])]
     names = OURS + share(known, 1, gate=24)
     step = 500
     with tempfile.TemporaryDirectory() as folder:
