@@ -98,6 +98,8 @@ void directive_put(Text *out, const char *line)
     out->indent = indent;
 }
 
+static void line_vprintf(CWriter *e, const char *format, va_list args) PRINTF_LIKE(2, 0);
+
 static void line_vprintf(CWriter *e, const char *format, va_list args)
 {
     char small[256];
