@@ -51,15 +51,16 @@ static bool factor_has(const Splitter *s, const Factor *f, VarRef v)
     return access_uses(s->from, f->buf, f->at, v);
 }
 
-/* Is it what a Tensor engine does: something is contracted, and all that is contracted is in
- * both operands? */
+/* Is it what a Tensor engine does: something is contracted, all that is contracted is in both operands, and there are rows or columns? Inner
+ * products, one for each position or one for all, are sums of elementwise products. */
 static bool is_contraction(const Splitter *s, const Stmt *stmt, const Factor *a,
                            const Factor *b)
 {
-    bool any = false;
+    bool any = false, rows = false;
     for (uint32_t i = 0; i < stmt->n_index; i++) {
         VarRef v = stmt->index[i].var;
         bool both = factor_has(s, a, v) && factor_has(s, b, v);
+        rows |= !both;
         if (!split_keeps(s, stmt, v)) {
             any = true;
             if (!both) {
@@ -70,7 +71,8 @@ static bool is_contraction(const Splitter *s, const Stmt *stmt, const Factor *a,
         }
     }
     DType t = s->to->bufs.at[stmt->dst].dtype;
-    return any && s->to->bufs.at[a->buf].dtype == t && s->to->bufs.at[b->buf].dtype == t;
+    return any && rows && s->to->bufs.at[a->buf].dtype == t &&
+           s->to->bufs.at[b->buf].dtype == t;
 }
 
 /* Does the result's last index of only one operand come from `a`? */
