@@ -7,7 +7,7 @@
  *     loops      distribute    each statement in loops of its own
  *                pieces        sums of all iterations as rows of sums, which programs share
  *     sums       long_rows, short_rows, pair_sums, linear_steps, diagonals
- *     memory     transposed_operands, rows_first
+ *     memory     transposed_operands, rows_first, vectors
  */
 #ifndef TILE_TILE_H
 #define TILE_TILE_H
@@ -25,6 +25,8 @@
 Kernel *tile_pair_sums(const Target *, Ctx *, Arena *, const Kernel *);
 /* diagonals.c: numbers of 16 bits, one for each row, as diagonal matrices. */
 Kernel *tile_diagonals(const Target *, Ctx *, Arena *, const Kernel *);
+/* vectors.c: long vectors of complex numbers as matrices of many rows; adds up in another order. */
+Kernel *tile_vectors(const Target *, Ctx *, Arena *, const Kernel *);
 /* short_rows.c: sums over short rows of arguments take neighbours on one partition; adds up in another order. */
 Kernel *tile_short_rows(const Target *, Ctx *, Arena *, const Kernel *);
 /* linear_steps.c: steps of linear recurrences as scans. */

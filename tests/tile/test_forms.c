@@ -48,6 +48,8 @@ static const Kernel *rewritten(const Kernel *k)
         const Kernel *(*here)(const Kernel *);
     } forms[] = {
         {.name = "short_rows", .pass = tile_short_rows},
+        {.name = "vectors", .pass = tile_vectors},
+        {.name = "vectors_with_rest", .pass = tile_vectors},
         {.name = "pair_sums", .pass = tile_pair_sums},
         {.name = "diagonals", .pass = tile_diagonals},
         {.name = "linear_steps", .pass = tile_linear_steps},
@@ -140,7 +142,7 @@ static void each_form_computes_the_same(void **state)
     text_init(&out, &ctx.arena);
     text_put(&out, "tdsl-dump loop 1\n");
     const KernelModule *m = module_of(file_text(&ctx.arena, "tests/tile/forms.tir", &n));
-    assert_int_equal(m->kernels.n, 13);
+    assert_int_equal(m->kernels.n, 15);
     for (uint32_t i = 0; i < m->kernels.n; i++) {
         search_levels(m->kernels.at[i]);
         const Kernel *k = m->kernels.at[i], *form = rewritten(k);

@@ -19,6 +19,8 @@ static const TargetPass passes[] = {
      tile_diagonals, true},
     {"pairs", "what a tile of pairs adds, times its weight, goes to the sum at once", true,
      tile_pair_sums, true},
+    {"vectors", "long vectors of complex numbers are matrices of many rows", true, tile_vectors,
+     true},
     {"rows", "sums over short rows of arguments take neighbours on one partition", true,
      tile_short_rows, true},
     {"legalise", "instructions of the device, and loops of what repeats", false, nki_legalise,
