@@ -193,6 +193,17 @@ Range range_whole(Dim extent)
     return (Range){affine_const(0), 0, true, extent};
 }
 
+int64_t range_most(Range r)
+{
+    int64_t most = r.span > 0 ? r.span : INT64_MAX;
+    if (r.clipped && r.limit.sym < 0 && r.start.n == 0 && r.limit.n - r.start.base < most) {
+        most = r.limit.n - r.start.base;
+    } else if (r.clipped && r.limit.sym < 0 && r.limit.n < most) {
+        most = r.limit.n;
+    }
+    return most < 0 ? 0 : most;
+}
+
 bool range_is_whole(const Range *r)
 {
     return r->start.n == 0 && r->start.base == 0 && r->span == 0 && r->limit.sym < 0;

@@ -303,6 +303,8 @@ Range range_whole(Dim extent);
 /* All positions from 0 on, of which the number is known? */
 bool range_is_whole(const Range *r);
 bool range_eq(const Range *x, const Range *y);
+/* The most values the range can have; INT64_MAX when only open dims bound it. */
+int64_t range_most(Range r);
 Expr *expr_const(Arena *a, Number v);
 Expr *expr_load(Arena *a, const Kernel *k, BufRef buf, const Affine *at);
 /* The value of a position. */

@@ -51,16 +51,21 @@ static bool factor_has(const Splitter *s, const Factor *f, VarRef v)
     return access_uses(s->from, f->buf, f->at, v);
 }
 
+#define FEW_TERMS 1024 /* of an inner product, whose matmuls are quicker */
+
 /* Is it what a Tensor engine does: something is contracted, all that is contracted is in both operands, and there are rows or columns? Inner
- * products, one for each position or one for all, are sums of elementwise products. */
+ * products, one for each position or one of many terms, are sums of elementwise products. */
 static bool is_contraction(const Splitter *s, const Stmt *stmt, const Factor *a,
                            const Factor *b)
 {
     bool any = false, rows = false;
+    int64_t terms = 1;
     for (uint32_t i = 0; i < stmt->n_index; i++) {
         VarRef v = stmt->index[i].var;
         bool both = factor_has(s, a, v) && factor_has(s, b, v);
         rows |= !both;
+        terms = sat_mul(terms,
+                        split_keeps(s, stmt, v) ? INT64_MAX : range_most(stmt->index[i].range));
         if (!split_keeps(s, stmt, v)) {
             any = true;
             if (!both) {
@@ -71,6 +76,7 @@ static bool is_contraction(const Splitter *s, const Stmt *stmt, const Factor *a,
         }
     }
     DType t = s->to->bufs.at[stmt->dst].dtype;
+    rows |= terms <= FEW_TERMS;
     return any && rows && s->to->bufs.at[a->buf].dtype == t &&
            s->to->bufs.at[b->buf].dtype == t;
 }

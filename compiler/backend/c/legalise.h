@@ -120,8 +120,6 @@ bool access_is_unit(const Kernel *k, BufRef buf, const Affine *at, VarRef v);
 /* Can the value be computed for a vector of values of v: plain arithmetic on elements that stand side by side or
  * do not depend on v? *unit: at least one stands side by side. */
 bool expr_vectorises(const Kernel *k, const Expr *value, VarRef v, DType t, bool *unit);
-/* The most values the range can have; INT64_MAX when only open dims bound it. */
-int64_t range_most(Range r);
 int64_t range_typical(const Kernel *k, Range r);
 /* Always exactly range_most values? */
 bool range_is_exact(Range r);

@@ -99,17 +99,6 @@ bool expr_vectorises(const Kernel *k, const Expr *value, VarRef v, DType t, bool
 
 /* ---- ranges ---- */
 
-int64_t range_most(Range r)
-{
-    int64_t most = r.span > 0 ? r.span : INT64_MAX;
-    if (r.clipped && r.limit.sym < 0 && r.start.n == 0 && r.limit.n - r.start.base < most) {
-        most = r.limit.n - r.start.base;
-    } else if (r.clipped && r.limit.sym < 0 && r.limit.n < most) {
-        most = r.limit.n;
-    }
-    return most < 0 ? 0 : most;
-}
-
 int64_t range_typical(const Kernel *k, Range r)
 {
     int64_t most = range_most(r);
