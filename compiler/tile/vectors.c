@@ -31,9 +31,7 @@ static const TileIndex *vector_index(const Stmt *s)
                  s->n_first == 0 && s->n_index <= 2;
     for (uint32_t i = 0; i < s->n_index && plain; i++) {
         const Range *r = &s->index[i].range;
-        bool whole = r->start.n == 0 && r->start.base == 0 && r->span == 0 && r->clipped &&
-                     r->limit.sym < 0;
-        plain = whole && (r->limit.n >= LONG ? found == NULL : r->limit.n == 2);
+        plain = range_is_whole(r) && (r->limit.n >= LONG ? found == NULL : r->limit.n == 2);
         found = r->limit.n >= LONG ? &s->index[i] : found;
     }
     return plain ? found : NULL;
@@ -45,90 +43,90 @@ static bool is_complex(const Kernel *k, BufRef buf)
     return b->param < 0 ? b->parts : dtype_is_complex(k->args.at[b->param].whole);
 }
 
-/* Does the access take the i-th element of a vector, with or without parts, or has it nothing of the index? *moves: the former. */
-static bool is_vector(const Kernel *k, BufRef buf, const Affine *at, const TileIndex *i,
-                      bool *moves)
-{
-    const Buffer *b = &k->bufs.at[buf];
-    *moves = access_uses(k, buf, at, i->var);
-    return !*moves ||
-           (b->rank > 0 && affine_is(at[0], i->var) && dim_is(b->extent[0], i->range.limit.n) &&
-            (b->rank == 1 ||
-             (b->rank == 2 && is_complex(k, buf) && !affine_uses(at[1], i->var))));
-}
-
 static int64_t rows_of(int64_t length)
 {
     int64_t rows = divisor_at_most(length, TILE_ROWS);
     return rows >= LEAST_ROWS ? rows : 0;
 }
 
-/* May the statement take matrices? *own: it moves along values of the kernel's own, *pairs: along complex numbers. */
-static const TileIndex *may_take(const Kernel *k, const Stmt *s, bool *own, bool *pairs)
+/* What a statement touches along its index. */
+typedef struct Touched {
+    bool
+        other; /* elements of a matrix at other positions, or what is neither vector nor matrix */
+    bool own;     /* values of the kernel's own */
+    bool complex; /* complex numbers */
+} Touched;
+
+static void touch(const Vectors *v, BufRef buf, const Affine *at, const TileIndex *i,
+                  Touched *t)
 {
-    const TileIndex *i = vector_index(s);
-    bool moves = false, may = i != NULL && is_vector(k, s->dst, s->at, i, &moves);
-    *own = moves && k->bufs.at[s->dst].param < 0;
-    *pairs = moves && is_complex(k, s->dst);
-    may = may && (s->fold != OP_COPY || moves);
-    ExprWalk w;
-    for (const Expr *e = may ? expr_first(&w, s->value) : NULL; e != NULL; e = expr_next(&w)) {
-        if (e->kind == EXPR_LOAD) {
-            may &= is_vector(k, e->buf, e->at, i, &moves);
-            *own |= moves && k->bufs.at[e->buf].param < 0;
-            *pairs |= moves && is_complex(k, e->buf);
-        } else if (e->kind == EXPR_INDEX || (e->kind == EXPR_OP && e->op == OP_GATHER)) {
-            may = false;
-        }
+    const Buffer *b = &v->to->bufs.at[buf];
+    bool own = b->param<0, matrix = v->length[buf]> 0;
+    if (!access_uses(v->to, buf, at, i->var)) {
+        t->other |= matrix;
+        return;
     }
-    return may ? i : NULL;
+    bool numbers = is_complex(v->to, buf);
+    bool vector = b->rank == (numbers ? 2 : 1) && affine_is(at[0], i->var) &&
+                  dim_is(b->extent[0], i->range.limit.n) &&
+                  (!numbers || !affine_uses(at[1], i->var));
+    t->other |= !vector || (own && !matrix);
+    t->own |= own;
+    t->complex |= numbers;
 }
 
-/* Does the statement touch a value of the kernel's own that is no matrix? */
-static bool touches_other(const Vectors *v, const Stmt *s, const TileIndex *i)
-{
-    bool other = access_uses(v->to, s->dst, s->at, i->var) &&
-                 v->to->bufs.at[s->dst].param < 0 && v->length[s->dst] == 0;
-    ExprWalk w;
-    for (const Expr *e = load_first(&w, s->value); e != NULL; e = load_next(&w)) {
-        other |= access_uses(v->to, e->buf, e->at, i->var) &&
-                 v->to->bufs.at[e->buf].param < 0 && v->length[e->buf] == 0;
-    }
-    return other;
-}
-
+/* Is the statement one over matrices, with those that are known now? */
 static bool is_taken(const Vectors *v, const Stmt *s)
 {
-    bool own = false, pairs = false;
-    const TileIndex *i = may_take(v->to, s, &own, &pairs);
-    return i != NULL && pairs && (rows_of(i->range.limit.n) > 0 || !own) &&
-           !touches_other(v, s, i);
+    const TileIndex *i = vector_index(s);
+    if (i == NULL || (s->fold == OP_COPY && !access_uses(v->to, s->dst, s->at, i->var))) {
+        return false;
+    }
+    Touched t = {false};
+    ExprWalk w;
+    touch(v, s->dst, s->at, i, &t);
+    for (const Expr *e = expr_first(&w, s->value); e != NULL; e = expr_next(&w)) {
+        if (e->kind == EXPR_LOAD) {
+            touch(v, e->buf, e->at, i, &t);
+        }
+        t.other |= e->kind == EXPR_INDEX || (e->kind == EXPR_OP && e->op == OP_GATHER);
+    }
+    return !t.other && t.complex && (rows_of(i->range.limit.n) > 0 || !t.own);
 }
 
-/* Which values of the kernel's own all statements can take as matrices. */
+/* What the statements touch is no matrix. *any: something was one. */
+static void drop(Vectors *v, Stmt *const *body, uint32_t n, bool *any)
+{
+    StmtWalk w;
+    ExprWalk x;
+    for (const Stmt *s = tile_first(&w, body, n); s != NULL; s = tile_next(&w)) {
+        *any |= v->length[s->dst] > 0;
+        v->length[s->dst] = 0;
+        for (const Expr *e = read_first(&x, s->value); e != NULL; e = read_next(&x)) {
+            *any |= v->length[expr_buffer(e)] > 0;
+            v->length[expr_buffer(e)] = 0;
+        }
+    }
+}
+
+/* Which values of the kernel's own all statements can take as matrices; none that loops use. */
 static void find_matrices(Vectors *v)
 {
     const Kernel *k = v->to;
+    bool again = false;
     for (uint32_t i = 0; i < k->n_body; i++) {
         const Stmt *s = k->body[i];
         const Buffer *b = s->kind == STMT_ALLOC ? &k->bufs.at[s->buf] : NULL;
-        bool may =
-            b != NULL && b->rank > 0 && b->extent[0].n >= LONG && rows_of(b->extent[0].n) > 0;
-        if (b != NULL) {
-            v->length[s->buf] = may ? b->extent[0].n : 0;
+        if (b != NULL && b->rank > 0 && b->extent[0].n >= LONG && rows_of(b->extent[0].n) > 0) {
+            v->length[s->buf] = b->extent[0].n;
+            again = true;
         }
     }
-    for (bool again = true; again;) {
-        StmtWalk w;
+    while (again) {
         again = false;
-        for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
-            bool *marked = ARENA_ARRAY(v->arena, k->bufs.n + 1, bool);
-            bool taken = is_taken(v, s);
-            tile_mark_uses(s, k->bufs.n, marked);
-            for (uint32_t b = 0; b < k->bufs.n; b++) {
-                bool drops = marked[b] && v->length[b] > 0 && !taken;
-                v->length[b] = drops ? 0 : v->length[b];
-                again |= drops;
+        for (uint32_t i = 0; i < k->n_body; i++) {
+            if (k->body[i]->kind != STMT_ALLOC && !is_taken(v, k->body[i])) {
+                drop(v, &k->body[i], 1, &again);
             }
         }
     }
@@ -255,8 +253,7 @@ Kernel *tile_vectors(const Target *target, Ctx *ctx, Arena *arena, const Kernel 
         const Stmt *next = n + 1 < k->n_body ? k->body[n + 1] : NULL;
         bool both = next != NULL && s->fold == OP_COPY && is_taken(&v, next) &&
                     next->fold == OP_COPY && vector_index(next)->var == v.i;
-        for (uint32_t r = 0; r < rest.n && !both;
-             r++) { /* both parts of a number are together */
+        for (uint32_t r = 0; r < rest.n && !both; r++) { /* parts of a number are together */
             vec_push(arena, &out, rest.at[r]);
         }
         rest.n = both ? rest.n : 0;

@@ -25,7 +25,7 @@ PROGRAMS = os.path.join(HERE, "complex.tdsl")
 FACTORS = (1 + 1j, 1 - 1j, 1 + 2j, 2 - 1j)
 # Kernels with short runs by their nature: vectors over partitions, short last extents.
 SHORT_RUNS = {"matvec", "dot", "inner", "outer", "sums", "norms", "scalars", "many_labels", "batch_inside", "permuted",
-              "trace_and_diagonal", "matmul_one", "four_by_four", "matmul_small"}
+              "trace_and_diagonal", "matmul_one", "four_by_four", "matmul_small", "long_vectors_and_an_element"}
 
 
 def cases():
