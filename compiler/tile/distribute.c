@@ -342,12 +342,13 @@ static void place_tile(void *user, Expr *place)
     }
 }
 
-/* The index of the statement that takes the loop's position, or null. */
+/* The index of the statement that takes the loop's position alone, or null. */
 static const TileIndex *index_over(const Stmt *s, const Stmt *loop)
 {
     const TileIndex *found = NULL;
     for (uint32_t i = 0; i < s->n_index; i++) {
-        found = affine_is(s->index[i].range.start, loop->var) ? &s->index[i] : found;
+        const Range *r = &s->index[i].range;
+        found = affine_is(r->start, loop->var) && r->span == 1 ? &s->index[i] : found;
     }
     return found;
 }
@@ -432,14 +433,13 @@ static bool take_loop(OneByOne *x)
             }
         } else if (s->kind == STMT_TILE) {
             note_tiles(x, s);
-            if (touches(x, s)) {
-                vec_push(x->arena, &named, (Stmt *)(uintptr_t)s); /* of a copy */
-            }
         }
     }
-    for (uint32_t i = 0; i < named.n; i++) {
-        if (touches(x, named.at[i])) {
-            name_index(x, named.at[i]);
+    for (const Stmt *s = tile_first(&w, x->loop->body, x->loop->n_body); s != NULL;
+         s = tile_next(&w)) {
+        if (touches(x, s)) {
+            vec_push(x->arena, &named, (Stmt *)(uintptr_t)s); /* of a copy */
+            name_index(x, named.at[named.n - 1]);
         }
     }
     for (uint32_t b = 0; b < x->to->bufs.n; b++) {
@@ -449,11 +449,7 @@ static bool take_loop(OneByOne *x)
     }
     for (uint32_t i = 0; i < named.n; i++) {
         Stmt *s = named.at[i];
-        const TileIndex *over = index_over(s, x->loop);
-        if (over == NULL) {
-            continue;
-        }
-        Affine index = affine_var(x->arena, over->var);
+        Affine index = affine_var(x->arena, index_over(s, x->loop)->var);
         x->tile = affine_add(x->arena, index, -1, affine_var(x->arena, x->loop->var));
         s->at = with_tile(x, s->dst, s->at);
         s->value = expr_with_places(x->arena, s->value, place_tile, x);
@@ -463,6 +459,13 @@ static bool take_loop(OneByOne *x)
 
 const Kernel *tile_distribute(Ctx *ctx, Arena *arena, const Kernel *k)
 {
+    bool any = false;
+    for (uint32_t i = 0; i < k->n_body; i++) {
+        any |= k->body[i]->kind == STMT_FOR;
+    }
+    if (!any) {
+        return NULL;
+    }
     OneByOne x = {.ctx = ctx, .arena = arena, .to = kernel_changeable(arena, k)};
     StmtWalk w;
     k = x.to;
@@ -476,7 +479,7 @@ const Kernel *tile_distribute(Ctx *ctx, Arena *arena, const Kernel *k)
     p.loop_of = (const Stmt **)arena_array(arena, k->vars.n + 1, sizeof *p.loop_of);
     p.alloc_depth = ARENA_ARRAY(arena, k->bufs.n + 1, uint32_t);
     p.written = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
-    bool *enlarged = ARENA_ARRAY(arena, k->bufs.n + 1, bool), any = false;
+    bool *enlarged = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
     for (uint32_t b = 0; b < k->bufs.n; b++) {
         p.complex |= buffer_has_parts(k, b);
     }
@@ -485,7 +488,6 @@ const Kernel *tile_distribute(Ctx *ctx, Arena *arena, const Kernel *k)
         if (k->body[i]->kind == STMT_FOR && !body_may(&p, &k->body[i], 1)) {
             return NULL;
         }
-        any |= k->body[i]->kind == STMT_FOR;
         if (k->body[i]->kind == STMT_FOR) {
             put_body(&p, k->body[i], &k->body[i], 1, enlarged);
         } else {
@@ -495,5 +497,5 @@ const Kernel *tile_distribute(Ctx *ctx, Arena *arena, const Kernel *k)
     merge_fills(&p);
     p.to->body = p.out.at;
     p.to->n_body = p.out.n;
-    return any ? p.to : NULL;
+    return p.to;
 }

@@ -86,28 +86,38 @@ static void move_load(void *user, Expr *place)
     }
 }
 
+/* The extents of the result, with that of the dimension first. */
+static Dim *moved_extent(const RowsFirst *x)
+{
+    const Buffer *b = &x->to->bufs.at[x->from];
+    uint32_t n = 1;
+    Dim *extent = ARENA_ARRAY(x->arena, b->rank, Dim);
+    extent[0] = b->extent[x->dim];
+    for (uint32_t d = 0; d < b->rank; d++) {
+        if (d != x->dim) {
+            extent[n++] = b->extent[d];
+        }
+    }
+    return extent;
+}
+
 /* The buffer with the dimension first; where it is allocated, and the copy. */
 static void make_buffer(RowsFirst *x, Span span, Stmt **alloc, Stmt **copy)
 {
     Arena *a = x->arena;
     const Buffer *b = &x->to->bufs.at[x->from];
-    uint32_t rank = b->rank, n = 1;
-    Dim *extent = ARENA_ARRAY(a, rank, Dim);
+    uint32_t rank = b->rank;
     TileIndex *index = ARENA_ARRAY(a, rank, TileIndex);
     Affine *at = ARENA_ARRAY(a, rank, Affine);
-    extent[0] = b->extent[x->dim];
     for (uint32_t d = 0; d < rank; d++) {
-        if (d != x->dim) {
-            extent[n++] = b->extent[d];
-        }
         index[d] = (TileIndex){.var = kernel_var(x->to, &x->ctx->syms, "q", false),
                                .range = range_whole(b->extent[d]),
                                .mode = MODE_LOOP};
         at[d] = affine_var(a, index[d].var);
     }
     const char *name = str_format(a, "%s_rows", b->name->text);
-    x->made =
-        kernel_buffer(x->to, &x->ctx->syms, name, b->dtype, SPACE_WORKSPACE, rank, extent);
+    x->made = kernel_buffer(x->to, &x->ctx->syms, name, b->dtype, SPACE_WORKSPACE, rank,
+                            moved_extent(x));
     x->to->bufs.at[x->made].parts = buffer_has_parts(x->to, x->from);
     *alloc = ARENA_NEW(a, Stmt);
     **alloc = (Stmt){.kind = STMT_ALLOC, .span = span, .buf = x->made};
@@ -147,15 +157,8 @@ static bool turn_values(RowsFirst *x, const Kernel *k, const Stmt *loop)
         x->from = x->made = k->body[i]->buf;
         x->dim = dim_of(x->to, loop, x->from, false);
         if (x->dim > 0) {
-            Buffer *b = &x->to->bufs.at[x->made];
-            Dim *extent = ARENA_ARRAY(x->arena, b->rank, Dim);
-            extent[0] = b->extent[x->dim];
-            for (uint32_t d = 0, n = 1; d < b->rank; d++) {
-                extent[n] = d != x->dim ? b->extent[d] : extent[n];
-                n += d != x->dim;
-            }
             move_all(x, x->to->body, x->to->n_body);
-            b->extent = extent;
+            x->to->bufs.at[x->made].extent = moved_extent(x);
             any = true;
         }
     }

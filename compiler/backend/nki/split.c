@@ -540,9 +540,12 @@ static Kernel *moved_from_last(const Split *s, Arena *a, const Lower *l, const K
     return same ? part_moved(a, s->from, s->shared, shift, last->kernel) : NULL;
 }
 
-/* Values that cross have one name in all parts, that of the first one: another part may have numbered it otherwise. */
-static void name_shared(Split *s, const Lower *l, Kernel *part)
+/* The part with values that cross called as in all other parts, by the name in the first one: another part may have numbered it otherwise. */
+static Kernel *name_shared(Split *s, const Lower *l, const Kernel *finished)
 {
+    Arena *a = finished->arena;
+    Kernel *part = kernel_like(a, finished);
+    part->bufs.at = arena_copy(a, part->bufs.at, part->bufs.n * sizeof *part->bufs.at);
     for (uint32_t b = 0; b < s->from->bufs.n; b++) {
         if (!s->crossing[b] || s->from->bufs.at[b].space == SPACE_ARGUMENT || l->turn[b].is) {
             continue;
@@ -554,6 +557,7 @@ static void name_shared(Split *s, const Lower *l, Kernel *part)
             x->name = x->name == own ? s->shared[b] : x->name == s->shared[b] ? own : x->name;
         }
     }
+    return part;
 }
 
 static void take_last(Split *s, Finished last)
@@ -579,8 +583,7 @@ static void lower_part(Split *s, Arena *scratch, const Part *p, Lowered *out)
             out->kernel = moved_from_last(s, scratch, &start, made);
             if (out->kernel == NULL) {
                 lower_finish(&out->l, made, s->parts.n, !s->decided || s->stages.n > 0, out);
-                out->kernel = kernel_changeable(scratch, out->kernel);
-                name_shared(s, &out->l, out->kernel);
+                out->kernel = name_shared(s, &out->l, out->kernel);
                 take_last(s, (Finished){start.task, made, out->kernel, scratch});
             }
             return;
